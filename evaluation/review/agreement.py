@@ -4,16 +4,18 @@ Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.review.forms import FORMS, Level, Vote
 from eqforge.evaluation.review.protocols import Form
 from eqforge.evaluation.review.settings import Rule
+from eqforge.evaluation.review.units import Claim, claim_key
 from eqforge.evaluation.review.votes import first_votes
 from eqforge.evaluation.statistics.shares import (
     LEVEL,
@@ -146,7 +148,12 @@ def _with_others(
     for item, mine, vote in pairs:
         if "skipped" not in (vote.answer, mine.answer):
             of_items.setdefault(item, []).append(vote.said == mine.said)
-    counts = np.array([[sum(each), len(each)] for each in of_items.values()], dtype=np.int64)
+    return _clustered(of_items.values(), seed)
+
+
+def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | None, Interval]:
+    """Return the share of what is true of items, and its interval by resampling the items."""
+    counts = np.array([[sum(each), len(each)] for each in of_items], dtype=np.int64)
     if not len(counts):
         return None, NO_INTERVAL
     same, total = counts.sum(axis=0)
@@ -158,6 +165,67 @@ def _with_others(
         samples=float(total),
     )
     return share.value, share.interval()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimsAgreed:
+    """How often answers agree with what rows say of texts of a kind; unsure answers are apart."""
+
+    kind: str
+    claimed: str
+    answers: int
+    unsure: int
+    share: float | None
+    interval: Interval
+
+
+def claims_agreed(
+    votes: First, claims: Mapping[str, Sequence[Claim]], seed: int = 0
+) -> tuple[ClaimsAgreed, ...]:
+    said: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for item, own in votes.items():
+        for claim in claims.get(item, ()):
+            for place, tone in enumerate(claim.tones):
+                of_kind = said.setdefault((tone, claim.kind), {}).setdefault(item, [])
+                key = claim_key(claim, place)
+                of_kind += [vote.texts[key] for vote in own.values() if key in vote.texts]
+    found = []
+    for (claimed, kind), of_items in sorted(said.items(), reverse=True):
+        given = [answer for own in of_items.values() for answer in own]
+        right = {
+            item: [answer == claimed for answer in own if answer != "unsure"]
+            for item, own in of_items.items()
+        }
+        share, interval = _clustered(filter(None, right.values()), seed)
+        unsure = given.count("unsure")
+        found.append(
+            ClaimsAgreed(
+                kind=kind,
+                claimed=claimed,
+                answers=len(given),
+                unsure=unsure,
+                share=share,
+                interval=interval,
+            )
+        )
+    return tuple(found)
+
+
+def decided(vote: Vote, claims: Sequence[Claim]) -> Vote:
+    """Turn answers on texts into a decision: a row is right if all agree with what it says."""
+    if not vote.is_given:
+        return vote
+    said = [
+        (tone, vote.texts[claim_key(claim, place)])
+        for claim in claims
+        for place, tone in enumerate(claim.tones)
+    ]
+    wrong = [tone for tone, answer in said if answer not in (tone, "unsure")]
+    if wrong:
+        reason = f"a {wrong[0]} text is {'false' if wrong[0] == 'true' else 'true'}"
+        return msgspec.structs.replace(vote, answer="drop", reason=reason)
+    is_unsure = any(answer == "unsure" for _, answer in said)
+    return msgspec.structs.replace(vote, answer="unsure" if is_unsure else "keep")
 
 
 def counts_of(votes: First, form: Form = "decide") -> Counts:

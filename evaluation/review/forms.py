@@ -1,6 +1,6 @@
 """How items are answered: what is asked on a page and in Label Studio, and what a vote holds."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -18,6 +18,8 @@ Said = Callable[[str], list[str]]
 Level = Literal["nominal", "ordinal"]
 Answer = Verdict | Literal["given", "skipped"]
 
+TRUTHS: Final = ("true", "false", "unsure")
+"""What a text may be called."""
 _SLACK: Final = 1e-6
 _LEAST: Final = 0.001
 """The least share of a picture that a box has across and down, as `box.js` has it too."""
@@ -29,9 +31,10 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       answer: keep, drop or unsure; where something else is asked for, given or skipped.
       reason: why it is dropped or skipped; empty where nothing was chosen.
-      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns.
+      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns
+        (in files of version 2: as shown). Of texts to judge the place in TRUTHS, from 1.
       order: ids of the pictures, the best first.
-      texts: what was written, by the names of the fields.
+      texts: what was written, by the names of the fields; or whether each text is true.
       box: x, y, width and height, as shares of the picture's width and height.
     """
 
@@ -86,7 +89,8 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       file: the fields of the file of votes that are the same for all tasks of a reviewer.
-      places, ranked: the item's pictures and captions, in the order shown.
+      places: the item's pictures, in the order shown.
+      rows, columns, choices: how many pictures and texts are asked about, and what may be chosen.
       names: of the texts to write, in the order of the controls.
     """
 
@@ -96,7 +100,9 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     is_repeat: bool
     places: list[int] = []
-    ranked: list[int] = []
+    rows: int = 0
+    columns: int = 0
+    choices: list[str] = []
     names: list[str] = []
 
 
@@ -111,6 +117,8 @@ class AnswerForm:
       wrong: returns what is wrong with a given answer; empty for nothing.
       values: yields each part of an item with the value, from 1, that a vote gives it.
       is_compared: whether two answers are equal or not.
+      choices: returns what each of some texts may be called; None where nothing is chosen.
+      asks: what a page writes above the texts of a picture, and where a choice is missing.
       controls: what Label Studio asks of an item; None where it has nothing for this form.
       read: returns the fields of a vote from the values of the controls.
     """
@@ -126,6 +134,8 @@ class AnswerForm:
     values: Callable[[Vote], Iterator[tuple[str, int]]] = lambda vote: iter(())
     level: Level = "nominal"
     is_compared: bool = False
+    choices: Callable[[int], Sequence[str]] | None = None
+    asks: tuple[str, str] = ("", "")
     controls: Callable[[Protocol, Item], list[Control]] | None = None
     read: Callable[[Said, Known, Mapping[str, Any]], dict[str, Any]] = lambda *_: {}
 
@@ -161,14 +171,19 @@ def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[st
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
 
 
-# --- rank: the captions of each picture
+# --- rank and judge: a choice for each text of each picture
 
 
-def _wrong_ranks(vote: Vote) -> str:
-    right = vote.ranks and all(
-        own and all(1 <= each <= len(own) for each in own) for own in vote.ranks
-    )
-    return "" if right else "ranks: expected one of each caption, from 1 to how many there are"
+def _ranks(texts: int) -> tuple[str, ...]:
+    return tuple(str(rank) for rank in range(1, texts + 1))
+
+
+def _wrong_choices(vote: Vote, choices: Callable[[int], Sequence[str]]) -> str:
+    own = [(each, len(choices(len(row)))) for row in vote.ranks for each in row]
+    if own and all(vote.ranks) and all(1 <= each <= most for each, most in own):
+        return ""
+    what = "caption, from 1 to how many there are" if choices is _ranks else "text, from 1 to 3"
+    return f"ranks: expected one of each {what}"
 
 
 def _rank_values(vote: Vote) -> Iterator[tuple[str, int]]:
@@ -176,30 +191,28 @@ def _rank_values(vote: Vote) -> Iterator[tuple[str, int]]:
         yield from ((f"{picture} {place}", rank) for place, rank in enumerate(ranks))
 
 
-def _rank_controls(protocol: Protocol, item: Item) -> list[Control]:
-    panes = item["panes"]
+def _choice_controls(protocol: Protocol, item: Item) -> list[Control]:
     texts = [
         "".join(part if isinstance(part, str) else part[0] for part in text["parts"])
         for text in item["texts"]
     ]
-    ranks = tuple(Option(str(rank)) for rank in range(1, len(texts) + 1))
+    options = tuple(map(Option, item["choices"]))
+    several = len(item["asked"]) > 1
     return [
-        Control(
-            f"rank_{row}_{column}", f"{pane['name']}: {text}" if len(panes) > 1 else text, ranks
-        )
-        for row, pane in enumerate(panes)
+        Control(f"rank_{row}_{column}", f"{name}: {text}" if several else text, options)
+        for row, name in enumerate(item["asked"])
         for column, text in enumerate(texts)
     ]
 
 
-def _read_ranks(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
-    ranks = [[0] * len(known.ranked) for _ in known.places]
-    for row, picture in enumerate(known.places):
-        for column, caption in enumerate(known.ranked):
+def _read_choices(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+    ranks = [[0] * known.columns for _ in range(known.rows)]
+    for row, own in enumerate(ranks):
+        for column in range(known.columns):
             found = said(f"rank_{row}_{column}")
-            if len(found) != 1 or not found[0].isdecimal() or picture >= len(ranks):
-                raise InputError("expected a rank for each caption; answer it or skip it")
-            ranks[picture][caption] = int(found[0])
+            if len(found) != 1 or found[0] not in known.choices:
+                raise InputError("expected an answer for each text; answer it or skip it")
+            own[column] = 1 + known.choices.index(found[0])
     return {"answer": "given", "ranks": ranks}
 
 
@@ -259,15 +272,30 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         controls=_decision_controls,
         read=_read_decision,
     ),
+    "judge": AnswerForm(
+        buttons=(("given", "Done", "Enter"), ("drop", "Drop", "d")),
+        refusal="drop",
+        written="decisions",
+        gives=("texts",),
+        wrong=lambda vote: _wrong_choices(vote, lambda _: TRUTHS),
+        values=lambda vote: ((text, 1 + TRUTHS.index(said)) for text, said in vote.texts.items()),
+        is_compared=True,
+        choices=lambda _: TRUTHS,
+        asks=("True, false or unsure of", "Answer for each text."),
+        controls=_choice_controls,
+        read=_read_choices,
+    ),
     "rank": AnswerForm(
         written="samples",
         gives=("ranks",),
-        wrong=_wrong_ranks,
+        wrong=lambda vote: _wrong_choices(vote, _ranks),
         values=_rank_values,
         level="ordinal",
         is_compared=True,
-        controls=_rank_controls,
-        read=_read_ranks,
+        choices=_ranks,
+        asks=("How well each fits", "Give each caption a rank."),
+        controls=_choice_controls,
+        read=_read_choices,
     ),
     "order": AnswerForm(  # two orders of 25 pictures are hardly ever equal
         written="queries",

@@ -120,10 +120,12 @@ def tasks_of(
             file=dict(file),
             form=protocol.form,
             task=task.number,
-            id=task.id,
+            id=task.shown_id,
             is_repeat=task.is_repeat,
             places=item["places"],
-            ranked=item["ranked"],
+            rows=len(item.get("asked", ())),
+            columns=len(item["texts"]),
+            choices=item.get("choices", []),
             names=[name for name, _ in texts_to_write(protocol, item)],
         )
         # Not to be read where Label Studio lists the data of all tasks.

@@ -17,15 +17,20 @@ from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import short_digest
 from eqforge.evaluation.metrics.answers import grounded
+from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.review.agreement import (
     Agreement,
+    ClaimsAgreed,
     First,
     Reviewer,
     agreement,
+    claims_agreed,
     decide,
+    decided,
     reviewers_of,
 )
-from eqforge.evaluation.review.forms import Vote
+from eqforge.evaluation.review.assign import Task
+from eqforge.evaluation.review.forms import TRUTHS, Vote
 from eqforge.evaluation.review.protocols import TEXT_RULES, Form, broken
 from eqforge.evaluation.review.ranking import (
     Correlation,
@@ -35,14 +40,25 @@ from eqforge.evaluation.review.ranking import (
     with_models,
 )
 from eqforge.evaluation.review.settings import Import, Rule
-from eqforge.evaluation.review.units import DrawnBox, Units, boxes_of, picture_names, units_of
+from eqforge.evaluation.review.units import (
+    Claim,
+    DrawnBox,
+    Units,
+    boxes_of,
+    claim_key,
+    claims_of,
+    claims_shown,
+    picture_names,
+    places_shown,
+    units_of,
+)
 from eqforge.evaluation.review.votes import (
     Votes,
     answer_lines,
-    check_ids,
     first_votes,
     json_line,
     read_votes,
+    with_ids,
 )
 from eqforge.evaluation.tasks.samples import check_ranks, task_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
@@ -61,6 +77,7 @@ class ReviewOutcome:
     Attributes:
       rule: what follows from several votes; None where nothing is decided.
       decisions: number of items by decision; empty where nothing is decided.
+      claims: how many answers agree with what the rows say, by kind of text.
       earlier: number of decisions kept from an earlier round.
       broken: how many texts break each rule; these make no rows.
       written: how many decisions, rows, ranks or queries are written.
@@ -72,6 +89,7 @@ class ReviewOutcome:
     agreement: Agreement
     rule: Rule | None = None
     decisions: dict[str, int]
+    claims: tuple[ClaimsAgreed, ...] = ()
     earlier: int = 0
     people: tuple[Correlation, ...] = ()
     models: tuple[Correlation, ...] = ()
@@ -91,8 +109,14 @@ def import_votes(settings: Import) -> ReviewOutcome:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = "name that one as --of" if given.of else "leave it out"
         raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
-    check_ids(given, set(units.ids))
-    votes = _found(given, dataset) if given.unit == "phrases" else given
+    votes = given = with_ids(given, set(units.ids))
+    if given.unit == "phrases":
+        votes = _found(given, dataset)
+    claims: dict[str, list[Claim]] = {}
+    if given.form == "judge":
+        items = units.make([vote.id for some in given.by_reviewer.values() for vote in some])
+        claims = {name: claims_of(item) for name, item in items.items()}
+        votes = given = _named(given, items)
     first = first_votes(votes.by_reviewer)
     outcome = ReviewOutcome(
         protocol=votes.protocol,
@@ -100,10 +124,15 @@ def import_votes(settings: Import) -> ReviewOutcome:
         reviewers=reviewers_of(votes.by_reviewer, votes.tasks, votes.form),
         agreement=agreement(first, votes.form),
         decisions={},
+        claims=claims_agreed(first, claims),
         broken={},
         written=0,
     )
-    if votes.form == "decide":
+    if votes.form in ("decide", "judge"):
+        first = {
+            item: {name: decided(vote, claims.get(item, ())) for name, vote in own.items()}
+            for item, own in first.items()
+        }
         outcome, decisions = _decided(dataset, votes, first, outcome, settings)
         write_lines(str(settings.output), decisions)
     else:
@@ -116,7 +145,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
 
 
 def _check_settings(votes: Votes, settings: Import) -> None:
-    decides = votes.form == "decide" or votes.unit == "phrases"
+    decides = votes.form in ("decide", "judge") or votes.unit == "phrases"
     is_listed = any(field.listed for field in votes.fields)
     without_effect = {
         "--earlier": settings.earlier is not None and not decides,
@@ -211,6 +240,34 @@ def _found(votes: Votes, dataset: Dataset) -> Votes:
 
     by_reviewer = {name: list(map(decided, some)) for name, some in votes.by_reviewer.items()}
     return replace(votes, by_reviewer=by_reviewer, form="decide")
+
+
+def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
+    """Return votes on texts by the texts, which files have in the order that pages showed them."""
+
+    def named(vote: Vote, reviewer: str) -> Vote:
+        if not vote.is_given:
+            return vote
+        task, item = Task(number=vote.task, id=vote.id, is_repeat=vote.is_repeat), items[vote.id]
+        shown = claims_shown(item, task, reviewer)
+        rows = len(shown[0].tones) if shown else 0
+        if [len(row) for row in vote.ranks] != [len(shown)] * rows:
+            raise InputError(
+                f"{votes.paths[reviewer]}: task {vote.task}: ranks: expected {len(shown)} of each "
+                f"of {rows} pictures"
+            )
+        places = places_shown(item, "judge", "samples", task, reviewer)[:rows] if rows > 1 else [0]
+        texts = {
+            claim_key(claim, place): TRUTHS[given - 1]
+            for place, row in zip(places, vote.ranks, strict=True)
+            for claim, given in zip(shown, row, strict=True)
+        }
+        return msgspec.structs.replace(vote, texts=texts, ranks=())
+
+    by_reviewer = {
+        name: [named(vote, name) for vote in some] for name, some in votes.by_reviewer.items()
+    }
+    return replace(votes, by_reviewer=by_reviewer)
 
 
 # --- what was written and drawn, as rows

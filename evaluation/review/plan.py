@@ -21,14 +21,20 @@ from eqforge.evaluation.report.folder import (
     write_assets,
     write_page,
 )
-from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.items import Item, Pane, Text, plain
 from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
 from eqforge.evaluation.review import label_studio
-from eqforge.evaluation.review.assign import Task, assign, chosen, rank, wanted
+from eqforge.evaluation.review.assign import Task, assign, chosen, hidden_id, shuffled, wanted
 from eqforge.evaluation.review.forms import FORMS
 from eqforge.evaluation.review.protocols import Protocol, protocol_of
 from eqforge.evaluation.review.settings import Plan
-from eqforge.evaluation.review.units import check_fits, units_of
+from eqforge.evaluation.review.units import (
+    blind_texts,
+    check_fits,
+    claims_shown,
+    places_shown,
+    units_of,
+)
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.sources.vlue import read_answer_list
 
@@ -87,12 +93,12 @@ def write_plan(settings: Plan) -> ReviewPlan:
         sha256=[dataset.sha256],
         made_of={
             "eqforge": version("eqforge"),
-            "protocol": msgspec.to_builtins(protocol),
+            "protocol": msgspec.to_builtins(msgspec.structs.replace(protocol, of="", source="")),
             "of": units.digest,
             "answers": answers,
             "reviewers": sorted(reviewers),
             "overlap": overlap,
-            "items": sorted(some),
+            "items": sorted(map(hidden_id, some) if units.is_telling else some),
             **({} if settings.tool == "pages" else {"tool": settings.tool}),
         },
     )
@@ -101,7 +107,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
     take_place(output, note, overwrite=settings.overwrite)
-    tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
+    tasks = assign(some, reviewers, overlap, repeats=protocol.repeats, is_telling=units.is_telling)
     # What tells a plan from every other: a digest of all that reviewers are shown.
     said = [dataset.sha256, protocol, tasks, units.digest, answers]
     plan = sha256_hex(msgspec.json.encode(said, order="sorted"))
@@ -205,40 +211,48 @@ def _check(
 def blinded(
     item: Item, task: Task, protocol: Protocol, reviewer: str, pictures: Pictures
 ) -> dict[str, Any]:
-    """Return an item as a page reads it: without id, facts, scores and lineage.
+    """Return an item as a page reads it, without anything that says which texts are true.
 
-    The order of pictures, and of captions that are ranked, is drawn by hash: `places` and `ranked`
-    say which of the item's pictures and captions each is; where pictures are put in order, `images`
-    has their ids.
+    The order of pictures and texts is drawn by hash. `places` has the item's picture in each place;
+    where pictures are put in order, `images` has their ids. Which text is which is not in the page:
+    `review import` draws the order again.
     """
-
-    def shuffle(what: str, places: list[int]) -> None:
-        again = str(task.is_repeat)
-        places.sort(key=lambda each: rank(what, reviewer, task.id, again, str(each)))
-
-    places, ranked = list(range(len(item.panes))), list(range(len(item.texts)))
-    if protocol.form == "rank":
-        shuffle("caption", ranked)
-    if protocol.form == "order":
-        shuffle("picture", places)
-    # A statement may speak of the left picture, so pictures of statements keep their places.
-    elif task.is_turned and (item.comparable or protocol.unit in ("captions", "picture pairs")):
-        places.reverse()
-    panes = [item.panes[place] for place in places]
-    if len(panes) == 1 or item.comparable or protocol.unit != "samples":
-        # Names that say nothing but which picture is meant.
-        names = [f"picture {number}" for number in range(1, len(panes) + 1)]
-        names = ["picture"] if len(panes) == 1 else names
+    form = FORMS[protocol.form]
+    places = places_shown(item, protocol.form, protocol.unit, task, reviewer)
+    # Names that say nothing but which picture is meant.
+    names = [f"picture {number}" for number in range(1, len(places) + 1)]
+    names = ["picture"] if len(places) == 1 else names
+    panes = [
+        msgspec.structs.replace(item.panes[place], name=name)
+        for name, place in zip(names, places, strict=True)
+    ]
+    texts, rows = item.texts, len(panes)
+    if protocol.form == "judge":
+        claims = claims_shown(item, task, reviewer)
+        texts = tuple(plain(claim.text) for claim in claims)
+        rows = max((len(claim.tones) for claim in claims), default=1)
+        panes = [Pane(name=pane.name, image_id=pane.image_id) for pane in panes]
+    elif protocol.form == "rank":
+        texts = tuple(texts[place] for place in shuffled("caption", task, reviewer, len(texts)))
+    elif protocol.form == "decide":
+        texts = blind_texts(item)
         panes = [
-            msgspec.structs.replace(pane, name=name)
-            for name, pane in zip(names, panes, strict=True)
+            msgspec.structs.replace(
+                pane, texts=tuple(Text(parts=text.parts) for text in pane.texts)
+            )
+            for pane in panes
         ]
-    texts = tuple(item.texts[place] for place in ranked)
+        if not any(pane.image_id in pictures.stored for pane in panes):  # texts alone
+            texts, panes = (*(text for pane in panes for text in pane.texts), *texts), []
     hidden = {"id": "", "facts": (), "rows": (), "panes": tuple(panes), "texts": texts}
-    said = for_page(msgspec.structs.replace(item, **hidden), pictures)
+    comparable = item.comparable and bool(panes)
+    said = for_page(msgspec.structs.replace(item, **hidden, comparable=comparable), pictures)
     if protocol.form == "order":
         return {**said, "images": [pane.image_id for pane in panes]}
-    return {**said, "places": places, "ranked": ranked}
+    if form.choices is not None:
+        asked = names if rows > 1 else ["the picture"]
+        said |= {"asked": asked, "choices": form.choices(len(texts))}
+    return {**said, "places": places}
 
 
 def in_minutes(minutes: float) -> str:
@@ -259,10 +273,11 @@ def _write_pages(
     form = FORMS[protocol.form]
     asked = {"reasons": protocol.reasons, "answers": answers, "seconds": protocol.seconds}
     buttons = [{"answer": name, "label": label, "key": key} for name, label, key in form.buttons]
+    asked |= {"legend": form.asks[0], "missing": form.asks[1]}
     for name, (about, tasks, items) in reviewers.items():
         for start in range(0, len(items), _CHUNK):
             folder.give(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
-        own = [[task.id, task.is_repeat] for task in tasks]
+        own = [[task.shown_id, task.is_repeat] for task in tasks]
         folder.give(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
         page = {**context, "answers": buttons, "refusal": form.refusal, "reviewer": name}
         write_page(folder, "review.html", f"{name}.html", **page)
@@ -273,6 +288,6 @@ def _write_projects(folder: Folder, protocol: Protocol, reviewers: Mapping[str, 
     controls = label_studio.controls_of(protocol, every)
     folder.write("config.xml", label_studio.config_of(protocol, controls))
     for name, (about, tasks, items) in reviewers.items():
-        file = {**about, "format": "eqforge votes", "format_version": 1, "tasks": len(tasks)}
+        file = {**about, "format": "eqforge votes", "format_version": 2, "tasks": len(tasks)}
         said = label_studio.tasks_of(protocol, file, tasks, items, controls)
         folder.write(f"tasks-{name}.json", said)

@@ -13,9 +13,9 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import nearest
 
-Form = Literal["decide", "rank", "order", "write", "box"]
-"""How an item is answered: keep or drop it, give each caption a rank, put pictures in order, write
-texts, or draw a box; `forms.py` has each."""
+Form = Literal["decide", "judge", "rank", "order", "write", "box"]
+"""How an item is answered: keep or drop it, call each text true or false, give each caption a rank,
+put pictures in order, write texts, or draw a box; `forms.py` has each."""
 
 Unit = Literal[
     "samples",
@@ -83,7 +83,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
       seconds: about how long an item takes, for the estimate.
       source: where it is from, a citation.
       of: what it is made for, in a few words; like `needs`, empty for a user's own.
-      needs: what a sample has to show: a picture, two with a caption each, or anything.
+      needs: what a sample has to show: a picture with texts that are true or false of it,
+        two pictures with a caption each, or anything.
       fields: the texts to write.
     """
 
@@ -96,7 +97,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     of: str = ""
     form: Form = "decide"
     unit: Unit = "samples"
-    needs: Literal["", "pictures", "pairs"] = ""
+    needs: Literal["", "claims", "pairs"] = ""
     fields: tuple[Field, ...] = ()
 
     @property
@@ -155,7 +156,9 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
                 f"{shown(each.name)}"
             )
         seen |= names
-    return msgspec.structs.replace(found, unit=unit_of(found.name, found.form))
+    needs = "claims" if found.form == "judge" else ""
+    unit = unit_of(found.name, found.form)
+    return msgspec.structs.replace(found, unit=unit, needs=needs)
 
 
 def broken(

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -13,10 +14,10 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.core.identity import sha256_hex
-from eqforge.evaluation.report.items import Box, Item, Pane, Tone, plain
+from eqforge.evaluation.report.items import Box, Item, Pane, Text, Tone, plain
 from eqforge.evaluation.report.kinds import kind_of
-from eqforge.evaluation.review.assign import rank
-from eqforge.evaluation.review.protocols import Protocol, Unit, protocols
+from eqforge.evaluation.review.assign import Task, is_turned, rank, shuffled
+from eqforge.evaluation.review.protocols import Form, Protocol, Unit, protocols
 from eqforge.evaluation.tasks.samples import task_of
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -39,11 +40,15 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Units:
-    """All ids, what makes the items to show, and the digest of the file they come from."""
+    """All ids, what makes the items to show, and the digest of the file they come from.
+
+    `is_telling` is set where an id says what its text is, so that reviewers must not read it.
+    """
 
     ids: Sequence[str]
     make: Callable[[Sequence[str]], dict[str, Item]]
     digest: str = ""
+    is_telling: bool = False
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -80,7 +85,9 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
     elif file is not None:
         raise InputError(f"--of {file}: this protocol takes all that it is about from the dataset")
     elif unit == "samples":
-        found = Units(ids=_sample_ids(dataset), make=lambda ids: _samples(dataset, ids))
+        is_telling = "role" in dataset.columns("samples")
+        make = partial(_samples, dataset)
+        found = Units(ids=_sample_ids(dataset), make=make, is_telling=is_telling)
     else:
         found = _picture_pairs(dataset) if unit == "picture pairs" else _rows_of(dataset, unit)
     if not found.ids:
@@ -140,6 +147,97 @@ def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
     return found
 
 
+class Claim(NamedTuple):
+    """A text and, for each picture that is asked about, whether it is said to be true of it."""
+
+    text: str
+    kind: str
+    tones: tuple[Tone, ...]
+
+
+def claim_key(claim: Claim, place: int) -> str:
+    """Return how answers name a claim: by its text, and its picture where there are several."""
+    return f"{claim.text} [{place}]" if len(claim.tones) > 1 else claim.text
+
+
+def claims_of(item: Item) -> list[Claim]:
+    """Return what an item says of its pictures, each text once; nothing where it says nothing.
+
+    A text that is not said to be false is said to be true. A question is put with each of its
+    answers. Captions of several pictures are true of their own picture and false of the others.
+    """
+    texts = {text.role.partition(" ")[0]: text for text in item.texts}
+    claims: list[Claim] = []
+    if any(pane.texts for pane in item.panes):
+        own = [(place, text) for place, pane in enumerate(item.panes) for text in pane.texts]
+        if not all(pane.texts for pane in item.panes):
+            return []
+        for place, text in own:
+            tones = tuple[Tone, ...](
+                "true" if place == each else "false" for each in range(len(item.panes))
+            )
+            claims.append(Claim(text.plain, _kind(item, text), tones))
+    elif question := texts.get("question"):
+        answers = [text.plain for text in item.texts if text.role.startswith("answer")]
+        options = [text.plain for text in item.texts if text.role.startswith("option")]
+        for each in options or answers:
+            tone: Tone = "true" if each in answers else "false"
+            claims.append(Claim(f"{question.plain} {each}", "answer", (tone,)))
+    else:
+        label = texts["label"].plain if "label" in texts else "true"
+        claims = [
+            Claim(
+                text.plain,
+                _kind(item, text),
+                ("false" if label == "false" else text.tone or "true",),
+            )
+            for text in item.texts
+            if text.role not in _TOLD
+        ]
+    return list({claim.text: claim for claim in reversed(claims)}.values())[::-1]
+
+
+def _kind(item: Item, text: Text) -> str:
+    """Return what a text is, with the kind of its edit where the row says it."""
+    facts, role = dict(item.facts), text.role or "caption"
+    kind = facts.get(f"{role.replace(' ', '_')}_kind") or (
+        text.tone == "false" and facts.get("kind")
+    )
+    return f"{role} ({kind})" if kind and "(" not in role else role
+
+
+_TOLD: Final = frozenset({"label", "finding", "true targets", "change", "looks for"})
+"""Texts that nobody is asked about: some say which others are true."""
+
+
+def claims_shown(item: Item, task: Task, reviewer: str) -> list[Claim]:
+    """Return the claims of an item in the order that a hash of their texts draws for a task."""
+    again = str(task.is_repeat)
+    return sorted(claims_of(item), key=lambda claim: rank("text", reviewer, again, claim.text))
+
+
+def places_shown(item: Item, form: Form, unit: Unit, task: Task, reviewer: str) -> list[int]:
+    """Return which picture of an item stands where."""
+    places = list(range(len(item.panes)))
+    if form == "order":
+        return shuffled("picture", task, reviewer, len(places))
+    # A statement may speak of the left picture, so pictures of statements keep their places.
+    may_turn = item.comparable or unit in ("captions", "picture pairs")
+    return places[::-1] if may_turn and is_turned(task, reviewer) else places
+
+
+def blind_texts(item: Item) -> tuple[Text, ...]:
+    """Return the texts of an item without roles, colours and marks that say which are true.
+
+    They stand in an order that their content draws; a question stands before its answers.
+    """
+    named = [text.role.partition(" ")[0] for text in item.texts]
+    if "question" in named:
+        return tuple(plain(text.plain, text.role) for text in item.texts if text.role not in _TOLD)
+    texts = (text.plain for text in item.texts if text.role not in _TOLD - {"looks for", "change"})
+    return tuple(plain(text) for text in sorted(texts, key=lambda text: rank("text", text)))
+
+
 def _rows(dataset: Dataset, column: str, values: Sequence[str]) -> list[Row]:
     wanted, batches = pa.array(values, pa.string()), dataset.batches("samples", rows=_AT_ONCE)
     some = (batch.filter(pc.is_in(batch.column(column), value_set=wanted)) for batch in batches)
@@ -160,7 +258,8 @@ def check_fits(
         return
     there = [[pane for pane in item.panes if pane.image_id in pictures] for item in items]
     pairs = any(len(panes) == 2 and all(pane.texts for pane in panes) for panes in there)
-    fits = {"": True, "pictures": any(there), "pairs": pairs}
+    claims = any(panes and claims_of(item) for item, panes in zip(items, there, strict=True))
+    fits = {"": True, "claims": claims, "pairs": pairs}
     if fits[protocol.needs]:
         return
     decided = [(name, each) for name, each in protocols().items() if each.unit == "samples"]
@@ -171,9 +270,12 @@ def check_fits(
             f"{dataset.remedy}, or write a protocol of your own"
         )
     others = ", ".join(f"--protocol {name}" for name in fitting)
+    about = "pairs of pictures with a caption each"
+    if protocol.needs == "claims":
+        about = "pictures with texts that are true or false of them"
     raise InputError(
-        f"--protocol {protocol.name}: asks about pairs of pictures with a caption each, and "
-        f"nothing to review in {dataset.folder} is one; what fits is {others}, or one of your own"
+        f"--protocol {protocol.name}: asks about {about}, and nothing to review in "
+        f"{dataset.folder} is one; what fits is {others}, or one of your own"
     )
 
 

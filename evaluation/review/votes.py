@@ -1,7 +1,7 @@
 """The files of votes, saved by pages or exported by Label Studio, and whether they can be taken."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -11,6 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import escaped_json
+from eqforge.evaluation.review.assign import Task, hidden_id, is_turned, shuffled
 from eqforge.evaluation.review.forms import FORMS, Vote
 from eqforge.evaluation.review.label_studio import is_export, votes_of
 from eqforge.evaluation.review.protocols import Field, Form, Text, Unit, protocols, unit_of
@@ -36,7 +37,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format: Literal["eqforge votes"]
-    format_version: Literal[1]
+    format_version: Literal[1, 2]
     dataset: str
     sha256: str
     protocol: str
@@ -97,6 +98,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
             )
         file.votes.sort(key=lambda vote: vote.task)
         _check_votes(path, file)
+        if file.form == "rank" and file.format_version == 2:
+            file.votes[:] = [_in_columns(vote, file.reviewer) for vote in file.votes]
         files[file.reviewer], places[file.reviewer] = file, path
     if not files:
         raise InputError("name the files of votes after the dataset")
@@ -113,14 +116,32 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
     )
 
 
-def check_ids(votes: Votes, ids: Collection[str]) -> None:
-    for name, some in votes.by_reviewer.items():
+def _in_columns(vote: Vote, reviewer: str) -> Vote:
+    """Return ranks that were saved as they were shown in the order of the sample's columns."""
+    task = Task(number=vote.task, id=vote.id, is_repeat=vote.is_repeat)
+    ranks = [[0] * len(own) for own in vote.ranks]
+    places = range(len(ranks))[:: -1 if is_turned(task, reviewer) else 1]
+    for place, own in zip(places, vote.ranks, strict=True):
+        for column, given in zip(shuffled("caption", task, reviewer, len(own)), own, strict=True):
+            ranks[place][column] = given
+    return msgspec.structs.replace(vote, ranks=tuple(map(tuple, ranks)))
+
+
+def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
+    """Return votes with the ids of the dataset, which pages may hide; check that all are there."""
+    hidden = {hidden_id(name): name for name in ids}
+    by_reviewer = {
+        name: [msgspec.structs.replace(vote, id=hidden.get(vote.id, vote.id)) for vote in some]
+        for name, some in votes.by_reviewer.items()
+    }
+    for name, some in by_reviewer.items():
         if lost := [vote for vote in some if vote.id not in ids]:
             what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
             raise InputError(
                 f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is no {what} of "
                 "the dataset"
             )
+    return replace(votes, by_reviewer=by_reviewer)
 
 
 def _read(path: Path) -> VoteFile:

@@ -19,7 +19,7 @@ from eqforge.evaluation.metrics.pairs import (
 )
 from eqforge.evaluation.metrics.ties import Flags, Metric, Scores, TieRule
 from eqforge.evaluation.review.forms import Vote
-from eqforge.evaluation.review.votes import Votes, check_ids, first_votes, read_votes
+from eqforge.evaluation.review.votes import Votes, first_votes, read_votes, with_ids
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import NO_INTERVAL
 from eqforge.evaluation.tables.render import Measure, Report
@@ -302,7 +302,7 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
             f"{paths[0]}: votes by the protocol {votes.protocol}; people are measured by ranks: "
             "eqforge review plan DATASET --protocol caption-ranking"
         )
-    check_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})
+    votes = with_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})
     check_ranks(votes, task)
     return votes
 

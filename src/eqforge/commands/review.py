@@ -73,6 +73,12 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
             f"{counted(agreed.several, 'items')} with two votes or more; "
             f"{agreed.unanimous:,} unanimous"
         )
+    for kind in found.claims:
+        share = "" if kind.share is None else f"{100 * kind.share:.0f} % {_percent(kind.interval)} "
+        yield (
+            f"{kind.kind}, said to be {kind.claimed}: {share}of {kind.answers - kind.unsure:,} "
+            f"answers agree, {kind.unsure:,} unsure"
+        )
     if found.decisions:
         decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
         yield f"by {found.rule}: {decided}"

@@ -171,7 +171,7 @@ def test_comparisons_and_reviews_have_the_masks_that_they_show(
     masked: Path, rendered: Path, tmp_path: Path
 ) -> None:
     pages = compared((rendered, masked), tmp_path / "d")
-    asked = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1"]
+    asked = ["--protocol", "eq-sd-filter", "--reviewers", "ada", "--overlap", "1"]
     review.main(["plan", str(masked), *asked, "--sample", "1", "--output", str(tmp_path / "r")])
 
     removed, tasks = chunks(pages, "removed", "items"), given(tmp_path / "r", "ada/items/0")

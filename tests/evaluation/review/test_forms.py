@@ -811,7 +811,7 @@ def test_a_page_that_is_open_twice_loses_no_vote(
     opened: Callable[..., Page], tmp_path: Path
 ) -> None:
     dataset = write_squares(tmp_path / "d")
-    plan = planned(dataset, tmp_path / "p", "true-and-false", "ada")
+    plan = planned(dataset, tmp_path / "p", "eq-sd-filter", "ada")
     page = opened(plan).open("ada.html")
     wait(page)
     twice = Page(page.page.context.new_page(), plan).open("ada.html")

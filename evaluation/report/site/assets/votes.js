@@ -69,7 +69,7 @@ eqforge.votes = (() => {
 
   function file() {
     return {
-      format: "eqforge votes", format_version: 1, dataset: about.dataset, sha256: about.sha256,
+      format: "eqforge votes", format_version: 2, dataset: about.dataset, sha256: about.sha256,
       protocol: about.protocol, form: about.form, plan: about.plan, reviewer: about.reviewer, tasks: about.tasks.length, overlap: about.overlap,
       of: about.of, fields: about.fields,
       votes: [...votes.values()].sort((a, b) => a.task - b.task),
