@@ -133,7 +133,10 @@ def test_ranks_and_texts_are_those_of_the_pages(tmp_path: Path, pairs: Path) -> 
     def rank(data: dict[str, Any]) -> Result:
         here = known({"data": data})
         return [
-            chosen(f"rank_{row}_{column}", str(1 + (here["places"][row] != here["ranked"][column])))
+            chosen(
+                f"rank_{row}_{column}",
+                "21"[data[f"rank_{row}_{column}"].endswith("left") == (here["places"][row] == 0)],
+            )
             for row in (0, 1)
             for column in (0, 1)
         ]
