@@ -44,10 +44,7 @@ _LONGEST = 1333 / 800
 
 
 def run_head(head: Any, states: Any) -> Any:
-    """Apply a torch module in float32, whatever the type of the states and within any autocast.
-
-    Its weights become float32 and stay so.
-    """
+    """Apply a torch module in float32, within any autocast; its weights become float32."""
     with import_torch().autocast(states.device.type, enabled=False):
         return head.float()(states.float())
 
@@ -93,9 +90,7 @@ class PixelFusion(FusionScorer):
     """A fusion encoder from transformers with its tokenizer and image processor.
 
     Args:
-      calibration: how a logit becomes P(match).
-      reader: the part of the configuration with the sizes of vocabulary and context; empty for the
-        whole.
+      reader: the part of the configuration with the sizes of vocabulary and context.
       vocabulary: how many of the tokenizer's tokens the model has to know.
     """
 
@@ -264,12 +259,10 @@ REGIONS = 36
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class LxmertImage:
-    """The regions of an image, padded with zeros.
+    """The regions of an image, padded with zeros, float32 of shapes (regions, ...).
 
-    Attributes:
-      features: float32 of shape (regions, dimensions).
-      boxes: float32 of shape (regions, 4): x1, y1, x2, y2 as shares of width and height.
-      attended: float32 of shape (regions,), 1 where there is a region.
+    `boxes` are x1, y1, x2, y2 as shares of width and height; `attended` is 1 where there is a
+    region.
     """
 
     features: NDArray[np.float32]

@@ -43,12 +43,9 @@ class MatrixFiles:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ScoreTable:
-    """Scores by the indices of their keys.
+    """Scores in [0, 1] by the indices of their keys.
 
-    Attributes:
-      images, captions: the index of each key.
-      cells: the cells that have a score, image * captions + caption, ascending; None for all.
-      probabilities: the scores of those cells, in [0, 1].
+    `cells` are those that have a score, image * captions + caption, ascending; None for all.
     """
 
     images: dict[str, int]

@@ -32,13 +32,9 @@ _COMMIT = re.compile(r"(.+)@([^@/]+)")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class ScorerSpec:
-    """Which scorer, and from which files; it travels to workers, which load it there.
+    """A scorer of a kind of SCORERS, and its files; it travels to workers, which load it there.
 
-    Attributes:
-      kind: a key of SCORERS.
-      source: a folder, a file or an id on the Hugging Face hub.
-      revision: the commit of a model on the hub.
-      options: the kind's options, as text by name.
+    The source is a folder, a file, or an id on the Hugging Face hub with its commit.
     """
 
     kind: str
@@ -147,7 +143,7 @@ class Identified(Protocol):
 def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Identity:
     """Return the identity of a model that workers will load; it is loaded once, as a check.
 
-    Here it is loaded on the CPU: the accelerator's memory is for the workers.
+    It is loaded on the CPU: the accelerator's memory is for the workers.
     """
     if spec.text("device") is not None:
         check_device(spec.device)

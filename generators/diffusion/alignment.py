@@ -34,12 +34,10 @@ _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typograp
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Word:
-    """A word of a prompt.
+    """A word of a prompt, in lower case.
 
-    Attributes:
-      text: as the prompt has it, in lower case.
-      place: number of the piece that `str.split` finds it in.
-      tokens: positions of its tokens, at least one, in a row.
+    `place` is the number of the piece that `str.split` finds it in; `tokens` are the positions of
+    its tokens, at least one, in a row.
     """
 
     text: str
@@ -51,11 +49,7 @@ class Word:
 class TokenizedPrompt:
     """A prompt as the text encoder reads it.
 
-    Attributes:
-      prompt: the text.
-      ids: of the tokens, with the one before and the one after the text, without padding.
-      words: the words in order.
-      length: tokens of the padded prompt.
+    `ids` include the tokens before and after the text, but no padding; `length` includes it.
     """
 
     prompt: str
@@ -158,10 +152,7 @@ def refinement(
 
     Padding is aligned by position, as in the authors' code; if the second prompt is shorter,
     from the end of the text on, since its padding would otherwise align with words of the first.
-
-    Args:
-      first, second: the prompts.
-      changed: numbers of the words of either prompt that the other one does not have.
+    `changed` are the numbers of the words of either prompt that the other one does not have.
 
     Source: `get_mapper` of prompt-to-prompt, which compares the tokens, and so can confuse two
       equal words.

@@ -127,7 +127,20 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
     processors = {}
     for name, processor in plain.items():
         layer = name.removesuffix(".processor")
-        _check_plain(modules[layer], processor, layer)
+        attn, kind = modules[layer], type(processor).__name__
+        # A layer has to do nothing but project, attend and project.
+        special = (attn.group_norm, attn.spatial_norm, attn.norm_q, attn.norm_k, attn.norm_cross)
+        if (
+            kind not in ("AttnProcessor", "AttnProcessor2_0")
+            or not layer.endswith(("attn1", "attn2"))
+            or any(part not in (None, False) for part in special)
+            or attn.residual_connection
+            or attn.rescale_output_factor != 1
+        ):
+            raise InputError(
+                f"the attention of {layer} ({kind}) cannot be controlled: only networks with the "
+                "ordinary attention of Stable Diffusion and SDXL can"
+            )
         is_cross = layer.endswith("attn2")
         processors[name] = ControlledAttention(processor, control, is_cross)
     unet.set_attn_processor(processors)
@@ -135,22 +148,6 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
         yield
     finally:
         unet.set_attn_processor(plain)
-
-
-def _check_plain(attn: Any, processor: Any, layer: str) -> None:
-    """Check that a layer does nothing but project, attend and project."""
-    special = (attn.group_norm, attn.spatial_norm, attn.norm_q, attn.norm_k, attn.norm_cross)
-    if (
-        type(processor).__name__ not in ("AttnProcessor", "AttnProcessor2_0")
-        or not layer.endswith(("attn1", "attn2"))
-        or any(part not in (None, False) for part in special)
-        or attn.residual_connection
-        or attn.rescale_output_factor != 1
-    ):
-        raise InputError(
-            f"the attention of {layer} ({type(processor).__name__}) cannot be controlled: only "
-            "networks with the ordinary attention of Stable Diffusion and SDXL can"
-        )
 
 
 def _attend(query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor") -> "torch.Tensor":

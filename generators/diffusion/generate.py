@@ -142,10 +142,7 @@ def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
 
 
 def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
-    """Return the sides of a network's cross-attention maps, for latents of a given side.
-
-    Every level of the network halves the side, rounding up.
-    """
+    """Return the sides of a network's cross-attention maps: every level halves the latents'."""
     blocks = enumerate(pipeline.unet.config.down_block_types)
     return tuple(-(-side // 2**level) for level, block in blocks if "CrossAttn" in block)
 

@@ -269,7 +269,7 @@ def prompt_pair(
       IndexError: the vocabulary has no pair of this number.
     """
     edit = ordered_edits(vocabulary, kind, seed, additions)[number]
-    sample_id = sample_id_of(kind, number)
+    sample_id = f"{DATASET}/{kind}/{number:06d}"
     first, second = (_Prompt(picture, vocabulary, language) for picture in edit.pictures)
     return PromptPair(
         sample_id=sample_id,
@@ -284,10 +284,6 @@ def prompt_pair(
         blended=(_blended(edit, first), _blended(edit, second)),
         seed=derive_seed(seed, sample_id, "noise", PROMPTS_VERSION),
     )
-
-
-def sample_id_of(kind: str, number: int) -> str:
-    return f"{DATASET}/{kind}/{number:06d}"
 
 
 class _Prompt:

@@ -138,7 +138,7 @@ class ModelIdentity:
 
     Attributes:
       name: id on the hub, or the folder's name.
-      revision: commit on the hub; of a folder, the digest.
+      revision: commit on the hub, or of a folder its digest.
       digest: SHA-256 over names and contents of the model's files.
       pipeline: class of diffusers.
     """

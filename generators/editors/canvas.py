@@ -26,8 +26,7 @@ class Canvas:
 
     Attributes:
       image: uint8 [height, width, 3], with padding.
-      mask: bool [height, width], True where the picture may change, never in the padding; None
-        without one.
+      mask: bool [height, width], True where the picture may change, never in the padding.
       inner: height and width of the picture in it, at the upper left.
       size: height and width of the original.
     """
@@ -39,12 +38,10 @@ class Canvas:
 
     @property
     def height(self) -> int:
-        """Height in pixels, padding included."""
         return self.image.shape[0]
 
     @property
     def width(self) -> int:
-        """Width in pixels, padding included."""
         return self.image.shape[1]
 
     def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -146,7 +146,7 @@ class SharedGrounder:
 
     @property
     def basis(self) -> list[Any]:
-        """What a found region depends on beside the photograph and the words, JSON-like."""
+        """What a found region depends on beside the photograph and the words."""
         settings = self.settings
         return [VERSION, self.grounder.identity, settings.grounding_score, settings.mask_margin]
 

@@ -133,14 +133,10 @@ material that one of the pictures has decides."""
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class RenderedView:
-    """A rendered scene with its pixels.
+    """A rendered scene with its pixels, uint8 of shape (height, width, 3), RGB.
 
-    Attributes:
-      pixels: uint8 of shape (height, width, 3), RGB.
-      numbers: the instance mask, integers of shape (height, width): 0 is the backdrop, objects
-        count from 1.
-      objects: what the image shows of each, in the order of their numbers.
-      overlaps: the pairs of objects that intersect.
+    `numbers` is the instance mask, integers of shape (height, width): 0 is the backdrop, `objects`
+    count from 1.
     """
 
     pixels: NDArray[np.uint8]

@@ -42,14 +42,10 @@ TIMEOUT_S = 300.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Render:
-    """A rendered scene.
+    """A rendered scene: an 8-bit RGB image, a mask, and what the image shows of each object.
 
-    Attributes:
-      image_png: the image, 8-bit RGB.
-      mask_png: the object number of each pixel, 8-bit (16-bit from 256 objects on): from 1 in the
-        order of the scene, and 0 for the backdrop.
-      objects: what the image shows of each object, in the order of the scene.
-      overlaps: the pairs of objects that intersect.
+    The mask has the object number of each pixel, 8-bit (16-bit from 256 objects on): from 1 in the
+    order of the scene, and 0 for the backdrop.
     """
 
     image_png: bytes
@@ -66,19 +62,14 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SceneKillsRenderer(EqforgeError):
-    """A scene ended two renderers, one after the other, or left both hanging.
-
-    Args:
-      index: the scene's index.
-      cause: how the second one ended.
-    """
+    """A scene ended two renderers, one after the other, or left both hanging."""
 
     def __init__(self, index: int, cause: ChildDied | ChildTimeout) -> None:
         super().__init__(f"scene {index} ended the renderer twice: {cause}")
         self.index, self.cause = index, cause
 
     def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
-        """Make the error picklable, to reach the driver from a worker."""
+
         return type(self), (self.index, self.cause)
 
 

@@ -22,6 +22,7 @@ from eqforge.schemas.records.scenes import (
     SceneSpec,
 )
 from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.values import PixelBox
 from eqforge.transforms.filters import lab, minimality
 from eqforge.transforms.generated.scene_colours import (
     RenderedView,
@@ -253,15 +254,21 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
     return {name for name in first | second if first.get(name) != second.get(name)}
 
 
+def _boxes(view: RenderedView, claim: Claim) -> tuple[PixelBox, PixelBox] | None:
+    """Return the boxes of a target and its reference; None where one is not seen."""
+    assert claim.reference is not None
+    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
+    return None if target is None or reference is None else (target, reference)
+
+
 def within_margin(view: RenderedView, claim: Claim) -> float | None:
     """Return how far a target is inside the left, right and lower end of its reference's box.
 
     Where it is under the reference, the upper end counts, too.
     """
-    assert claim.reference is not None
-    target, around = view.shown(claim.target).box, view.shown(claim.reference).box
-    if target is None or around is None:
+    if (boxes := _boxes(view, claim)) is None:
         return None
+    target, around = boxes
     slack = [
         target.x - around.x,
         around.x + around.width - target.x - target.width,
@@ -272,18 +279,15 @@ def within_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def depth_apart(view: RenderedView, claim: Claim) -> float | None:
-    assert claim.reference is not None
-    target, reference = view.shown(claim.target), view.shown(claim.reference)
-    if target.box is None or reference.box is None:
+    if _boxes(view, claim) is None:
         return None
-    return abs(target.depth_m - reference.depth_m)
+    return abs(view.shown(claim.target).depth_m - view.shown(str(claim.reference)).depth_m)
 
 
 def height_margin(view: RenderedView, claim: Claim) -> float | None:
-    assert claim.reference is not None
-    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
-    if target is None or reference is None:
+    if (boxes := _boxes(view, claim)) is None:
         return None
+    target, reference = boxes
     return (reference.y + reference.height - target.y - target.height) / view.numbers.shape[0]
 
 
@@ -333,12 +337,9 @@ def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
 
 def depth_margin(view: RenderedView, claim: Claim) -> float | None:
 
-    if claim.relation not in ("front", "behind") or claim.reference is None:
+    if claim.relation not in ("front", "behind") or _boxes(view, claim) is None:
         return None
-    target, reference = view.shown(claim.target), view.shown(claim.reference)
-    if target.box is None or reference.box is None:
-        return None
-    shift = target.depth_m - reference.depth_m
+    shift = view.shown(claim.target).depth_m - view.shown(str(claim.reference)).depth_m
     return shift if claim.relation == "behind" else -shift
 
 

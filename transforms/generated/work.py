@@ -77,10 +77,8 @@ class PairWork:
     Attributes:
       proposal: what is asked for; None where the plan rejected it.
       made: the pair; None before it is made, and once it is rejected.
-      measured: its measures; None before it is measured.
       scores: the pair's scores that are in no other field.
-      rejects: the rejects of the pair and of its images.
-      tallies: the counts so far.
+      rejects: of the pair and of its images.
     """
 
     proposal: PairProposal | None
