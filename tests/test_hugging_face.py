@@ -1,4 +1,4 @@
-"""Hugging Face's `datasets` loads a folder as its card says: pictures first, true splits."""
+"""Hugging Face's `datasets` loads a folder as its card says: samples first, true splits."""
 
 import io
 import json
@@ -51,7 +51,9 @@ def everything(folder: Path) -> dict[str, dict[str, int]]:
 def test_rows_load_under_their_own_splits(tmp_path: Path) -> None:
     folder = built(tmp_path, SPLITS, missing=True)
 
-    (shown,) = loaded(folder).values()
+    (first,) = loaded(folder).values()
+    assert sorted(first["sample_id"]) == sorted(row["sample_id"] for row in rows(folder, "samples"))
+    (shown,) = loaded(folder, "images").values()
     assert sorted(row["image"].getpixel((0, 0))[0] for row in shown) == [0, 40, 80, 120, 160, 200]
     assert everything(folder) == {
         "images": {"full": 6},
@@ -102,6 +104,9 @@ def test_pairs_show_their_pictures_and_the_code_of_the_card_runs(
     names: dict[str, Any] = {}
     exec(code.replace("path/to/eq-sd", str(folder)), names)
 
+    (first,) = (row for row in rows(folder, "samples")[:1])
+    with Image.open(io.BytesIO(stored[first["image_0_id"]])) as image:
+        assert names["pictures"][0].tobytes() == image.tobytes()
     assert len(names["samples"]) == len(rows(folder, "samples")) > 0
     for row in names["images"]:
         with Image.open(io.BytesIO(stored[row["image_id"]])) as image:

@@ -2,14 +2,16 @@
 
 Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them, or files of
 it, as polars and pandas write Feather. Pictures, videos and sound stand there as a structure of
-bytes and path; the path is what is read, or where the bytes are. Columns of other bytes are left
-out. A number that Hugging Face's features call a class is read as the name of the class.
+bytes and path, or as a list of them; the path is what is read, or where the bytes are. Columns of
+other bytes are left out. A number that Hugging Face's features call a class is read as the name of
+the class.
 """
 
 import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -42,32 +44,38 @@ class Cell:
       file: path of the table.
       column: that holds the image.
       row: its number in the file, from 0.
+      index: its place in the row's list of images; None where the column has one image a row.
     """
 
     name: str
     file: str
     column: str
     row: int
+    index: int | None = None
 
     def read(self) -> bytes:
         """Return the bytes of the image; its neighbours stay in memory for the next calls."""
-        for file, column, first, group in list(_groups):
-            if (file, column) == (self.file, self.column) and 0 <= self.row - first < len(group):
+        key = (self.file, self.column, self.index)
+        for known, first, group in list(_groups):
+            if known == key and 0 <= self.row - first < len(group):
                 return group[self.row - first]
-        first, *found = _answers(Path(self.file), "cells", column=self.column, row=self.row)
-        _groups.append((self.file, self.column, first, [bytes(data) for data in found]))
+        where = {"column": self.column, "row": self.row, "index": self.index}
+        first, *found = _answers(Path(self.file), "cells", **where)
+        _groups.append((key, first, [bytes(data) for data in found]))
         return bytes(found[self.row - first])
 
 
-_groups: deque[tuple[str, str, int, list[bytes]]] = deque(maxlen=_REMEMBERED)
-"""File, column and first row of groups that were read, and the pictures."""
+_groups: deque[tuple[tuple[str, str, int | None], int, list[bytes]]] = deque(maxlen=_REMEMBERED)
+"""File, column and index of groups that were read, their first row, and the pictures."""
 
 
 def with_names(row: Any) -> Any:
     """Return a row with the names of its images in place of their places."""
-    if not isinstance(row, dict):
-        return row
-    return {name: v.name if isinstance(v, Cell) else v for name, v in row.items()}
+    if isinstance(row, dict):
+        return {name: with_names(value) for name, value in row.items()}
+    if isinstance(row, list):
+        return [with_names(value) for value in row]
+    return row.name if isinstance(row, Cell) else row
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
@@ -81,8 +89,12 @@ def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]
     number = 0
     for part in _answers(path, "rows", has_cells=has_cells):
         for row, pictures in json.loads(bytes(part)):
-            for column, name in pictures.items():
-                row[column] = Cell(name=name, file=str(path), column=column, row=number)
+            for column, named in pictures.items():
+                cell = partial(Cell, file=str(path), column=column, row=number)
+                if isinstance(named, list):
+                    row[column] = [cell(name=name, index=i) for i, name in enumerate(named)]
+                else:
+                    row[column] = cell(name=named)
             yield row
             number += 1
 
@@ -112,7 +124,7 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
     for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
         classes = _classes(schema)
         held = [f.name for f in schema if _is_media(f.type) and f.type.num_fields > 1]
-        for row in _rows_of(batch, held if has_cells else [], classes):
+        for row in _rows_of(batch, held if has_cells else [], classes, has_cells):
             part.append(json.dumps(row))
             size += len(part[-1])
             if size > _PART_CHARS:
@@ -121,15 +133,24 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
     yield memoryview(f"[{','.join(part)}]".encode())
 
 
-def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterator[Any]:
-    """Yield the first row of the group that a row is in, then the image of each of its rows."""
+def cells(
+    stream: IO[bytes], is_parquet: bool, column: str, row: int, index: int | None
+) -> Iterator[Any]:
+    """Yield the first row of the group that a row is in, then the image of each of its rows.
+
+    Args:
+      index: which image of a row that has a list of them; it is empty in rows with fewer.
+    """
     first = 0
     for count, batches in _groups_of(stream, is_parquet, column):
         if row < first + count:
             yield first
             for batch in batches:
-                for data in _field(batch.column(0), "bytes"):
-                    yield memoryview(data.as_py() or b"")
+                for value in batch.column(0):
+                    found = value.as_py() or {}
+                    if index is not None:
+                        found = found[index] if index < len(found) else {}
+                    yield memoryview((found or {}).get("bytes") or b"")
             return
         first += count
     raise Unreadable(f"it has no row {row}: it changed while it was read")
@@ -146,7 +167,8 @@ def _groups_of(
 
     opened = open_parquet(stream)
     for number in range(opened.num_row_groups):
-        columns = [f"{column}.bytes"]
+        is_list = _is_media_list(opened.schema_arrow.field(column).type)
+        columns = [column if is_list else f"{column}.bytes"]
         batches = opened.iter_batches(_ROWS, [number], columns, use_threads=False)
         yield opened.metadata.row_group(number).num_rows, batches
 
@@ -162,7 +184,8 @@ def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[tuple[pa.Schema, p
         columns = []
         for field in schema:
             if not _is_media(field.type):
-                columns += [] if _holds_bytes(field.type) else [field.name]
+                is_read = _is_media_list(field.type) or not _holds_bytes(field.type)
+                columns += [field.name] if is_read else []
                 continue
             path, data = f"{field.name}.path", f"{field.name}.bytes"
             columns.append(path)
@@ -190,7 +213,8 @@ def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
         batches = pa.ipc.open_stream(stream)
         schema = batches.schema
     _check_names(schema)
-    names = [f.name for f in schema if _is_media(f.type) or not _holds_bytes(f.type)]
+    read = (_is_media, _is_media_list, lambda kind: not _holds_bytes(kind))
+    names = [f.name for f in schema if any(test(f.type) for test in read)]
     count = 0
     for batch in batches:
         count += batch.num_rows
@@ -217,6 +241,14 @@ def _is_media(kind: "pa.DataType") -> bool:
     import pyarrow as pa
 
     return pa.types.is_struct(kind) and {field.name for field in kind} in ({"path"}, _MEDIA)
+
+
+def _is_media_list(kind: "pa.DataType") -> bool:
+    import pyarrow as pa
+
+    types = pa.types
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return is_list and _is_media(kind.value_type)
 
 
 def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
@@ -252,14 +284,18 @@ def _field(column: "pa.Array", name: str) -> "pa.Array":
 
 
 def _rows_of(
-    batch: "pa.RecordBatch", held: Sequence[str], classes: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[Mapping[str, Any], dict[str, str]]]:
+    batch: "pa.RecordBatch",
+    held: Sequence[str],
+    classes: Mapping[str, Sequence[str]],
+    has_cells: bool,
+) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
     media = {field.name: field.type for field in batch.schema if _is_media(field.type)}
     values = {
         name: (_field(batch.column(name), "path") if name in media else batch.column(name))
         for name in batch.schema.names
     }
-    lists = {name: column.to_pylist() for name, column in values.items()}
+    several = [field.name for field in batch.schema if _is_media_list(field.type)]
+    lists = {n: column.to_pylist() for n, column in values.items() if n not in several}
     data = {n: _field(batch.column(n), "bytes") for n, kind in media.items() if kind.num_fields > 1}
     for number in range(batch.num_rows):
         found = {name: _plain(column[number]) for name, column in lists.items()}
@@ -268,7 +304,16 @@ def _rows_of(
         for name in classes.keys() & row.keys():
             if isinstance(row[name], int) and 0 <= row[name] < len(classes[name]):
                 row[name] = classes[name][row[name]]
-        pictures: dict[str, str] = {}
+        pictures: dict[str, Any] = {}
+        for name in several:
+            parts = [part or {} for part in values[name][number].as_py() or []]
+            contents = [part.get("bytes") or b"" for part in parts]
+            row[name] = [
+                part.get("path") or sha256_hex(content)
+                for part, content in zip(parts, contents, strict=True)
+            ]
+            if any(contents) and has_cells:
+                pictures[name] = row[name]
         for name in held:
             content = data[name][number].as_py() if name in data else b""
             if content or name not in data:

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
@@ -306,10 +306,22 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
         for one in configured
     )
     folder = f"folder = {quoted(f'path/to/{manifest.dataset}')}  # or a repository of the hub"
-    code = "\n".join(["from datasets import load_dataset", "", folder, *lines])
+    code = "\n".join(["from datasets import load_dataset", "", folder, *lines, *_joined(manifest)])
     text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}\n\n{_OF_CROISSANT}"
     empty = ", ".join(code_span(name) for name in _tables(manifest) if not manifest.num_rows(name))
     return f"{text}\n\n{_OF_EMPTY.format(empty)}" if empty else text
+
+
+def _joined(manifest: Manifest) -> Iterator[str]:
+    """Yield the lines of code that find the pictures of samples; none where they refer to none."""
+    kind = table_type(manifest.dataset, "samples")
+    column = (
+        next((name for name, to in kind.references.items() if to == "images"), "") if kind else ""
+    )
+    if column and manifest.num_rows("samples") and manifest.num_rows("images"):
+        yield 'row_of = {name: row for row, name in enumerate(images["image_id"])}'
+        yield f"names = samples[:3][{quoted(column)}]"
+        yield 'pictures = [images[row_of[name]]["image"] for name in names if name]'
 
 
 def _citation(profile: Profile) -> str:

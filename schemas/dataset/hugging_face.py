@@ -11,8 +11,6 @@ WHOLE: Final = "full"
 """The split of rows that name none, or several: `datasets` would call it `train`, and keeps the
 word `all` for itself."""
 
-_FIRST: Final = ("images", "samples")  # what is shown to a person who names no configuration
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Configuration:
@@ -34,7 +32,7 @@ class Configuration:
 def configurations(
     manifest: Manifest, splits: Mapping[str, Iterable[str]]
 ) -> tuple[Configuration, ...]:
-    """Return the configurations of a dataset, the default one first.
+    """Return the configurations of a dataset; that of `samples`, the default one, comes first.
 
     Tables without rows have none: `datasets` (5.2) fails to load a split of no rows, whatever a
     card says.
@@ -43,8 +41,7 @@ def configurations(
       splits: by table, what its rows name as their split.
     """
     names = [name for name in manifest.tables if manifest.num_rows(name)]
-    default = next((name for name in _FIRST if name in names), None)
-    names.sort(key=lambda name: name != default)
+    names.sort(key=lambda name: name != "samples")
     return tuple(one for name in names for one in _of_table(name, sorted(splits.get(name, ()))))
 
 

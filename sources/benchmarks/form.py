@@ -313,9 +313,13 @@ def rest(node: Node, *used: str, **told: Any) -> str:
         | {
             f"own {name}" if name in told else name: value
             for name, value in node.mapping().items()
-            if name not in used and not isinstance(value, Cell)
+            if name not in used and not _holds_cells(value)
         }
     )
+
+
+def _holds_cells(value: Any) -> bool:
+    return isinstance(value, Cell) or (isinstance(value, list) and any(map(_holds_cells, value)))
 
 
 def kept(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -349,10 +353,14 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     """Return the name of a record's image, and its cell if the table itself holds it.
 
     Args:
-      field: that names or holds the image.
+      field: that names or holds the image, or a list of one.
       suffix: of its file, where the name has none.
     """
     node = entry.node[field]
+    if isinstance(node.value, list):
+        if len(node.value) != 1:
+            node.fail(f"one image; name the one to take: --columns {field}={field}[0]")
+        node = replace(node, value=node.value[0])
     if isinstance(node.value, Cell):
         return node.value.name, (node.value,)
     name = node.text()

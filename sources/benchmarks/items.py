@@ -48,11 +48,13 @@ class Columns:
     def named(self, value: Any) -> Any:
         """Return a record with its columns under the names of the form's fields.
 
+        A column `images[0]` is the first of a list `images`.
         A column with the name of a field that another column has been given becomes `own NAME`.
         """
         if not self.names or not isinstance(value, dict):
             return value
         columns = {column: field for field, column in self.names}
+        value = {n: part for n, part in _elements(value).items() if n in columns} | value
         fields = set(columns.values())
         return {
             columns.get(name, f"own {name}" if name in fields else name): part
@@ -66,6 +68,12 @@ class Columns:
                     f"--columns {field}={column}: {source} has no column {name_of(column)!r}"
                     f"{nearest(column, seen)}; there are {names_of(seen)}"
                 )
+
+
+def _elements(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the elements of the lists in a record: `images[0]` and so on."""
+    lists = {name: value for name, value in record.items() if isinstance(value, list)}
+    return {f"{name}[{n}]": one for name, found in lists.items() for n, one in enumerate(found)}
 
 
 NAMED: Final = Columns()
@@ -139,7 +147,7 @@ def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> Non
     seen: set[str] = set()
     for entry in _entries(source, forms) if left else ():
         if isinstance(entry.node.value, dict):
-            seen.update(map(str, entry.node.value))
+            seen.update(map(str, entry.node.value), _elements(entry.node.value))
         if left <= seen:
             return
     columns.check(seen, source)

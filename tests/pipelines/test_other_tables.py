@@ -332,3 +332,61 @@ def test_the_nearest_form_is_another_than_what_was_asked_for(
     said = capsys.readouterr().err
     assert "other.jsonl has caption_0, caption_1" in said
     assert "eqforge import winoground" not in said
+
+
+@pytest.mark.parametrize("form", ["parquet", "saved", "jsonl"])
+def test_lists_of_images_are_read(form: str, images: Path, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    paths = [
+        [str(images / f"{n}.png"), str(images / f"{(n + 1) % COUNT}.png")] for n in range(COUNT)
+    ]
+    texts = [{"id": n, "caption_0": f"cup {n}", "caption_1": f"no cup {n}"} for n in range(COUNT)]
+    features = datasets.Features(
+        {"id": datasets.Value("int64")}
+        | dict.fromkeys(("caption_0", "caption_1"), datasets.Value("string"))
+        | {"images": datasets.List(datasets.Image())}
+    )
+    records: list[dict[str, Any]]
+    records = [row | {"images": names} for row, names in zip(texts, paths, strict=True)]
+    records[5]["images"] = paths[5][:1]
+    held = [
+        row
+        | {"images": [{"bytes": Path(p).read_bytes(), "path": Path(p).name} for p in row["images"]]}
+        for row in records
+    ]
+    table = datasets.Dataset.from_list(held, features)
+    source, out = tmp_path / f"t.{form}", tmp_path / "out"
+    options = ["--columns", "image_0=images[0]", "image_1=images[1]"]
+    if form == "parquet":
+        table.to_parquet(source)
+    elif form == "saved":
+        table.save_to_disk(source := tmp_path / "saved")
+    else:
+        relative = [r | {"images": [Path(name).name for name in r["images"]]} for r in records]
+        source.write_text(json_lines(relative))
+        options = ["--images", str(images), *options]
+    assert main(["import", "own-pairs", str(source), *options, "--output", str(out)]) == 0
+    assert len(rejected(out, "unreadable_record")) == 1
+    stored = {row["image_id"]: row["image"]["bytes"] for row in rows(out, "images")}
+    found = rows(out, "samples")
+    assert len(found) == COUNT - 1
+    for row in found:
+        number = int(row["caption_0"].removeprefix("cup "))
+        for side in (0, 1):
+            expected = (images / f"{(number + side) % COUNT}.png").read_bytes()
+            assert stored[row[f"image_{side}_id"]] == expected
+
+
+def test_a_list_of_one_image_is_that_image_and_of_several_one_is_named(
+    images: Path, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "t.jsonl", tmp_path / "out"
+    records = [row | {"image": [row["image"]]} for row in FOILS]
+    records[3]["image"] *= 2
+    source.write_text(json_lines(records))
+    command = [*IMPORT, str(source), "--images", str(images), "--output", str(out), "--overwrite"]
+    assert main(command) == 0
+    (row,) = rows(out, "rejects")
+    assert "expected one image; name the one to take: --columns image=image[0]" in row["detail"]
+    assert main([*command, "--columns", "image=image[0]"]) == 0
+    assert len(rows(out, "samples")) == COUNT

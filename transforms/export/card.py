@@ -165,9 +165,13 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
     if moved := renamed(export.schema.names, export.pictures.values()):
         names = ", ".join(map(code_span, moved.values()))
         yield f"What their files are called in the source stands in {names}."
+    there = set(export.schema.names)
+    if empty := [each for each in export.dataset.columns(table) if each not in there]:
+        names = ", ".join(map(code_span, empty))
+        yield f"Columns without a value in any row are left out: {names}."
     manifest = export.dataset.manifest
     left = [name for name in manifest.tables if name not in (table, *others, "images")]
-    if manifest.num_rows("images"):
+    if shown and manifest.num_rows("images"):
         yield "The table `images` is left out: its pictures stand in the rows."
     if empty := [code_span(name) for name in left if not manifest.num_rows(name)]:
         yield f"Tables without rows are left out: {', '.join(empty)}."
@@ -204,11 +208,14 @@ def _left_out(export: Export) -> str:
     )
 
 
-def write_description(export: Export, patterns: dict[str, str]) -> None:
+def write_description(
+    export: Export, patterns: Mapping[str, str], schemas: Mapping[str, pa.Schema]
+) -> None:
     """Write the Croissant description of Parquet files that are there, unless it is there.
 
     Args:
       patterns: the pattern of the files of each table.
+      schemas: the columns of each table, without pictures.
     """
     if export.has(croissant.FILE_NAME):
         return
@@ -218,10 +225,9 @@ def write_description(export: Export, patterns: dict[str, str]) -> None:
     for table in patterns:
         kind = table_type(export.dataset.manifest.dataset, table)
         assert kind is not None
-        schema = export.dataset.schema(table)
         pictures = picture_columns(export.dataset, table).values()
-        moved = renamed(schema.names, pictures)
-        records.append(croissant.record_set(kind, schema, moved, pictures))
+        moved = renamed(schemas[table].names, pictures)
+        records.append(croissant.record_set(kind, schemas[table], moved, pictures))
     distribution = [*map(croissant.file_object, files), *sets]
     text = croissant.as_text(_properties(export), distribution, records)
     with export.file(croissant.FILE_NAME) as stream:

@@ -46,6 +46,7 @@ def _json(row: dict[str, Any]) -> bytes:
 
 def _write_web_dataset(export: Export) -> None:
     """Write `data/test-000000.tar` and so on, and a card by which `load_dataset` reads them."""
+    export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     for part in export.all_parts():
         path = f"data/{part.split.name}-{part.number:06d}.tar"
@@ -98,6 +99,7 @@ def _refuse_without_pictures(dataset: Dataset, table: str) -> str:
 
 def _write_image_folder(export: Export) -> None:
     """Write `test/metadata.jsonl` and the pictures beside it, and so on, and a card."""
+    export.leave_out_empty()
     unsure = _unsure(export)
     names = renamed(export.schema.names, export.pictures.values())
     for split in export.splits:
@@ -138,7 +140,8 @@ def _unsure(export: Export) -> set[str]:
 
 
 def _write_json_lines(export: Export) -> None:
-    """Write `test.jsonl` and so on; with pictures, their paths stand in the rows."""
+    """Write `test.jsonl` and so on; with pictures, their paths stand in the rows; and a card."""
+    export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     for split in export.splits:
         path = f"{split.name}.jsonl"
@@ -149,6 +152,14 @@ def _write_json_lines(export: Export) -> None:
                 if export.settings.image_files:
                     row = {names.get(name, name): value for name, value in row.items()} | paths
                 stream.write(_json(row) + b"\n")
+    files = [Files(split=each.name, path=f"{each.name}.jsonl") for each in export.splits]
+    if not export.settings.image_files:
+        export.pictures = {}
+        write_card(export, {DEFAULT: files}, export.schema)
+        return
+    fields = [each.with_name(names.get(each.name, each.name)) for each in export.schema]
+    fields += [pa.field(name, pa.string()) for name in export.pictures.values()]
+    write_card(export, {DEFAULT: files}, pa.schema(fields))
 
 
 def _rows_and_paths(

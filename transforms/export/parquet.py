@@ -49,7 +49,8 @@ def _write_flat(export: Export) -> None:
     """Write the files, a card by which `load_dataset(folder)` finds splits, and Croissant."""
     files = _write_rows(export)
     write_card(export, {DEFAULT: files})
-    write_description(export, {export.settings.table: "data/*.parquet"})
+    table = export.settings.table
+    write_description(export, {table: "data/*.parquet"}, {table: export.schema})
 
 
 def _refuse_unknown_tables(dataset: Dataset, table: str) -> str:
@@ -62,15 +63,20 @@ def _write_hub(export: Export) -> None:
     manifest, first = export.dataset.manifest, export.settings.table
     others = [n for n in manifest.tables if manifest.num_rows(n) and n not in (first, "images")]
     configured: dict[str, list[Files]] = {}
+    schemas: dict[str, pa.Schema] = {}
     for table in (first, *others):
         with contextlib.closing(export.of_table(table)) as one:
             configured[table] = _write_rows(one, f"{table}-")
+            schemas[table] = one.schema
+    export.schema = schemas[first]
     write_card(export, configured)
-    write_description(export, {table: f"data/{table}-*.parquet" for table in configured})
+    patterns = {table: f"data/{table}-*.parquet" for table in configured}
+    write_description(export, patterns, schemas)
 
 
 def _write_rows(export: Export, prefix: str = "") -> list[Files]:
     """Write the rows of all splits below `data`; return where the files of each split are."""
+    export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     fields = [field.with_name(names.get(field.name, field.name)) for field in export.schema]
     pictures = [pa.field(name, IMAGE) for name in export.pictures.values()]

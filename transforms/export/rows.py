@@ -7,7 +7,7 @@ copies where there are several files, so memory does not grow with the number of
 import contextlib
 import itertools
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,6 +70,44 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
         )
     names = split_names(found)
     return tuple(Split(value=each, name=names[each], rows=found[each]) for each in found)
+
+
+def valued_schema(dataset: Dataset, table: str, kept: Collection[str]) -> pa.Schema:
+    """Return the columns of a table, and fields of columns, that are not null in every row.
+
+    Loaders such as torch's `default_collate` take no null. Columns of some rows alone stay.
+
+    Args:
+      kept: columns that stay whatever they hold.
+    """
+    schema = dataset.schema(table)
+    valued: set[str] = set()
+    left = [field.name for field in schema if field.name not in kept]
+    for file in dataset.files(table) if left else ():
+        for batch in dataset.file_batches(file.path, left):
+            for name in left:
+                _note_values(batch.column(name), name, valued)
+    fields = (
+        each if each.name in kept else _with_values(each, each.name, valued) for each in schema
+    )
+    return pa.schema(filter(None, fields), schema.metadata)
+
+
+def _note_values(column: pa.Array, path: str, valued: set[str]) -> None:
+    """Add the path of a column, and of each field in it, that has a value in some row."""
+    if column.null_count < len(column):
+        valued.add(path)
+        if pa.types.is_struct(column.type):
+            for field, part in zip(column.type, column.flatten(), strict=True):
+                _note_values(part, f"{path}.{field.name}", valued)
+
+
+def _with_values(field: pa.Field, path: str, valued: set[str]) -> pa.Field | None:
+    """Return a field with the fields in it that have values; None where it has none itself."""
+    if path not in valued or not pa.types.is_struct(field.type):
+        return field if path in valued else None
+    parts = (_with_values(part, f"{path}.{part.name}", valued) for part in field.type)
+    return field.with_type(pa.struct(list(filter(None, parts))))
 
 
 class SplitRows:

@@ -24,7 +24,14 @@ from eqforge.transforms.export.formats import ExportSettings
 from eqforge.transforms.export.names import key_of, picture_columns
 from eqforge.transforms.export.note import NOTES, Ledger
 from eqforge.transforms.export.pictures import Encoder, Picture, PictureColumn, Pictures
-from eqforge.transforms.export.rows import Split, SplitRows, check_files, merged, splits_of
+from eqforge.transforms.export.rows import (
+    Split,
+    SplitRows,
+    check_files,
+    merged,
+    splits_of,
+    valued_schema,
+)
 
 PIECE_ROWS: Final = 5_000
 PIECE_BYTES: Final = 32 << 20
@@ -83,7 +90,8 @@ class Part:
         """Yield the rows without pictures, at most PIECE_ROWS at a time."""
         for start in range(self.start, self.start + self.rows, PIECE_ROWS):
             count = min(PIECE_ROWS, self.start + self.rows - start)
-            yield self._split_rows.take(start, count)
+            rows, schema = self._split_rows.take(start, count), self._export.schema
+            yield rows if rows.schema == schema else rows.select(schema.names).cast(schema)
             self._export.tick(count)
             # What another thread frees, the pool of this one would keep for itself.
             pa.default_memory_pool().release_unused()
@@ -120,6 +128,11 @@ class Export:
         self._ledger, self._done, self._stack = ledger, 0, contextlib.ExitStack()
         total = dataset.manifest.num_rows(table)
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
+
+    def leave_out_empty(self) -> None:
+        """Leave out the columns, and fields of columns, that are null in every row."""
+        kept = (*self.keys, *self.pictures)
+        self.schema = valued_schema(self.dataset, self.settings.table, kept)
 
     def close(self) -> None:
         self._ticker.close()

@@ -47,20 +47,20 @@ def yaml_of(card: str) -> Any:
     return yaml.safe_load(card.split("---\n")[1])
 
 
-def test_every_table_with_rows_has_a_configuration_and_the_pictures_are_first() -> None:
+def test_every_table_with_rows_has_a_configuration_and_the_samples_are_first() -> None:
     card = card_of(
         "retrieval-perturbations", "samples", "images", "rejects", splits={"samples": {"test"}}
     )
 
     assert yaml_of(card)["configs"] == [
         {
-            "config_name": "images",
+            "config_name": "samples",
             "default": True,
-            "data_files": [{"split": "full", "path": "data/images-*.parquet"}],
+            "data_files": [{"split": "test", "path": "data/samples-*.parquet"}],
         },
         {
-            "config_name": "samples",
-            "data_files": [{"split": "test", "path": "data/samples-*.parquet"}],
+            "config_name": "images",
+            "data_files": [{"split": "full", "path": "data/images-*.parquet"}],
         },
         {
             "config_name": "rejects",
@@ -179,7 +179,7 @@ def test_the_hub_reads_the_metadata_and_writes_the_same() -> None:
     assert found["tags"][:2] == ["kitchens", "eqforge"]
     assert "annotations_creators" not in found
     assert [one["config_name"] for one in found["configs"]] == [
-        *("images", "samples", "samples-a", "samples-b")
+        *("samples", "samples-a", "samples-b", "images")
     ]
     assert read.text.lstrip().startswith("# Kitchens: 台所 ")
 

@@ -95,11 +95,14 @@ def test_of_rows_that_may_be_passed_on_the_description_says_what_is_here(tmp_pat
 
 def test_rows_without_a_picture_load(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(picture(0))
-    own = [{"caption": "a cup", "hard_negative": "a cap", "image": "a.png"}]
-    own += [{"caption": "a cup", "hard_negative": "a cat"}]
-    (tmp_path / "own.json").write_text(json.dumps(own))
-    words = ["import", "own-foils", str(tmp_path / "own.json"), "--images", str(tmp_path)]
-    assert main([*words, "--output", str(tmp_path / "d")]) == 0
+    for name, more in (("shown", {"image": "a.png"}), ("text", {})):
+        own = [{"caption": "a cup", "hard_negative": f"a {name}"} | more]
+        (tmp_path / f"{name}.json").write_text(json.dumps(own))
+        images = ["--images", str(tmp_path)] if more else []
+        words = ["import", "own-foils", str(tmp_path / f"{name}.json"), *images]
+        assert main([*words, "--output", str(tmp_path / name)]) == 0
+    parts = [f"{name}={tmp_path / name}" for name in ("shown", "text")]
+    assert main(["combine", *parts, "--output", str(tmp_path / "d")]) == 0
     found = records(run(tmp_path / "d", "hf", tmp_path / "out"), "samples")
     assert sorted(row["image"] is None for row in found) == [False, True]
 

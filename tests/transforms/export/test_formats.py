@@ -19,7 +19,7 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows
-from tests.exported import IDS, SIZE, check_note, files, picture, run, small, write_pairs
+from tests.exported import IDS, ORIGIN, SIZE, check_note, files, picture, run, small, write_pairs
 from tests.exported import pairs as made_pairs
 from tests.optional import optional
 
@@ -42,11 +42,22 @@ def pixels(data: bytes) -> bytes:
         return image.convert("RGB").tobytes()
 
 
+def valued(found: list[Any]) -> list[Any]:
+    """Values without the fields that are null in all of them, at any depth."""
+    there = [each for each in found if each is not None]
+    if not there or not isinstance(there[0], dict):
+        return found
+    columns = {name: valued([each[name] for each in there]) for name in there[0]}
+    kept = {name: column for name, column in columns.items() if column.count(None) < len(column)}
+    whole = iter(zip(*kept.values(), strict=True))
+    return [None if e is None else dict(zip(kept, next(whole), strict=True)) for e in found]
+
+
 def expected(dataset: Path, table: str = "samples") -> dict[str, list[dict[str, Any]]]:
     """The rows by split and in the order of their ids, with the pixels of their pictures."""
     shown = {row["image_id"]: pixels(row["image"]["bytes"]) for row in rows(dataset, "images")}
     found: dict[str, list[dict[str, Any]]] = {}
-    for row in rows(dataset, table):
+    for row in valued(rows(dataset, table)):
         seen = {f"{n} pixels": shown[row[n]] for n in ("image_0_id", "image_1_id") if row.get(n)}
         found.setdefault(NAMES[row["split"]], []).append(row | seen)
     return {name: sorted(some, key=lambda row: row["sample_id"]) for name, some in found.items()}
@@ -194,6 +205,21 @@ def test_captions_in_karpathy_s_form_are_read_back(dataset: Path, tmp_path: Path
         for side in (0, 1)
     }
     assert all((output / "images").rglob(f"{name}.png") for _, name, _ in found)
+
+
+@pytest.mark.parametrize("form", ["hf", "imagefolder", "jsonl", "pairs", "webdataset"])
+def test_torch_collates_every_export_and_all_name_a_split_alike(form: str, tmp_path: Path) -> None:
+    data = pytest.importorskip("torch.utils.data")
+    samples = [replace(e, split="training", origin_1=ORIGIN) for e in made_pairs(3)["test"]]
+    dataset = write_pairs(tmp_path / "d", samples, [picture(n) for n in range(4)], 1)
+    output = run(dataset, form, tmp_path / "out")
+    (found,) = loaded(output).items()
+    assert found[0] == "training"
+    plain = [row["json"] if form == "webdataset" else row for row in found[1].with_format("torch")]
+    assert not any("licence" in str(row["origin_0"]) for row in plain)
+    batches = list(data.DataLoader(plain, batch_size=1))
+    assert [batch["sample_id"] for batch in batches] == [[row["sample_id"]] for row in plain]
+    assert "left out: `background_ssim`." in (output / "README.md").read_text()
 
 
 @pytest.mark.parametrize("form", ["hf", "imagefolder", "jsonl", "pairs", "webdataset"])

@@ -98,7 +98,13 @@ def test_overwriting_deletes_what_the_note_lists_and_nothing_else(
 
     run(dataset, "jsonl", output, "--overwrite")
 
-    assert sorted(files(output)) == ["data/test/mine.txt", NOTE, "mine.txt", "test.jsonl"]
+    assert sorted(files(output)) == [
+        "README.md",
+        "data/test/mine.txt",
+        NOTE,
+        "mine.txt",
+        "test.jsonl",
+    ]
 
 
 def test_overwriting_that_was_stopped_goes_on(
@@ -120,7 +126,7 @@ def test_overwriting_that_was_stopped_goes_on(
             run(dataset, "jsonl", output, "--overwrite")
     assert (output / NOTE).exists()
     run(dataset, "jsonl", output, "--overwrite")
-    assert sorted(files(output)) == [NOTE, "test.jsonl"]
+    assert sorted(files(output)) == ["README.md", NOTE, "test.jsonl"]
 
 
 def test_a_folder_with_files_of_others_is_refused(
