@@ -1,10 +1,41 @@
-"""Digests, names and seeds that depend on content alone, and the versions of packages."""
+"""What identifies records and datasets: digests, names, seeds, traces of settings, versions."""
 
+import enum
 import functools
 import hashlib
 import json
 from collections import Counter
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+
+class Trace(enum.Enum):
+    """What a setting adds to the identity of a dataset, where that is not its value.
+
+    It stands in the setting's annotation, as in `workers: Annotated[int, Trace.NONE] = 1`. A
+    setting without one identifies the dataset by its value.
+    """
+
+    NONE = "it says where or how a run happens, and no row depends on it"
+    IF_CHANGED = "a group that is younger than some datasets adds nothing at its defaults"
+    GIVEN = "whether there is such a folder of media: the rows hold what was read from it"
+    NAME = "the name alone of a file or folder of this machine; a public name or URL as it stands"
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOf:
+    """The trace of a setting that names models: what identifies these, such as their weights."""
+
+    identify: Callable[[Any], Sequence[Any]]
+
+
+def trace_of(hint: Any) -> Trace | TraceOf | None:
+    """Return the trace in the type hint of a setting, with its extras; None for its value."""
+    for each in (*getattr(hint, "__metadata__", ()), *map(trace_of, get_args(hint))):
+        if isinstance(each, Trace | TraceOf):
+            return each
+    return None
 
 
 def sha256_hex(data: bytes) -> str:

@@ -16,6 +16,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from eqforge.core.console import ConsoleOptions, session, take
 from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.identity import Trace
 from eqforge.core.presets import check_names, options_of, read_presets
 from eqforge.core.ranges import check_numbers
 from eqforge.core.urls import copy_of, takes_urls
@@ -140,6 +141,7 @@ def media_root(text: str) -> str:
 
 MediaRoot = Annotated[
     str,
+    Trace.GIVEN,
     PrimitiveConstructorSpec(
         nargs=1,
         metavar="PATH|URL",

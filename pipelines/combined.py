@@ -14,6 +14,7 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.identity import Trace
 from eqforge.core.visible import visible
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import (
@@ -57,7 +58,7 @@ class Config(DatasetConfig):
     mode: tyro.conf.Suppress[Mode] = "corrected"
     """That of the parts: paper if one of them is."""
 
-    parts: Annotated[tuple[str, ...], tyro.conf.Positional]
+    parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
     """Folders or URLs of the datasets, two or more; their order does not matter. NAME=FOLDER names
     a part, as in train=out/gebc-train val=out/gebc-val, in kind, stages and rejects."""
 

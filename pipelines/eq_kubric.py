@@ -13,12 +13,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.files.disk import cache_folder
 from eqforge.core.files.source_file import digest_input
+from eqforge.core.identity import Trace
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer
@@ -78,14 +79,14 @@ class Config(DatasetConfig):
     `eqforge plan eq-kubric` measures it on your machine.
     """
 
-    assets: str = BUILTIN
+    assets: Annotated[str, Trace.NAME] = BUILTIN
     """Manifest of the objects and environment pictures, in kubric's form: a path or URL, or
     `builtin` for the objects that eqforge brings. `eqforge assets` checks and fetches them."""
 
     scenes: OmitArgPrefixes[SceneSettings] = field(default_factory=SceneSettings)
     render: OmitArgPrefixes[RenderSettings] = field(default_factory=RenderSettings)
 
-    render_timeout_s: float = TIMEOUT_S
+    render_timeout_s: Annotated[float, Trace.NONE] = TIMEOUT_S
     """A renderer that gives no sign of life for so long is started anew, once for each pair."""
 
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)

@@ -16,11 +16,12 @@ Example:
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import Trace
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
@@ -82,7 +83,9 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     limits such as --probability-min refuse is refused afterwards, and nothing is drawn in its
     place."""
 
-    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+    judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
+        default_factory=JudgeSettings
+    )
 
 
 class HardPositives(WrittenPipeline[Config]):

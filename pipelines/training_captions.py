@@ -8,11 +8,12 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import Trace
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.wordnet import open_wordnet
@@ -43,7 +44,9 @@ class Config(ModelSettings, CaptionDataset):
     """Kinds of hard negatives that are tried; the caption's seed decides which comes first, and
     negation comes last."""
 
-    judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
+    judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
+        default_factory=JudgeSettings
+    )
 
 
 class TrainingCaptions(WrittenPipeline[Config]):

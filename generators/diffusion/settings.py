@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Final, Literal, Protocol
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
 
 if TYPE_CHECKING:
@@ -51,13 +52,13 @@ def check_precision(precision: Precision, device: str) -> None:
 class DiffusionSettings:
     """The diffusion model, and how it draws."""
 
-    model: str = DEFAULT_MODEL
+    model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
     """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub."""
 
     revision: str | None = None
     """Commit on the hub; needed for every model but the default one, which has a pinned one."""
 
-    local_files_only: bool = False
+    local_files_only: Annotated[bool, Trace.NONE] = False
     """Never ask the hub: the model is a folder, or was fetched before."""
 
     device: str = "cpu"

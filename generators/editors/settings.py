@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
 
@@ -18,7 +19,7 @@ class EditorSettings:
     Numbers that are not given are those of the model's pipeline in diffusers.
     """
 
-    model: str = DEFAULT_MODEL
+    model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
     """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub. `tiny` makes one
     of random weights for --editor inpaint (the default) or instruct-pix2pix, to try everything but
     the pictures."""
@@ -30,7 +31,7 @@ class EditorSettings:
     revision: str | None = None
     """Commit on the hub; needed for every model but the default one, which has a pinned one."""
 
-    local_files_only: bool = False
+    local_files_only: Annotated[bool, Trace.NONE] = False
     """Never ask the hub: the model is a folder, or was fetched before."""
 
     device: str = "cpu"

@@ -4,11 +4,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.identity import Trace
 from eqforge.generators.diffusion.settings import TINY
 from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
 from eqforge.pipelines.base.pipeline import Configured, Mode, PilotCost
@@ -30,8 +31,10 @@ JUDGED_STAGES = (IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE)
 class DrawnSettings(PairFilters):
     """Which drawn pairs are refused, and which drawing of a pair is kept."""
 
-    ranking: OmitArgPrefixes[RankSettings] = field(default_factory=RankSettings)
-    plausibility: OmitArgPrefixes[PlausibilitySettings] = field(
+    ranking: Annotated[OmitArgPrefixes[RankSettings], Trace.IF_CHANGED] = field(
+        default_factory=RankSettings
+    )
+    plausibility: Annotated[OmitArgPrefixes[PlausibilitySettings], Trace.IF_CHANGED] = field(
         default_factory=PlausibilitySettings
     )
 

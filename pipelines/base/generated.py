@@ -11,12 +11,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.files import storage
+from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
 from eqforge.pipelines.base.pipeline import (
     Configured,
@@ -67,7 +68,9 @@ class PairFilters(ImageFilters):
     """Which generated pairs are refused."""
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
-    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
+    perceptual: Annotated[OmitArgPrefixes[PerceptualSettings], Trace.IF_CHANGED] = field(
+        default_factory=PerceptualSettings
+    )
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -13,11 +13,10 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import pictures, storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.source_file import digest_input
-from eqforge.core.identity import fingerprint, versions_of
+from eqforge.core.identity import Trace, TraceOf, fingerprint, trace_of, versions_of
 from eqforge.core.urls import public
 from eqforge.generators.text import words
 from eqforge.pipelines.base.pipeline import (
-    MEDIA,
     DatasetConfig,
     Input,
     NamedFile,
@@ -33,15 +32,10 @@ from eqforge.schemas.dataset.manifest import (
     Manifest,
     load_manifest,
 )
-from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.filters.perceptual import encoders_named
-from eqforge.transforms.filters.plausibility import weighers_of
-from eqforge.transforms.judges import settings as text_judges
-from eqforge.transforms.oracle.judges import judges_of
 
 # Every package whose version can change the bytes of a dataset.
 VERSIONED = (
@@ -51,29 +45,6 @@ VERSIONED = (
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
-# Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
-_LOCAL_OR_NAMED = ("model", "assets", "writer", "grounder", "segmenter")
-# Groups of settings that are left out where they are off: the dataset is what it was without them.
-_OFF: Mapping[str, Mapping[str, Any]] = {
-    "perceptual": {"perceptual": None, "max_perceptual": None},
-    "plausibility": {"plausibility": None, "max_implausibility": None},
-    "ranking": {"seeds": 1, "best_by": "background_ssim"},
-}
-# Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
-# parts are inputs.
-NOT_OF_THE_ROWS = (
-    "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
-    "local_files_only", "cache_gb", "parts", "verify_requests",
-    "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
-)  # fmt: skip
-
-# Settings that name models, and what identifies these.
-IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
-    "oracle": judges_of,
-    "perceptual": encoders_named,
-    "plausibility": weighers_of,
-}
-
 SHOWN_DIFFERENCES = 10
 # Folders below the output in which a killed run may leave large half-written files; those among
 # plans, finished work and media are small.
@@ -114,35 +85,36 @@ def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
             return value.name
         raise TypeError(f"no setting can be a {type(value).__name__}")
 
-    return without_places(msgspec.to_builtins(config, enc_hook=name_of))
+    return msgspec.to_builtins(traced(config), enc_hook=name_of)
 
 
-def without_places(values: dict[str, Any]) -> dict[str, Any]:
-    """Remove settings that do not change the rows, and folders."""
+def traced(settings: Any) -> dict[str, Any]:
+    """Return what the traces of some settings leave of their values, by name; see `Trace`."""
+    hints = get_type_hints(type(settings), include_extras=True)
     kept: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in NOT_OF_THE_ROWS or _OFF.get(name, ...) == value:
+    for each in fields(settings):
+        value, trace = getattr(settings, each.name), trace_of(hints[each.name])
+        kind: Any = type(value)
+        if trace is Trace.NONE:
             continue
-        if name == "judging" and not value["verify"] and value["probability_min"] is None:
-            continue
-        if isinstance(value, dict):
-            kept[name] = without_places(value)
-        elif name == "annotations" and isinstance(value, list | tuple):
-            # One file stands there by its name, whether or not there could be several.
-            kept[name] = value[0] if len(value) == 1 else sorted(value)
-        elif name in MEDIA:
-            # The rows hold what was read from them, the settings only whether one was given.
-            kept[name] = value is not None
-        elif name in IDENTIFIED and value is not None:
-            # The models' identities, including their weights' digests, instead of their paths.
-            kept[name] = [asdict(judge) for judge in IDENTIFIED[name](value)]
-        elif name == "verify":
-            kept[name] = [asdict(judge) for judge in text_judges.judges_of(tuple(value))]
-        elif name in _LOCAL_OR_NAMED and value is not None:
+        if is_dataclass(value):
+            group = traced(value)
+            if trace is not Trace.IF_CHANGED or group != traced(kind()):
+                kept[each.name] = group
+        elif trace is Trace.GIVEN:
+            kept[each.name] = value is not None
+        elif isinstance(trace, TraceOf) and value is not None:
+            kept[each.name] = [asdict(model) for model in trace.identify(value)]
+        elif trace is Trace.NAME and value is not None:
             is_local = os.path.exists(value)
-            kept[name] = os.path.basename(os.path.normpath(value)) if is_local else public(value)
+            name = os.path.basename(os.path.normpath(value)) if is_local else public(value)
+            kept[each.name] = name
+        elif isinstance(value, tuple) and value and all(isinstance(one, Path) for one in value):
+            # One file stands there by its name, whether or not there could be several.
+            names = sorted(path.name for path in value)
+            kept[each.name] = names[0] if len(names) == 1 else names
         else:
-            kept[name] = value
+            kept[each.name] = value
     return kept
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import tyro
 from tyro.conf import OmitArgPrefixes
@@ -16,6 +16,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.found_file import CACHE_GB
 from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_workers
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import WORK, Certificate, Manifest, PartManifest
@@ -53,10 +54,10 @@ def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
 class RunSettings:
     """Where the dataset goes, which part of it is built, and with how many processes."""
 
-    output: str
+    output: Annotated[str, Trace.NONE]
     """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
 
-    overwrite: bool = False
+    overwrite: Annotated[bool, Trace.NONE] = False
     """Build again over the finished dataset that the output folder holds, whatever its settings,
     inputs and versions were. It stays complete until the new one is, and takes its place. Without
     it, a dataset that would become the same is left alone, and another one is refused."""
@@ -76,7 +77,7 @@ class RunSettings:
     behind them is refused. Links that stay inside the folder are always followed; stores have
     none."""
 
-    cache_gb: float = CACHE_GB
+    cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
     """Room for copies of videos and images from stores, for all processes of a machine together.
     A copy is deleted as soon as it was read; they lie in the folder `copies` of $EQFORGE_CACHE."""
 
@@ -89,13 +90,13 @@ class RunSettings:
     """JSON lines of what people decided, by id, as eqforge review import writes them: samples that
     they drop are rejects of the stage review."""
 
-    workers: int = 1
+    workers: Annotated[int, Trace.NONE] = 1
     """Processes of the local runner."""
 
     seed: int = 0
     """Seed of the run; every random choice derives from it and a record's id."""
 
-    max_error_rate: float = 0.01
+    max_error_rate: Annotated[float, Trace.NONE] = 0.01
     """The run fails when more than this share of a stage's candidates end in an exception, or
     cannot be downloaded from their store."""
 

@@ -13,9 +13,10 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of, shown
+from eqforge.core.identity import Trace, TraceOf, trace_of
 from eqforge.core.visible import counted, nearest
-from eqforge.pipelines.base.identity import IDENTIFIED, NOT_OF_THE_ROWS, without_places
-from eqforge.pipelines.base.pipeline import MEDIA, Mode, Pipeline, pipeline_of
+from eqforge.pipelines.base.identity import traced
+from eqforge.pipelines.base.pipeline import Mode, Pipeline, pipeline_of
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
@@ -24,13 +25,11 @@ from eqforge.schemas.tables.datasets import TYPES
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10
 """Names in a line."""
-_OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
-"""Settings that a user chooses, whatever the recipe says."""
-_NAMED = (
-    "oracle", "perceptual", "plausibility", "embedding", "entailment", "verify", "model",
-    "revision", "model_revision", "assets", "spacy_model", "device", "model_device",
+_LOADING = (
+    "revision", "model_revision", "writer_revision", "device", "model_device", "writer_device",
+    "spacy_model",
 )  # fmt: skip
-"""Settings that a user names where they are no default: no file says which model is loaded."""
+"""Settings beside a model's name that say what is loaded, and where."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,17 +53,18 @@ class RecipeSettings:
           given: how messages call each setting that is given, by its name.
         """
         settings = {name: found for name, *found in _settings(self._usual, self._values)}
+        chosen = set(_of_the_run(self._usual))
         for name, called in given.items():
             value, usual, hint = settings.get(name, (None, None, None))
-            is_open = value and (name in _NAMED or _is_place(name, hint))
-            if name in _OF_THE_RUN or is_open:
+            is_open = value and (_is_named(name, hint) or _is_place(hint))
+            if name in chosen or is_open:
                 continue
             had = "was made without" if value in (None, False) else f"sets it to {shown(value)}"
             raise InputError(
                 f"{called}: the recipe {self.url} {had}; leave it out, or build without the recipe"
             )
-        for name, (value, usual, _) in settings.items():
-            if name in _NAMED and value and value != usual and name not in given:
+        for name, (value, usual, hint) in settings.items():
+            if _is_named(name, hint) and value and value != usual and name not in given:
                 flag = name.replace("_", "-")
                 raise InputError(
                     f"the recipe {self.url} was made with --{flag} {shown(value)}, "
@@ -109,7 +109,9 @@ def named_line(names: Sequence[str], what: str, fault: str) -> Iterator[str]:
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
     """Return settings with the values of a recipe, and without the places of this machine."""
     kind = type(config)
-    hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
+    hints = get_type_hints(kind, include_extras=True)
+    names = [field.name for field in dataclasses.fields(kind)]
+    chosen = set(_of_the_run(config))
     # A setting that was off changes nothing, also where this version has it no more.
     values = {name: value for name, value in values.items() if name in names or value is not None}
     if unknown := [name for name in values if name not in names]:
@@ -123,9 +125,9 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
         there = getattr(config, name)
         if dataclasses.is_dataclass(there) and isinstance(value, dict):
             found[name] = _filled(there, value, url)
-        elif name in _OF_THE_RUN or name in _NAMED:
+        elif name in chosen or _is_named(name, hints[name]):
             continue
-        elif _is_place(name, hints[name]):
+        elif _is_place(hints[name]):
             found[name] = tyro.MISSING if value else there
         else:
             try:
@@ -139,8 +141,24 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
         raise InputError(f"{url}: {error}") from error
 
 
-def _is_place(name: str, hint: Any) -> bool:
-    return name in MEDIA or _is_path(hint)
+def _of_the_run(config: Any) -> Iterator[str]:
+    """Yield the settings that a user chooses, whatever the recipe says."""
+    yield "follow_links"
+    for name, hint in get_type_hints(type(config), include_extras=True).items():
+        if trace_of(hint) is Trace.NONE:
+            yield name
+        elif dataclasses.is_dataclass(there := getattr(config, name)):
+            yield from _of_the_run(there)
+
+
+def _is_named(name: str, hint: Any) -> bool:
+    """Say whether a user names a setting that is no default: no file says which model is loaded."""
+    trace = trace_of(hint)
+    return trace is Trace.NAME or isinstance(trace, TraceOf) or name in _LOADING
+
+
+def _is_place(hint: Any) -> bool:
+    return trace_of(hint) is Trace.GIVEN or _is_path(hint)
 
 
 def _is_path(hint: Any) -> bool:
@@ -149,7 +167,7 @@ def _is_path(hint: Any) -> bool:
 
 def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
     """Yield name, value, usual value and type of each setting of a recipe."""
-    hints = get_type_hints(type(config))
+    hints = get_type_hints(type(config), include_extras=True)
     for name, value in values.items():
         usual = getattr(config, name)
         if dataclasses.is_dataclass(usual):
@@ -217,11 +235,11 @@ def command_of(
     pipeline = pipeline_of(dataset)
     usual, given = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
-        for each in (pipeline.usual(mode), manifest.config)
+        for each in (traced(pipeline.usual(mode)), manifest.config)
     )
     if dataset in BENCHMARKS:
         given.pop("source", None)  # which stands first
-    for name, hint, value in _different(pipeline.Config, given, without_places(usual)):
+    for name, hint, value in _different(pipeline.Config, given, usual):
         words += _arguments(name, hint, value)
     return shlex.join(["eqforge", *words, "--output", f"{FOLDER}/{output or dataset}"])
 
@@ -237,7 +255,7 @@ def _different(
     kind: type, given: Mapping[str, Any], usual: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield name, type and value of each setting that is not the usual one."""
-    hints = get_type_hints(kind)
+    hints, extras = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         if field.name not in given or field.name == "mode":
             continue  # it leaves no trace in the rows, or came with a later version
@@ -246,19 +264,19 @@ def _different(
             assert isinstance(hint, type)
             # Where the usual settings judge nothing, they stand nowhere.
             yield from _different(hint, value, other or msgspec.to_builtins(hint()))
-        elif field.name in MEDIA or value != other:
-            yield field.name, hint, value
+        elif trace_of(extras[field.name]) is Trace.GIVEN or value != other:
+            yield field.name, extras[field.name], value
 
 
 def _arguments(name: str, hint: Any, value: Any) -> list[str]:
-    flag = name.replace("_", "-")
-    if name in MEDIA:
+    flag, trace = name.replace("_", "-"), trace_of(hint)
+    if trace is Trace.GIVEN:
         return [f"--{flag}", f"{FOLDER}/{name}"] if value else []
-    if name in IDENTIFIED and value is not None:
-        return [f"--{flag}", f"{FOLDER}/{name}"]
     if name == "verify":
         judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
         return [word for judge in judges for word in (f"--{flag}", judge)]
+    if isinstance(trace, TraceOf) and value is not None:
+        return [f"--{flag}", f"{FOLDER}/{name}"]
     if isinstance(value, bool) and hint is bool:
         return [f"--{flag}" if value else f"--no-{flag}"]
     values = [str(each) for each in (value if isinstance(value, list) else [value])]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from tyro.conf import OmitArgPrefixes
 
@@ -16,6 +16,7 @@ from eqforge.core.files.find_file import MISSING, MissingFile
 from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
 from eqforge.core.files.source_folder import namesakes
+from eqforge.core.identity import Trace
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.pipelines.base.pipeline import (
@@ -102,7 +103,7 @@ class VideoDataset(DatasetConfig):
     such as VIDEO/00001.jpg, numbered from 1. Needed where moments are given in seconds: the frame
     at t seconds is the one with the number t * RATE + 1, rounded down."""
 
-    decoder_timeout_s: float = 300.0
+    decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
     """A video whose next frame takes longer is given up; its other frames are kept."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)

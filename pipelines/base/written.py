@@ -4,10 +4,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.identity import Trace
 from eqforge.core.visible import counted
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.endpoint import Endpoint
@@ -32,7 +33,7 @@ from eqforge.transforms.text.perturb import tagger_of
 class ModelSettings:
     """The language model that writes hard positives, and how it is asked."""
 
-    model: str | None = None
+    model: Annotated[str | None, Trace.NAME] = None
     """A language model that writes the hard positives by the paper's prompts: a folder saved by
     transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
     server, such as llama-2-70b-chat@http://localhost:8000/v1, whose key is in the environment
@@ -77,19 +78,19 @@ class ModelSettings:
     model_retries: int = 3
     """How often an answer that is not valid is asked for again, with the next seed."""
 
-    model_timeout_s: float = 120.0
+    model_timeout_s: Annotated[float, Trace.NONE] = 120.0
     """How long a server may take for an answer until it is asked again."""
 
-    model_prices: tuple[float, float] | None = None
+    model_prices: Annotated[tuple[float, float] | None, Trace.NONE] = None
     """What a million tokens cost, those of the questions and those of the answers."""
 
-    model_budget: float | None = None
+    model_budget: Annotated[float | None, Trace.NONE] = None
     """Stop before anything is asked if it may cost more, at the prices given."""
 
-    model_requests: int | None = None
+    model_requests: Annotated[int | None, Trace.NONE] = None
     """Stop before anything is asked if more may be asked than so many questions."""
 
-    model_memory: str | None = None
+    model_memory: Annotated[str | None, Trace.NONE] = None
     """Folder or URL in which answers are kept for other datasets too; without it they are kept with
     the dataset. No question is asked twice."""
 

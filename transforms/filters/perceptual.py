@@ -10,13 +10,13 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
-from eqforge.core.identity import versions_of
+from eqforge.core.identity import TraceOf, versions_of
 from eqforge.core.ranges import check_range
 from eqforge.models.scorer import Identity, Picture
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
@@ -38,7 +38,7 @@ REASONS = {
 class PerceptualSettings:
     """Which model measures how alike the two images of a pair look, and the limit."""
 
-    perceptual: str | None = None
+    perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
     """A model that encodes pictures, `dinov2:FOLDER`, or one of the dual encoders that `--oracle`
     takes, such as `clip:FOLDER`; `ID@COMMIT` of the hub in place of a folder. The distance is 1
     minus the cosine of the two encodings; it is stored with the scores of the pair."""

@@ -10,10 +10,10 @@ import dataclasses
 import functools
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from eqforge.core.errors import BuildError, InputError
-from eqforge.core.identity import versions_of
+from eqforge.core.identity import TraceOf, versions_of
 from eqforge.core.ranges import check_range
 from eqforge.models.scorer import Identity
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
@@ -37,7 +37,7 @@ _KIND: Final = "likelihood"
 class PlausibilitySettings:
     """Which model says how plausible captions are, and the limit."""
 
-    plausibility: str | None = None
+    plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
     """A causal language model that weighs the captions before anything is drawn: a folder that
     transformers saved, or ID@COMMIT on the Hugging Face hub, and options after commas, such as
     ,device=cuda:0. Its mean negative log likelihood per token, in nats, is stored with the

@@ -6,7 +6,7 @@ import io
 import threading
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
 from PIL import Image, ImageOps
@@ -14,6 +14,7 @@ from PIL import Image, ImageOps
 from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS, BadImage, TooManyPixels, opened
 from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
 from eqforge.generators.editors.canvas import grow
 from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of
@@ -116,11 +117,11 @@ def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
 class GroundingSettings:
     """How it is found out where a photograph may change, where the user has no mask of it."""
 
-    grounder: str | None = None
+    grounder: Annotated[str | None, Trace.NAME] = None
     """A detector that finds what changes by its words: a folder that transformers saved, or
     ID@COMMIT of the hub, of Grounding DINO, OWL-ViT or OWLv2."""
 
-    segmenter: str | None = None
+    segmenter: Annotated[str | None, Trace.NAME] = None
     """A model that outlines what the grounder finds, likewise: SAM or SAM 2. Without it the
     grounder's boxes are the masks."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.core.identity import versions_of
+from eqforge.core.identity import Trace, TraceOf, versions_of
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Identity
 
@@ -36,7 +36,7 @@ _LIMITS: Final = ("entailed_min", "contradicted_min", "shown_min", "probability_
 class JudgeSettings:
     """Which models judge the texts that were made, and what they refuse."""
 
-    verify: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
     """A model that judges the texts, given once for each: nli:MODEL, a classifier of natural
     language inference; llm:MODEL, a language model that answers yes or no; vqa:MODEL, one that sees
     the picture. MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face hub; of
@@ -44,7 +44,7 @@ class JudgeSettings:
     EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 and ,precision=bfloat16,
     or ,parallel=8 requests to a server. Answers are stored; nothing is refused without a limit."""
 
-    verify_requests: int | None = None
+    verify_requests: Annotated[int | None, Trace.NONE] = None
     """Stop before anything is asked if servers may be asked more questions than this."""
 
     entailed_min: float | None = None

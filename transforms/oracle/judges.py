@@ -13,13 +13,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
-from eqforge.core.identity import versions_of
+from eqforge.core.identity import TraceOf, versions_of
 from eqforge.core.visible import nearest
 from eqforge.models.scorer import Identity
 from eqforge.schemas.records.scores import Rejection, Score, value_of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 class OracleSettings:
     """Which models judge whether captions match images, and from which probability on."""
 
-    oracle: str | None = None
+    oracle: Annotated[str | None, TraceOf(judges_of)] = None
     """Model that judges: blip-itm:MODEL, clip:MODEL or siglip:MODEL, where MODEL is a folder that
     transformers saved, or ID@COMMIT on the Hugging Face hub; oscar:CHECKPOINT,features=FILE.tsv;
     matrix:FILE,rows=FILE,columns=FILE. Two with + between must agree. Options follow after commas,

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
 from eqforge.core.errors import InputError
-from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.identity import Trace, derive_seed, picture_key
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
@@ -66,7 +66,7 @@ class NegativeWriting:
 class NegativeWriterSettings:
     """The language model that writes hard negatives, and how it is asked."""
 
-    writer: str | None = None
+    writer: Annotated[str | None, Trace.NAME] = None
     """A language model that writes the negatives of captions that bring none: a folder saved by
     transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
     server, whose key is in the environment variable EQFORGE_MODEL_KEY. Without it rules make
