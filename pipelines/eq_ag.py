@@ -8,11 +8,9 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.frames import Clip
 from eqforge.sources.action_genome import RELATION_KINDS, read_action_genome
@@ -21,9 +19,6 @@ from eqforge.transforms.video.scene_graphs import (
     SceneGraphRules,
     propose_scene_graph_pairs,
 )
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,23 +65,6 @@ class EqAg(VideoPipeline[Config]):
         )
         for video in read_action_genome(config.objects, config.persons, config.frame_list):
             yield propose_scene_graph_pairs(video, rules)
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset import steps as dataset
-        from eqforge.transforms.video import steps as video
-
-        rules = self.rules(target.notes)
-        _ = (
-            root
-            | dataset.ReadPlan(target.plan_files, Clip)
-            | video.ExtractFrames(rules)
-            | video.ScoreImages(rules)
-            | video.DropFrames(rules)
-            | video.MeasurePairs(rules)
-            | video.MatchCaptions(rules)
-            | video.DropPairs(rules)
-            | dataset.WriteDataset(target.dataset)
-        )
 
 
 main = Main(EqAg)

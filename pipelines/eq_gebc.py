@@ -7,12 +7,11 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eqforge.core.files.found_frames import TrimmedClips
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Input, Target
+from eqforge.pipelines.base.pipeline import Input
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip
 from eqforge.sources.captioned_videos import read_files, read_gebplus
@@ -21,9 +20,6 @@ from eqforge.transforms.video.boundaries import (
     BoundaryRules,
     propose_boundary_pairs,
 )
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,23 +59,6 @@ class EqGebc(VideoPipeline[Config]):
         for path, video in read_files(config.annotations, read_gebplus):
             clip = propose_boundary_pairs(video, replace(rules, split=path.stem))
             yield replace(clip, video=clips.find(clip.video))
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset import steps as dataset
-        from eqforge.transforms.video import steps as video
-
-        rules = self.rules(target.notes)
-        _ = (
-            root
-            | dataset.ReadPlan(target.plan_files, Clip)
-            | video.ExtractFrames(rules)
-            | video.ScoreImages(rules)
-            | video.DropFrames(rules)
-            | video.MeasurePairs(rules)
-            | video.MatchCaptions(rules)
-            | video.DropPairs(rules)
-            | dataset.WriteDataset(target.dataset)
-        )
 
 
 main = Main(EqGebc)

@@ -7,19 +7,15 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Input, Target, files_of
+from eqforge.pipelines.base.pipeline import Input, files_of
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.frames import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,23 +56,6 @@ class EqVideo(VideoPipeline[Config]):
         share, language = config.run.max_error_rate, config.subtitle_language
         for video in read_captioned_videos(config.captions, share, language):
             yield propose_segment_pairs(self.name, video, config.settings.captions)
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset import steps as dataset
-        from eqforge.transforms.video import steps as video
-
-        rules = self.rules(target.notes)
-        _ = (
-            root
-            | dataset.ReadPlan(target.plan_files, Clip)
-            | video.ExtractFrames(rules)
-            | video.ScoreImages(rules)
-            | video.DropFrames(rules)
-            | video.MeasurePairs(rules)
-            | video.MatchCaptions(rules)
-            | video.DropPairs(rules)
-            | dataset.WriteDataset(target.dataset)
-        )
 
 
 main = Main(EqVideo)

@@ -8,17 +8,12 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.frames import Clip
 from eqforge.sources.captioned_videos import read_files, read_youcook2
 from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,23 +36,6 @@ class EqYouCook2(VideoPipeline[Config]):
         """Yield a clip per video: the middle frame of each step, and all pairs of steps."""
         for _, video in read_files(self.config.annotations, read_youcook2):
             yield propose_segment_pairs(self.name, video, self.config.settings.captions)
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset import steps as dataset
-        from eqforge.transforms.video import steps as video
-
-        rules = self.rules(target.notes)
-        _ = (
-            root
-            | dataset.ReadPlan(target.plan_files, Clip)
-            | video.ExtractFrames(rules)
-            | video.ScoreImages(rules)
-            | video.DropFrames(rules)
-            | video.MeasurePairs(rules)
-            | video.MatchCaptions(rules)
-            | video.DropPairs(rules)
-            | dataset.WriteDataset(target.dataset)
-        )
 
 
 main = Main(EqYouCook2)

@@ -13,7 +13,6 @@ from eqforge.core.identity import Trace
 from eqforge.generators.diffusion.settings import TINY
 from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
 from eqforge.pipelines.base.pipeline import Configured, Mode, PilotCost
-from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.filters.faces import FACES
@@ -58,6 +57,15 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
 
     tiny: str
     maker: str
+
+    def __init__(self, config: Configured) -> None:
+        super().__init__(config)
+        settings = self.config.settings
+        used = {
+            PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,
+            SEEDS_STAGE.name: settings.ranking.seeds > 1,
+        }
+        self.stages = tuple(stage for stage in self.stages if used.get(stage.name, True))
 
     @property
     def model(self) -> str:
@@ -144,14 +152,6 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
                 "nothing is to change, whatever its images show. --best-by oracle_margin compares "
                 "them with their captions."
             )
-
-    def used_stages(self) -> tuple[Stage, ...]:
-        settings = self.config.settings
-        used = {
-            PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,
-            SEEDS_STAGE.name: settings.ranking.seeds > 1,
-        }
-        return tuple(stage for stage in self.stages if used.get(stage.name, True))
 
 
 def check_installed() -> None:

@@ -167,8 +167,10 @@ class GeneratedPipeline(Pipeline[Configured]):
         counts = self.most() if self.run.only else self.wanted()
         return self.drawn({kind: range(count) for kind, count in counts.items()})
 
-    def final_plan(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
+    def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
         """Return the plan with as many draws as are needed to keep what was asked for."""
+        if run is None:
+            return plan
         wanted, most = self.wanted(), self.most()
         # Rejected pairs of a part of the draws are not replaced.
         if self.run.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):

@@ -238,7 +238,7 @@ class Pipeline(Generic[Configured]):
     Attributes:
       name: name of the dataset, and the prefix of its ids.
       Config: its settings, from which the command line is made.
-      stages: the stages of the books, in order.
+      stages: the stages of the counts, in order; an instance may lack some of its class.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.
       pilot: in what `eqforge plan` counts a pilot; None if it only counts the plan.
@@ -347,20 +347,16 @@ class Pipeline(Generic[Configured]):
     def confirm(self, plan: PlanFiles) -> None:
         """Raise InputError if a plan cannot be built; does not read the media."""
 
-    def prepare(self, plan: PlanFiles) -> None:
-        """Do what comes before the runner, in its process; a stopped run resumes there."""
+    def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
+        """Do what comes before the build, in its process; return the plan that is built.
 
-    def final_plan(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
-        """Return the plan that is built; `run` makes and judges some records before."""
+        `run` makes and judges some records before. It is None where no job is waited for.
+        """
         return plan
 
     def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
         """Return the tables, sized for a plan."""
         raise NotImplementedError
-
-    def used_stages(self) -> tuple[Stage, ...]:
-        """Return the stages that a build with this configuration has."""
-        return self.stages
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
         """Wire the Beam pipeline."""

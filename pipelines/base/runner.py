@@ -51,6 +51,9 @@ EXPLAINED = frozenset(("outside_root",))
 """Reasons whose sentence is always printed: it names the option that fixes them."""
 
 
+Outcome = Literal["built", "kept", "submitted"]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildReport:
     """What a build did.
@@ -64,7 +67,7 @@ class BuildReport:
     """
 
     output: str
-    state: Literal["built", "kept", "submitted"]
+    state: Outcome
     manifest: Manifest | None = None
     warning: str = ""
 
@@ -85,26 +88,35 @@ def build_dataset(
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; another run resumes it.
     """
-    options = pipeline_options(beam_args, pipeline.run.workers)
-    placement.check_reach(options, pipeline.run.output)
+    run = pipeline.run
+    options = pipeline_options(beam_args, run.workers)
+    placement.check_reach(options, run.output)
     elsewhere = devices_elsewhere() if placement.is_dataflow(options) else contextlib.nullcontext()
-    is_run = True
-    with contextlib.ExitStack() as outermost, run_folder(), one_content(), elsewhere:
-        is_run = _plan_and_run(pipeline, options, outermost)
+    manifest, before, is_checked = storage.join(run.output, FILE_NAME), None, False
+    outcome: Outcome = "built" if placement.is_waited_for(options) else "submitted"
+    try:
+        with run_folder(), one_content(), elsewhere:
+            fetch_inputs()
+            pipeline.check()
+            header = header_of(pipeline)
+            check_output(run, header)
+            with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
+                before = storage.info(manifest)
+            is_checked = True
+            if not _plan_and_run(pipeline, header, options):
+                outcome = "kept"
+    except KeyboardInterrupt:
+        # The manifest is written last: once a new one is in place, it is too late to stop.
+        if not is_checked or storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
     with signals.ignored():
-        return _report(pipeline, options, is_run, show)
+        return _report(pipeline, options, outcome, show)
 
 
-def _plan_and_run(
-    pipeline: Pipeline[Any], options: PipelineOptions, outermost: contextlib.ExitStack
-) -> bool:
+def _plan_and_run(pipeline: Pipeline[Any], header: Manifest, options: PipelineOptions) -> bool:
     """Plan a dataset and run its pipeline; return False if it was finished already."""
     run, is_dry = pipeline.run, placement.is_dry(options)
-    fetch_inputs()
-    pipeline.check()
-    header = header_of(pipeline)
-    check_output(run, header)
-    outermost.enter_context(_stopped_unless_complete(run.output))
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # Mistakes in the annotations show here, before anything is written to the output.
         plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
@@ -121,32 +133,16 @@ def _plan_and_run(
             # Another run may have finished in the meantime.
             if not is_dry and _is_finished(pipeline, header, plan):
                 return False
-            if not is_dry:
-                pipeline.prepare(plan)
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
             if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
                 settle(run.output)
             census = take_census(pipeline.media(plan))
             job = _Job(pipeline, header, options, census, replaces, scratch)
-            if placement.is_waited_for(options):
-                plan = pipeline.final_plan(plan, job.run, scratch)
+            if not is_dry:
+                rounds = job.run if placement.is_waited_for(options) else None
+                plan = pipeline.final_plan(plan, rounds, scratch)
             job.run(plan, "plan", pipeline.build)
             return True
-
-
-@contextlib.contextmanager
-def _stopped_unless_complete(output: str) -> Iterator[None]:
-    """Ignore Ctrl-C in the block once the manifest, which is written last, is in place."""
-    manifest = storage.join(output, FILE_NAME)
-    before = None
-    with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
-        before = storage.info(manifest)
-    try:
-        yield
-    except KeyboardInterrupt:
-        if storage.info(manifest) in (None, before):
-            raise
-        signals.forget()
 
 
 def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
@@ -213,7 +209,7 @@ class _Job:
             dataset=DatasetTarget(
                 output=output,
                 header=self.header,
-                stages=(*pipeline.used_stages(), *stages_for(self.header.errata)),
+                stages=(*pipeline.stages, *stages_for(self.header.errata)),
                 tables=pipeline.tables(plan),
                 max_error_rate=pipeline.run.max_error_rate,
                 replaces=self.replaces,
@@ -239,25 +235,25 @@ class _Job:
 def _report(
     pipeline: Pipeline[Any],
     options: PipelineOptions,
-    is_run: bool,
+    outcome: Outcome,
     show: Callable[[str], object],
 ) -> BuildReport:
     output = pipeline.run.output
-    if is_run and not placement.is_waited_for(options):
+    if outcome == "submitted":
         job = options.view_as(GoogleCloudOptions).job_name
         show(
             f"{output}: a dry run; the job is well-formed, and nothing was sent"
             if placement.is_dry(options)
             else f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
         )
-        return BuildReport(output=output, state="submitted")
-    if not is_run:
+        return BuildReport(output=output, state=outcome)
+    if outcome == "kept":
         show(f"{output}: was finished already, and is left as it is")
-    manifest, stages = load_manifest(output), pipeline.used_stages()
-    warning = warning_of(manifest, output, stages, pipeline.run.only)
-    show(in_lines([*summary(manifest, output, stages), *([warning] if warning else [])]))
-    state: Literal["built", "kept"] = "built" if is_run else "kept"
-    return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
+    manifest = load_manifest(output)
+    warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
+    lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
+    show(in_lines(lines))
+    return BuildReport(output=output, state=outcome, manifest=manifest, warning=warning)
 
 
 def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from eqforge.pipelines.base.pipeline import (
     PilotCost,
     PilotUnit,
     Pipeline,
+    Target,
     expect,
 )
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, FrameSettings
@@ -52,6 +53,8 @@ from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_r
 from eqforge.transforms.video.segments import TOO_FEW
 
 if TYPE_CHECKING:
+    import apache_beam as beam
+
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
 NO_GATES = GateSettings()
@@ -212,6 +215,24 @@ class VideoPipeline(Pipeline[Videos]):
             ),
             notes=notes,
             frames_fps=self.config.frames_fps,
+        )
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        """Wire the steps from the plan to the dataset."""
+        from eqforge.transforms.dataset import steps as dataset
+        from eqforge.transforms.video import steps as video
+
+        rules = self.rules(target.notes)
+        _ = (
+            root
+            | dataset.ReadPlan(target.plan_files, Clip)
+            | video.ExtractFrames(rules)
+            | video.ScoreImages(rules)
+            | video.DropFrames(rules)
+            | video.MeasurePairs(rules)
+            | video.MatchCaptions(rules)
+            | video.DropPairs(rules)
+            | dataset.WriteDataset(target.dataset)
         )
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:

@@ -15,7 +15,7 @@ from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
 from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.pipelines.base.pipeline import Configured, Mode, expect
+from eqforge.pipelines.base.pipeline import Configured, Mode, RunPlan, expect
 from eqforge.pipelines.base.text import TextPipeline, check_language, language_of_mode
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord
@@ -219,14 +219,14 @@ class WrittenPipeline(TextPipeline[Configured]):
         yield from super().media(plan)
         yield from model_files(self.config.model)
 
-    def prepare(self, plan: PlanFiles) -> None:
+    def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
         """Print what a language model will be asked, check the budget, and ask a server all of it.
 
         If the server stops answering, the answers so far are kept.
         """
         rules = self.rules().edits
         if rules.written is None:
-            return
+            return plan
 
         def batches() -> Iterator[Sequence[CaptionRecord]]:
             return self._asked(read_plan(self.record, plan.files))
@@ -236,7 +236,7 @@ class WrittenPipeline(TextPipeline[Configured]):
         self._check_budget(found)
         model = open_model(rules.written.model)
         if not isinstance(model, Endpoint):
-            return
+            return plan
         if found.questions:
             model.check()
         asked = ask_ahead(model, batches(), rules, found, self._check_budget)
@@ -245,6 +245,7 @@ class WrittenPipeline(TextPipeline[Configured]):
             f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
             file=sys.stderr,
         )
+        return plan
 
     def _check_budget(self, found: Estimate) -> None:
         config, most = self.config, found.tries * found.questions
