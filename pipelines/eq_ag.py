@@ -1,5 +1,10 @@
 r"""Eq-AG: frames between which a person's relations to an object change (EqBen, appendix B.1).
 
+    scene graphs of a video's annotated frames
+      → for each object, two frames in which a person's relations to it differ
+      → captions of the relations in each frame
+      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+
 Example:
     eqforge build eq-ag --objects object_bbox_and_relationship.pkl --persons person_bbox.pkl \
         --videos Charades_v1_480/ --output out/eq-ag

@@ -1,5 +1,10 @@
 """Eq-GEBC: the frames before a boundary and after the next one (EqBen, appendix B.2).
 
+    boundaries of a video, each with captions of what comes before and after it
+      → the frame before a boundary and the frame after the next one
+      → captions with a word of movement are dropped
+      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+
 Example:
     eqforge build eq-gebc --annotations val.json --videos videos/ --output out/eq-gebc
 """

@@ -1,5 +1,11 @@
 """Eq-Video: Eq-YouCook2's construction for your own captioned videos.
 
+    captioned frames or segments of a video
+      → the middle frame of each
+      → every two frames of the video
+      → corrected mode: drop black or blurred frames, pairs across a camera cut, and pairs that
+        differ in too little or too much of the image
+
 Example:
     eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video
 """

@@ -1,5 +1,10 @@
 r"""Eq-YouCook2: the middle frames of any two steps of a cooking video (EqBen, appendix B.3).
 
+    steps of a cooking video, each with its caption
+      → the middle frame of each step; frames that show a face are dropped
+      → every two frames of the video
+      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+
 Example:
     eqforge build eq-youcook2 --annotations youcookii_annotations_trainval.json \
         --videos videos/ --output out/eq-youcook2 --workers 4

@@ -14,6 +14,7 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
+from eqforge.pipelines.base.pilot import Piloted
 from eqforge.pipelines.base.pipeline import Mode, Pipeline
 from eqforge.transforms.engines.run_folder import private_folder
 
@@ -73,7 +74,7 @@ def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
 
 def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:
     """Return the options of a plan's output, which name a pilot where the dataset has one."""
-    return DocumentOptions if pipeline.pilot is None else PlanOptions
+    return PlanOptions if issubclass(pipeline, Piloted) else DocumentOptions
 
 
 def print_plan(
@@ -82,12 +83,11 @@ def print_plan(
     """Print what the build of a command line, or of a recipe, would make and cost."""
     from eqforge.pipelines.base.plan import plan_dataset
 
-    unit, options = pipeline.pilot, line.console
-    pilots = 0
-    if unit is not None:
-        pilots = unit.number if options.pilot is None else options.pilot
+    options, pilots = line.console, 0
+    if issubclass(pipeline, Piloted):
+        pilots = pipeline.pilot.number if options.pilot is None else options.pilot
         if pilots < 0:
-            raise InputError(f"--pilot {pilots}: expected a number of {unit.records}")
+            raise InputError(f"--pilot {pilots}: expected a number of {pipeline.pilot.records}")
     # A plan writes nothing; given the build's folder, it also checks that this is free.
     report = plan_dataset(
         pipeline(line.settings),

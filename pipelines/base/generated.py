@@ -19,10 +19,9 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.files import storage
 from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
+from eqforge.pipelines.base.pilot import PilotCost, Piloted
 from eqforge.pipelines.base.pipeline import (
     Configured,
-    PilotCost,
-    Pipeline,
     RunPlan,
     RunSettings,
     Target,
@@ -93,7 +92,7 @@ class Judged:
     failed: int = 0
 
 
-class GeneratedPipeline(Pipeline[Configured]):
+class GeneratedPipeline(Piloted[Configured]):
     """A dataset of pairs that are made; a draw is one of a kind, with a number from 0.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
@@ -20,8 +20,7 @@ from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_workers
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import WORK, Certificate, Manifest, PartManifest
-from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
@@ -30,7 +29,6 @@ from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection
 from eqforge.transforms.dataset.tables import Table
-from eqforge.transforms.filters.minimality import PairMeasures
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -178,62 +176,11 @@ RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target]
 """Runs what a function wires for a plan, whose files are copied to a folder for workers."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PilotUnit:
-    """In what a pilot of `eqforge plan` is counted.
-
-    Attributes:
-      records: what the plan's records are called.
-      number: how many are built unless `--pilot` says otherwise.
-      unit: the count of `Pipeline.measure` that the cost is proportional to.
-      clock: what the seconds are measured on, such as `one core`.
-    """
-
-    records: str
-    number: int
-    unit: str
-    clock: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PilotCost:
-    """What the records of a pilot cost, and what became of them.
-
-    Attributes:
-      seconds: wall-clock time of its records.
-      num_bytes: size of the images it stored, in bytes.
-      start_s: start-up time of a process before its first record, in seconds.
-      kept: pairs that became samples.
-      rejects: everything that was refused.
-      images: the scores of each image.
-      pairs: the measures and the other scores of each pair.
-    """
-
-    seconds: float
-    num_bytes: int
-    start_s: float = 0.0
-    kept: int
-    rejects: Sequence[Reject]
-    images: Sequence[Sequence[Score]]
-    pairs: Sequence[tuple[PairMeasures, Sequence[Score]]]
-
-    def values(self) -> dict[str, list[float]]:
-        """Return what was measured before any limit was applied, by the score's name."""
-        rows = [{score.name: score.value for score in scores} for scores in self.images]
-        rows += [asdict(found) | {s.name: s.value for s in scores} for found, scores in self.pairs]
-        values: dict[str, list[float]] = {}
-        for row in rows:
-            for name, value in row.items():
-                if value is not None:
-                    values.setdefault(name, []).append(float(value))
-        return values
-
-
 class Pipeline(Generic[Configured]):
     """A dataset of one configuration: its inputs, its plan, its checks and its Beam pipeline.
 
     A subclass overrides what differs. The methods stand in the order in which `base.runner` calls
-    them, from `check` to `certificate`; the last three are for `eqforge plan`.
+    them, from `check` to `certificate`; the last is for `eqforge plan`.
 
     Attributes:
       name: name of the dataset, and the prefix of its ids.
@@ -241,14 +188,12 @@ class Pipeline(Generic[Configured]):
       stages: the stages of the counts, in order; an instance may lack some of its class.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.
-      pilot: in what `eqforge plan` counts a pilot; None if it only counts the plan.
     """
 
     name: str
     Config: type[Any]
     stages: tuple[Stage, ...]
     steps: tuple[tuple[str, str], ...]
-    pilot: PilotUnit | None = None
 
     def __init__(self, config: Configured) -> None:
         self.config = config
@@ -372,14 +317,6 @@ class Pipeline(Generic[Configured]):
         for record in records:
             counts.update(self.measure(record))
         yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
-
-    def is_fit(self, record: Any) -> bool:
-        """Say whether a pilot can build a record and it is worth it."""
-        return True
-
-    def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
-        """Build records in a temporary work folder; return what that cost."""
-        raise NotImplementedError
 
 
 def pipeline_of(dataset: str) -> type[Pipeline[Any]]:

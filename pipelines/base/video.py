@@ -19,12 +19,10 @@ from eqforge.core.files.source_folder import namesakes
 from eqforge.core.identity import Trace
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.pipelines.base.pilot import PilotCost, Piloted, PilotUnit
 from eqforge.pipelines.base.pipeline import (
     DatasetConfig,
     Mode,
-    PilotCost,
-    PilotUnit,
-    Pipeline,
     Target,
     expect,
 )
@@ -131,8 +129,11 @@ def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES
 Videos = TypeVar("Videos", bound=VideoDataset)
 
 
-class VideoPipeline(Pipeline[Videos]):
+class VideoPipeline(Piloted[Videos]):
     """A dataset of pairs of frames of a video; a subclass proposes them, clip by clip.
+
+    `candidates` is what a dataset's paper decides. `build` wires what follows, which is the same
+    for all of them.
 
     Attributes:
       drops_faces: the modes in which frames with faces are discarded.

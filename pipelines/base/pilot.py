@@ -1,0 +1,253 @@
+"""A pilot of `eqforge plan`: some records built on trial, what they cost, and what limits drop."""
+
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from eqforge.core.visible import counted
+from eqforge.pipelines.base.pipeline import Configured, DatasetConfig, Pipeline
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.scores import Score
+from eqforge.transforms.engines.run_folder import run_folder
+from eqforge.transforms.filters.minimality import PairMeasures
+
+_FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
+_SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
+BINS = 24
+HEIGHTS = " ▁▂▃▄▅▆▇█"
+
+_ENDINGS = ("", "_fraction", "_mean")
+_REACHED = ("cut_histogram_change", "cut_registered_points")
+"""Scores that are dropped where they reach all limits that are set."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotUnit:
+    """In what a pilot of `eqforge plan` is counted.
+
+    Attributes:
+      records: what the plan's records are called.
+      number: how many are built unless `--pilot` says otherwise.
+      unit: the count of `Pipeline.measure` that the cost is proportional to.
+      clock: what the seconds are measured on, such as `one core`.
+    """
+
+    records: str
+    number: int
+    unit: str
+    clock: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotCost:
+    """What the records of a pilot cost, and what became of them.
+
+    Attributes:
+      seconds: wall-clock time of its records.
+      num_bytes: size of the images it stored, in bytes.
+      start_s: start-up time of a process before its first record, in seconds.
+      kept: pairs that became samples.
+      rejects: everything that was refused.
+      images: the scores of each image.
+      pairs: the measures and the other scores of each pair.
+    """
+
+    seconds: float
+    num_bytes: int
+    start_s: float = 0.0
+    kept: int
+    rejects: Sequence[Reject]
+    images: Sequence[Sequence[Score]]
+    pairs: Sequence[tuple[PairMeasures, Sequence[Score]]]
+
+    def values(self) -> dict[str, list[float]]:
+        """Return what was measured before any limit was applied, by the score's name."""
+        rows = [{score.name: score.value for score in scores} for scores in self.images]
+        rows += [asdict(found) | {s.name: s.value for s in scores} for found, scores in self.pairs]
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            for name, value in row.items():
+                if value is not None:
+                    values.setdefault(name, []).append(float(value))
+        return values
+
+
+class Piloted(Pipeline[Configured]):
+    """A dataset of which `eqforge plan` can build some records, to measure what they cost.
+
+    Attributes:
+      pilot: in what the pilot is counted.
+    """
+
+    pilot: PilotUnit
+
+    def is_fit(self, record: Any) -> bool:
+        """Say whether a pilot can build a record and it is worth it."""
+        return True
+
+    def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
+        """Build records in a temporary work folder; return what that cost."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreHistogram:
+    """How a pilot's values of one score are distributed, and what its limits do.
+
+    Attributes:
+      score: the score's name, as in the rows of the dataset.
+      edges: of the bins, ascending, one more than there are bins; limits lie among them.
+      counts: values in each bin; only the last bin holds its upper edge.
+      limits: the options that limit the score; null where one is off.
+      dropped: the values that the limits refuse.
+    """
+
+    score: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    limits: dict[str, float | None]
+    dropped: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotReport:
+    """What a pilot cost and gave.
+
+    Attributes:
+      records: how many records were built, such as videos.
+      seconds: what that took.
+      num_bytes: the size of the images that were stored.
+      total_seconds: what all records would take, scaled up, and the start of the process.
+      total_bytes: the size of all images.
+      kept: pairs that became samples.
+      rejects: what was refused, by stage and reason as `pairs: camera_cut`.
+      scores: the histograms of the scores that a setting limits.
+    """
+
+    records: int
+    seconds: float
+    num_bytes: int
+    total_seconds: float
+    total_bytes: float
+    kept: int
+    rejects: dict[str, int]
+    scores: tuple[ScoreHistogram, ...]
+
+
+def forecast_of(
+    pipeline: Piloted[Any], counts: Counter[str], records: Sequence[Any]
+) -> tuple[PilotReport, tuple[str, ...]]:
+    """Build a plan's pilots; return their cost and yield, scaled up to a build, and in words."""
+    pilot = pipeline.pilot
+    with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
+        cost = pipeline.try_records(records, folder)
+    built: Counter[str] = Counter()
+    for record in records:
+        built.update(pipeline.measure(record))
+    scale = counts[pilot.unit] / max(1, built[pilot.unit])
+    found = PilotReport(
+        records=len(records),
+        seconds=cost.seconds,
+        num_bytes=cost.num_bytes,
+        total_seconds=cost.seconds * scale + cost.start_s,
+        total_bytes=cost.num_bytes * scale,
+        kept=cost.kept,
+        rejects=dict(Counter(f"{reject.stage}: {reject.reason}" for reject in cost.rejects)),
+        scores=tuple(histograms(pipeline.config, cost.values())),
+    )
+    what = counted(len(records), pilot.records)
+    if pilot.unit != pilot.records:
+        what += f", {counted(built[pilot.unit], pilot.unit)}"
+    refused = ", ".join(f"{reason} {count:,}" for reason, count in found.rejects.items())
+    seconds, size = found.total_seconds, found.total_bytes
+    duration = f"{seconds / 3600:.1f} hours" if seconds > 3600 else f"{seconds:.0f} s"
+    storage = f"{size / 1e9:.1f} GB" if size > 1e9 else f"{size / 1e6:.1f} MB"
+    return found, (
+        f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
+        f"kept: {counted(found.kept, 'pairs')}; refused: {refused or 'none'}",
+        *histogram_lines(found.scores),
+        f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
+        f"all: about {duration} on {pilot.clock} and {storage} of images",
+    )
+
+
+def histograms(
+    config: DatasetConfig, values: Mapping[str, Sequence[float]]
+) -> Iterator[ScoreHistogram]:
+    """Yield a histogram of each score for which the configuration has a limit, set or not."""
+    import numpy as np
+
+    limits: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
+    for name, limit in filters_of(config):
+        kind, _, stem = name.partition("_")
+        if kind in ("min", "max") and not isinstance(limit, str):
+            scores = [*(stem + ending for ending in _ENDINGS), f"cut_{stem}"]
+            for score in filter(values.get, scores):
+                limits[score][name.replace("_", "-")] = limit
+    for name, by_option in limits.items():
+        ends = [*values[name], *(limit for limit in by_option.values() if limit is not None)]
+        counts, edges = np.histogram(values[name], bins=BINS, range=(min(ends), max(ends)))
+        yield ScoreHistogram(
+            score=name,
+            edges=tuple(round(float(edge), 6) for edge in edges),
+            counts=tuple(map(int, counts)),
+            limits=by_option,
+            dropped=sum(_is_dropped(name, value, by_option) for value in values[name]),
+        )
+
+
+def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> bool:
+    size = abs(value) if name == "luminance_shift" else value
+    reached = [
+        size >= limit if option.startswith("min-") else size <= limit
+        for option, limit in limits.items()
+        if limit is not None
+    ]
+    return any(reached) if name in _REACHED else not all(reached)
+
+
+def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
+    """Yield a line for each score: its range with `|` where a limit is, and what that drops."""
+    if histograms:
+        yield "scores: from the least to the greatest value or limit; | is a limit:"
+    width = max((len(found.score) for found in histograms), default=0)
+    for found in histograms:
+        low, high = (f"{edge:.4g}" for edge in (found.edges[0], found.edges[-1]))
+        on = [f"--{name} {limit:g}" for name, limit in found.limits.items() if limit is not None]
+        off = [f"--{name}" for name, limit in found.limits.items() if limit is None]
+        effects = [f"{', '.join(on)} drops {found.dropped} of {sum(found.counts)}"] if on else []
+        effects += [f"off: {', '.join(off)}"] if off else []
+        yield f"  {found.score:<{width}}  {low:>7} {_bars(found)} {high:<7}  {'; '.join(effects)}"
+
+
+def _bars(found: ScoreHistogram) -> str:
+    most, text = max(found.counts), ""
+    limits = [limit for limit in found.limits.values() if limit is not None]
+    for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False):
+        is_last = high == found.edges[-1]
+        text += "|" * sum(low <= limit < high for limit in limits)
+        text += HEIGHTS[-(-count * (len(HEIGHTS) - 1) // most)]
+        text += "|" * (is_last and high in limits)
+    return f"{text:<{BINS + 2}}"
+
+
+def filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
+    for name in _FILTERS:
+        if hasattr(config, name):
+            yield from _filters(getattr(config, name))
+
+
+def _filters(settings: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of each filter in some settings, nested ones in field order."""
+    hints = get_type_hints(type(settings))
+    for each in fields(settings):
+        value, kind = getattr(settings, each.name), hints[each.name]
+        may_be_off = get_origin(kind) is Literal and "off" in get_args(kind)
+        is_limit = each.name.startswith(("min_", "max_"))
+        if is_dataclass(value) and not isinstance(value, FrameSettings):
+            yield from _filters(value)
+        elif is_limit or each.name in _SWITCHES or may_be_off:
+            yield each.name, value
