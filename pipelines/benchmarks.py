@@ -62,7 +62,7 @@ class Config(DatasetConfig):
     --columns caption_0=left_text image_0=left."""
 
 
-class ImportBenchmark(TextPipeline[Config]):
+class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
     """The items of a published benchmark, with their images; a subclass has its name."""
 
     Config = Config

@@ -63,7 +63,7 @@ class Config(DatasetConfig):
     a part, as in train=out/gebc-train val=out/gebc-val, in kind, stages and rejects."""
 
 
-class Combined(Pipeline[Config]):
+class Combined(Pipeline[Config, "Piece"]):
     """Rows of finished datasets, taken over as they are; equal ones of two parts once."""
 
     name = ""  # of an instance that of what its parts become

@@ -91,7 +91,7 @@ class Config(CaptionDataset):
     settings: OmitArgPrefixes[DrawnSettings] = field(default_factory=DrawnSettings)
 
 
-class EqEdit(DrawnPipeline[Config], TextPipeline[Config]):
+class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, PhotographBatch]):
     """Pairs of a photograph and an edit of it, which shows what its hard negative says."""
 
     name = "eq-edit"

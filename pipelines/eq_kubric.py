@@ -87,7 +87,7 @@ class Config(DatasetConfig):
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)
 
 
-class EqKubric(GeneratedPipeline[Config]):
+class EqKubric(GeneratedPipeline[Config, PlannedPair]):
     """Pairs of rendered scenes that differ in an attribute, a count or a place."""
 
     name = "eq-kubric"

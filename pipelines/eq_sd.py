@@ -92,7 +92,7 @@ class Config(DatasetConfig):
     settings: OmitArgPrefixes[DrawingSettings] = field(default_factory=DrawingSettings)
 
 
-class EqSd(DrawnPipeline[Config]):
+class EqSd(DrawnPipeline[Config, PromptPair]):
     """Pairs of pictures drawn of two prompts that differ in an object, a scene or an attribute."""
 
     name = "eq-sd"

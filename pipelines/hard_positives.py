@@ -88,7 +88,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     )
 
 
-class HardPositives(WrittenPipeline[Config]):
+class HardPositives(WrittenPipeline[Config, TextsBatch]):
     """Captions of an image, each with a rewording that stays true and one that is false."""
 
     name = "hard-positives"

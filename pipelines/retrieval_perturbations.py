@@ -41,11 +41,12 @@ class Config(CaptionDataset):
     """Words that a synonym perturbation replaces at most; the paper's k."""
 
 
-class RetrievalPerturbations(TextPipeline[Config]):
+class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
     """Captions in every perturbation, and their granularity."""
 
     name = "retrieval-perturbations"
     Config = Config
+    record = CaptionBatch
     stages = (CAPTIONS_STAGE, PERTURBATIONS_STAGE)
     steps = (("perturbed", "captions"),)
 

@@ -77,7 +77,7 @@ class Config(SimatFiles, DatasetConfig):
     choices: OmitArgPrefixes[SimatSettings] = field(default_factory=SimatSettings)
 
 
-class Simat(TextPipeline[Config]):
+class Simat(TextPipeline[Config, PlannedImage]):
     """A gallery of crops of Visual Genome, and queries that change one word of a crop."""
 
     name = "simat"

@@ -49,11 +49,12 @@ class Config(ModelSettings, CaptionDataset):
     )
 
 
-class TrainingCaptions(WrittenPipeline[Config]):
+class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
     """Captions, each with a hard positive and a hard negative."""
 
     name = "training-captions"
     Config = Config
+    record = CaptionBatch
     stages = (CAPTIONS_STAGE, TRAINING_TEXTS_STAGE)
     steps = (("edited", "captions"),)
     judged = "captions"

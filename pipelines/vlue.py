@@ -67,7 +67,7 @@ class Config(DatasetConfig):
     of Unicode, but not on a web server, which lists none."""
 
 
-class Vlue(TextPipeline[Config]):
+class Vlue(TextPipeline[Config, VlueBatch]):
     """Items of VLUE's tasks, with what breaks the annotation rules."""
 
     name = "vlue"

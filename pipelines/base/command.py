@@ -15,7 +15,7 @@ from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
 from eqforge.pipelines.base.pilot import Piloted
-from eqforge.pipelines.base.pipeline import Mode, Pipeline
+from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
 from eqforge.transforms.engines.run_folder import private_folder
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ UNNAMED = "no folder"
 class Main:
     """The command line of a dataset's pipeline."""
 
-    pipeline: type[Pipeline[Any]]
+    pipeline: type[AnyPipeline]
     command: str = "build"
 
     def __call__(self, argv: Sequence[str]) -> int:
@@ -56,7 +56,7 @@ class PlanOptions(DocumentOptions):
     and show the scores that a setting limits."""
 
 
-def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
+def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:
     """Print what a build would make and cost; return the exit status."""
     with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
         line, _ = parse_line(
@@ -72,13 +72,13 @@ def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
     return 2
 
 
-def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:
+def console_of(pipeline: type[AnyPipeline]) -> type[DocumentOptions]:
     """Return the options of a plan's output, which name a pilot where the dataset has one."""
     return PlanOptions if issubclass(pipeline, Piloted) else DocumentOptions
 
 
 def print_plan(
-    pipeline: type[Pipeline[Any]], line: shell.CommandLine, recipe: "Manifest | None" = None
+    pipeline: type[AnyPipeline], line: shell.CommandLine, recipe: "Manifest | None" = None
 ) -> None:
     """Print what the build of a command line, or of a recipe, would make and cost."""
     from eqforge.pipelines.base.plan import plan_dataset
@@ -103,7 +103,7 @@ def print_plan(
 
 
 def parse_line(
-    pipeline: type[Pipeline[Any]],
+    pipeline: type[AnyPipeline],
     argv: Sequence[str],
     program: str,
     note: str = "",

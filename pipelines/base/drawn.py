@@ -13,7 +13,7 @@ from eqforge.core.identity import Trace
 from eqforge.generators.diffusion.settings import TINY
 from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
 from eqforge.pipelines.base.pilot import PilotCost
-from eqforge.pipelines.base.pipeline import Configured, Mode
+from eqforge.pipelines.base.pipeline import Configured, Mode, Record
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.filters.faces import FACES
@@ -48,7 +48,7 @@ class DrawnSettings(PairFilters):
         return cls(faces=FACES.off, gates=gates)
 
 
-class DrawnPipeline(GeneratedPipeline[Configured]):
+class DrawnPipeline(GeneratedPipeline[Configured, Record]):
     """A dataset of pairs that a diffusion model draws or edits, one or several times each.
 
     Attributes:
@@ -80,7 +80,7 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         """Return how records become pairs, with their files below a folder or URL."""
         raise NotImplementedError
 
-    def drawings(self, records: Sequence[Any], rules: Any) -> Iterator[Drawings]:
+    def drawings(self, records: Sequence[Record], rules: Any) -> Iterator[Drawings]:
         """Draw the pairs of some records of the plan."""
         raise NotImplementedError
 
@@ -91,7 +91,7 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         if self.model == TINY:
             print(f"\n*** {self._tiny_warning} ***\n", file=sys.stderr)
 
-    def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
+    def try_records(self, records: Sequence[Record], folder: str) -> PilotCost:
         rules = self.rules(folder)
         return try_making(
             self.load,

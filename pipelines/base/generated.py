@@ -22,6 +22,7 @@ from eqforge.core.ranges import check_range
 from eqforge.pipelines.base.pilot import PilotCost, Piloted
 from eqforge.pipelines.base.pipeline import (
     Configured,
+    Record,
     RunPlan,
     RunSettings,
     Target,
@@ -92,7 +93,7 @@ class Judged:
     failed: int = 0
 
 
-class GeneratedPipeline(Piloted[Configured]):
+class GeneratedPipeline(Piloted[Configured, Record]):
     """A dataset of pairs that are made; a draw is one of a kind, with a number from 0.
 
     Attributes:
@@ -155,14 +156,14 @@ class GeneratedPipeline(Piloted[Configured]):
             **others,
         )
 
-    def drawn(self, numbers: Numbers) -> Iterator[Any]:
+    def drawn(self, numbers: Numbers) -> Iterator[Record]:
         """Yield the plan's records of some draws."""
         raise NotImplementedError
 
     def sample_id(self, kind: str, number: int) -> str:
         return f"{self.name}/{kind}/{number:06d}"
 
-    def plan(self) -> Iterator[Any]:
+    def plan(self) -> Iterator[Record]:
         counts = self.most() if self.run.only else self.wanted()
         return self.drawn({kind: range(count) for kind, count in counts.items()})
 

@@ -17,10 +17,10 @@ from eqforge.core.identity import Trace, TraceOf, fingerprint, trace_of, version
 from eqforge.core.urls import public
 from eqforge.generators.text import words
 from eqforge.pipelines.base.pipeline import (
+    AnyPipeline,
     DatasetConfig,
     Input,
     NamedFile,
-    Pipeline,
     RunSettings,
 )
 from eqforge.schemas.dataset.manifest import (
@@ -51,7 +51,7 @@ SHOWN_DIFFERENCES = 10
 _WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
 
 
-def header_of(pipeline: Pipeline[Any]) -> Manifest:
+def header_of(pipeline: AnyPipeline) -> Manifest:
     """Return the manifest of a configuration before anything is built."""
     run = pipeline.run
     judged = (file for file in (run.errata, run.decisions) if file is not None)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from eqforge.core.visible import counted
-from eqforge.pipelines.base.pipeline import Configured, DatasetConfig, Pipeline
+from eqforge.pipelines.base.pipeline import Configured, DatasetConfig, Pipeline, Record
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Score
@@ -75,7 +75,7 @@ class PilotCost:
         return values
 
 
-class Piloted(Pipeline[Configured]):
+class Piloted(Pipeline[Configured, Record]):
     """A dataset of which `eqforge plan` can build some records, to measure what they cost.
 
     Attributes:
@@ -84,11 +84,11 @@ class Piloted(Pipeline[Configured]):
 
     pilot: PilotUnit
 
-    def is_fit(self, record: Any) -> bool:
+    def is_fit(self, record: Record) -> bool:
         """Say whether a pilot can build a record and it is worth it."""
         return True
 
-    def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
+    def try_records(self, records: Sequence[Record], folder: str) -> PilotCost:
         """Build records in a temporary work folder; return what that cost."""
         raise NotImplementedError
 
@@ -138,7 +138,7 @@ class PilotReport:
 
 
 def forecast_of(
-    pipeline: Piloted[Any], counts: Counter[str], records: Sequence[Any]
+    pipeline: Piloted[Any, Any], counts: Counter[str], records: Sequence[Any]
 ) -> tuple[PilotReport, tuple[str, ...]]:
     """Build a plan's pilots; return their cost and yield, scaled up to a build, and in words."""
     pilot = pipeline.pilot

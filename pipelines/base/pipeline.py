@@ -137,6 +137,8 @@ class DatasetConfig:
 
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
+Record = TypeVar("Record")
+"""A record of a dataset's plan."""
 
 
 class NamedFile(NamedTuple):
@@ -176,7 +178,7 @@ RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target]
 """Runs what a function wires for a plan, whose files are copied to a folder for workers."""
 
 
-class Pipeline(Generic[Configured]):
+class Pipeline(Generic[Configured, Record]):
     """A dataset of one configuration: its inputs, its plan, its checks and its Beam pipeline.
 
     A subclass overrides what differs. The methods stand in the order in which `base.runner` calls
@@ -269,11 +271,11 @@ class Pipeline(Generic[Configured]):
         """Yield the datasets that it is made of, as the manifest has them."""
         return ()
 
-    def plan(self) -> Iterator[Any]:
+    def plan(self) -> Iterator[Record]:
         """Yield the records of the selected plan; reads the annotations, opens no media."""
         raise NotImplementedError
 
-    def measure(self, record: Any) -> dict[str, int]:
+    def measure(self, record: Record) -> dict[str, int]:
         """Return what a record adds to the plan's counts."""
         raise NotImplementedError
 
@@ -311,7 +313,7 @@ class Pipeline(Generic[Configured]):
         """Return what measures the certificate of the manifest; None for none."""
         return None
 
-    def report(self, records: Iterable[Any]) -> Iterator[str]:
+    def report(self, records: Iterable[Record]) -> Iterator[str]:
         """Yield the lines that `eqforge plan` prints about a plan."""
         counts = Counter[str]()
         for record in records:
@@ -319,10 +321,13 @@ class Pipeline(Generic[Configured]):
         yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
 
 
-def pipeline_of(dataset: str) -> type[Pipeline[Any]]:
+AnyPipeline: TypeAlias = Pipeline[Any, Any]
+
+
+def pipeline_of(dataset: str) -> type[AnyPipeline]:
     """Import the module of a known dataset, and only that one; return its pipeline."""
     with signals.idle():  # an exception may break a half-imported library
-        found: type[Pipeline[Any]]
+        found: type[AnyPipeline]
         if dataset in BENCHMARKS:
             found = import_module("eqforge.pipelines.benchmarks").pipeline_of(dataset)
         else:

@@ -8,7 +8,7 @@ from typing import Any
 from eqforge.core.files.objects import fetch_inputs
 from eqforge.pipelines.base.identity import check_output, header_of
 from eqforge.pipelines.base.pilot import Piloted, PilotReport, filters_of, forecast_of
-from eqforge.pipelines.base.pipeline import DatasetConfig, Pipeline
+from eqforge.pipelines.base.pipeline import AnyPipeline, DatasetConfig
 from eqforge.pipelines.base.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.schemas.dataset.manifest import Manifest
 
@@ -40,7 +40,7 @@ class PlanReport:
 
 
 def plan_dataset(
-    pipeline: Pipeline[Any],
+    pipeline: AnyPipeline,
     pilots: int,
     *,
     checks_output: bool,

@@ -16,7 +16,7 @@ from eqforge.core.files.checked import clipped, name_of, shown
 from eqforge.core.identity import Trace, TraceOf, trace_of
 from eqforge.core.visible import counted, nearest
 from eqforge.pipelines.base.identity import traced
-from eqforge.pipelines.base.pipeline import Mode, Pipeline, pipeline_of
+from eqforge.pipelines.base.pipeline import AnyPipeline, Mode, pipeline_of
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
@@ -73,7 +73,7 @@ class RecipeSettings:
 
 
 def settings_of_recipe(
-    pipeline: type[Pipeline[Any]], recipe: Manifest, url: str, output: Any = tyro.MISSING
+    pipeline: type[AnyPipeline], recipe: Manifest, url: str, output: Any = tyro.MISSING
 ) -> RecipeSettings:
     """Return the settings of a recipe.
 

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
@@ -28,7 +28,7 @@ from eqforge.pipelines.base.identity import (
     plan_name,
     remove_half_written,
 )
-from eqforge.pipelines.base.pipeline import Pipeline, Target
+from eqforge.pipelines.base.pipeline import AnyPipeline, Target
 from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
@@ -73,7 +73,7 @@ class BuildReport:
 
 
 def build_dataset(
-    pipeline: Pipeline[Any],
+    pipeline: AnyPipeline,
     beam_args: Sequence[str] = (),
     show: Callable[[str], object] = lambda message: None,
 ) -> BuildReport:
@@ -114,7 +114,7 @@ def build_dataset(
         return _report(pipeline, options, outcome, show)
 
 
-def _plan_and_run(pipeline: Pipeline[Any], header: Manifest, options: PipelineOptions) -> bool:
+def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOptions) -> bool:
     """Plan a dataset and run its pipeline; return False if it was finished already."""
     run, is_dry = pipeline.run, placement.is_dry(options)
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
@@ -145,7 +145,7 @@ def _plan_and_run(pipeline: Pipeline[Any], header: Manifest, options: PipelineOp
             return True
 
 
-def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
+def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bool:
     """Say whether the dataset is there, complete, and would come out the same again.
 
     One with missing files is rebuilt beside what is left of it. One that would come out different
@@ -186,7 +186,7 @@ class _Job:
       scratch: a folder of this machine for the notes of progress.
     """
 
-    pipeline: Pipeline[Any]
+    pipeline: AnyPipeline
     header: Manifest
     options: PipelineOptions
     census: Census
@@ -233,7 +233,7 @@ class _Job:
 
 
 def _report(
-    pipeline: Pipeline[Any],
+    pipeline: AnyPipeline,
     options: PipelineOptions,
     outcome: Outcome,
     show: Callable[[str], object],

@@ -18,6 +18,7 @@ from eqforge.pipelines.base.pipeline import (
     Input,
     Mode,
     Pipeline,
+    Record,
     RunSettings,
     files_of,
 )
@@ -69,15 +70,15 @@ class CaptionDataset(DatasetConfig):
     takes them as they come."""
 
 
-class TextPipeline(Pipeline[Configured]):
+class TextPipeline(Pipeline[Configured, Record]):
     """A dataset whose records name images that a folder may hold, as captions do.
 
     Attributes:
-      record: the type of the plan's records, by default batches of captions.
+      record: the type of the plan's records.
     """
 
     config: Any
-    record: type[Any] = CaptionBatch
+    record: type[Record]
 
     def inputs(self) -> Iterator[Input]:
         """Yield the files that settings name; captions may be a folder of files."""

@@ -129,7 +129,7 @@ def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES
 Videos = TypeVar("Videos", bound=VideoDataset)
 
 
-class VideoPipeline(Piloted[Videos]):
+class VideoPipeline(Piloted[Videos, Clip]):
     """A dataset of pairs of frames of a video; a subclass proposes them, clip by clip.
 
     `candidates` is what a dataset's paper decides. `build` wires what follows, which is the same

@@ -15,7 +15,7 @@ from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
 from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.pipelines.base.pipeline import Configured, Mode, RunPlan, expect
+from eqforge.pipelines.base.pipeline import Configured, Mode, Record, RunPlan, expect
 from eqforge.pipelines.base.text import TextPipeline, check_language, language_of_mode
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord
@@ -113,7 +113,7 @@ def defaults_of_model(mode: Mode) -> dict[str, Any]:
     }
 
 
-class WrittenPipeline(TextPipeline[Configured]):
+class WrittenPipeline(TextPipeline[Configured, Record]):
     """A dataset of captions that rules or a language model edit, and that models judge.
 
     Attributes:
@@ -191,14 +191,14 @@ class WrittenPipeline(TextPipeline[Configured]):
         check_writer(config, config.mode)
         self.judges()
 
-    def report(self, records: Iterable[Any]) -> Iterator[str]:
+    def report(self, records: Iterable[Record]) -> Iterator[str]:
         yield from super().report(records)
         edits = self.rules().edits
         if edits.written is not None:
             found = estimate(self._asked(self.plan()), edits)
             yield from _cost_lines(found, self.config.model_prices)
 
-    def _asked(self, records: Iterable[Any]) -> Iterator[Sequence[CaptionRecord]]:
+    def _asked(self, records: Iterable[Record]) -> Iterator[Sequence[CaptionRecord]]:
         return map(partial(self.captions_of, self.rules()), records)
 
     def confirm(self, plan: PlanFiles) -> None:

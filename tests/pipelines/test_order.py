@@ -16,7 +16,7 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
 from eqforge.pipelines.base.command import parse_line
-from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.pipeline import AnyPipeline
 from eqforge.schemas.records.frames import Clip
 
 
@@ -50,7 +50,7 @@ def write_pickle(path: Path, value: Any) -> None:
 def test_the_order_of_an_annotation_file_changes_no_plan(
     demo_workspace: Workspace,
     tmp_path: Path,
-    pipeline: type[Pipeline[Any]],
+    pipeline: type[AnyPipeline],
     flag: str,
     source: str,
     load: Callable[[bytes], Any],

@@ -2,20 +2,19 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
 from eqforge.pipelines.base.command import plan_command
-from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.pipeline import AnyPipeline
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import rows
 
 
 def plan(
-    capsys: pytest.CaptureFixture[str], pipeline: type[Pipeline[Any]], *arguments: object
+    capsys: pytest.CaptureFixture[str], pipeline: type[AnyPipeline], *arguments: object
 ) -> list[list[str]]:
     """Returns the words of each line of a plan."""
     assert plan_command(pipeline, [str(argument) for argument in arguments]) == 0
@@ -99,7 +98,7 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
 def test_a_plan_says_which_filters_are_on(
     demo_workspace: Workspace,
     capsys: pytest.CaptureFixture[str],
-    pipeline: type[Pipeline[Any]],
+    pipeline: type[AnyPipeline],
     mode: str,
     policy: str | None,
 ) -> None:

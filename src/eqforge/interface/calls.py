@@ -19,7 +19,7 @@ from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
 from eqforge.pipelines.base.command import inputs_from_stores
-from eqforge.pipelines.base.pipeline import Mode, Pipeline, pipeline_of
+from eqforge.pipelines.base.pipeline import AnyPipeline, Mode, pipeline_of
 from eqforge.schemas.tables.datasets import MADE_BY
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def _run(run: Callable[[Any], Result], kind: type, given: Mapping[str, Any]) -> 
         return run(settings_from(kind, given))
 
 
-def _pipeline(dataset: str) -> type[Pipeline[Any]]:
+def _pipeline(dataset: str) -> type[AnyPipeline]:
     known = MADE_BY["plan"]
     if dataset not in known:
         hint = nearest(dataset, known) or f"; there are {', '.join(known)}"
@@ -298,7 +298,7 @@ def _pipeline(dataset: str) -> type[Pipeline[Any]]:
 
 
 def _config(
-    pipeline: type[Pipeline[Any]], settings: dict[str, Any], recipe: str | Path | None
+    pipeline: type[AnyPipeline], settings: dict[str, Any], recipe: str | Path | None
 ) -> tuple["Manifest | None", Any]:
     """Return the manifest of a recipe, if there is one, and the settings of a call.
 
