@@ -1,6 +1,16 @@
 """One runnable module per dataset; each reads top to bottom like its paper's figure."""
 
 import logging
+from importlib import import_module
+
+from eqforge.core import signals
+from eqforge.pipelines.base.pipeline import AnyPipeline
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.benchmark_rows import COMBINED
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import TYPES
+from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 
 
 def _is_not_about_gcp(record: logging.LogRecord) -> bool:
@@ -9,3 +19,32 @@ def _is_not_about_gcp(record: logging.LogRecord) -> bool:
 
 # Beam, which every module here wires, warns on import of an extra that only Dataflow needs.
 logging.getLogger().addFilter(_is_not_about_gcp)
+
+
+def pipeline_of(dataset: str) -> type[AnyPipeline]:
+    """Import the module of a known dataset, and only that one; return its pipeline."""
+    with signals.idle():  # an exception may break a half-imported library
+        found: type[AnyPipeline]
+        if dataset in BENCHMARKS:
+            found = import_module("eqforge.pipelines.benchmarks").pipeline_of(dataset)
+        else:
+            module = "combined" if dataset in COMBINED else dataset.replace("-", "_")
+            found = import_module(f"eqforge.pipelines.{module}").main.pipeline
+        return found
+
+
+def stages_of(dataset: str) -> dict[str, Stage]:
+    """Return the stages of a dataset by name; none if no pipeline has the dataset's name."""
+    known = pipeline_of(dataset).stages if dataset in TYPES else ()
+    return {stage.name: stage for stage in (*known, REVIEW_STAGE, ERRATA_STAGE) if known}
+
+
+def stage_of(manifest: Manifest, name: str) -> Stage | None:
+    """Return a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
+    known = [stages_of(manifest.dataset).get(name)]
+    known += [
+        stages_of(part.dataset).get(name.removeprefix(f"{part.name}: "))
+        for part in manifest.parts
+        if name.startswith(f"{part.name}: ")
+    ]
+    return next((stage for stage in known if stage is not None), None)

@@ -16,16 +16,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import Trace
 from eqforge.core.visible import visible
+from eqforge.pipelines import stage_of
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import (
-    DatasetConfig,
-    Input,
-    Mode,
-    NamedFile,
-    Pipeline,
-    Target,
-    stage_of,
-)
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, NamedFile, Pipeline, Target
 from eqforge.pipelines.base.recipe import DIGITS
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage

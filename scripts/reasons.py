@@ -4,7 +4,7 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
-from eqforge.pipelines.base.pipeline import stages_of
+from eqforge.pipelines import stages_of
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.datasets import TYPES
 

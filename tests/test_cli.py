@@ -15,7 +15,7 @@ from eqforge.cli import COMMANDS, main
 from eqforge.commands import demo, inspection
 from eqforge.generators.demo import workspace
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines.base.pipeline import pipeline_of
+from eqforge.pipelines import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import environment, rows
 

@@ -4,14 +4,12 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core import signals
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.found_file import CACHE_GB
@@ -19,13 +17,9 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_workers
 from eqforge.core.visible import counted
-from eqforge.schemas.dataset.manifest import WORK, Certificate, Manifest, PartManifest
+from eqforge.schemas.dataset.manifest import WORK, Certificate, PartManifest
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.benchmark_rows import COMBINED
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.census import Medium
-from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection
 from eqforge.transforms.dataset.tables import Table
@@ -322,32 +316,3 @@ class Pipeline(Generic[Configured, Record]):
 
 
 AnyPipeline: TypeAlias = Pipeline[Any, Any]
-
-
-def pipeline_of(dataset: str) -> type[AnyPipeline]:
-    """Import the module of a known dataset, and only that one; return its pipeline."""
-    with signals.idle():  # an exception may break a half-imported library
-        found: type[AnyPipeline]
-        if dataset in BENCHMARKS:
-            found = import_module("eqforge.pipelines.benchmarks").pipeline_of(dataset)
-        else:
-            module = "combined" if dataset in COMBINED else dataset.replace("-", "_")
-            found = import_module(f"eqforge.pipelines.{module}").main.pipeline
-        return found
-
-
-def stages_of(dataset: str) -> dict[str, Stage]:
-    """Return the stages of a dataset by name; none if no pipeline has the dataset's name."""
-    known = pipeline_of(dataset).stages if dataset in TYPES else ()
-    return {stage.name: stage for stage in (*known, REVIEW_STAGE, ERRATA_STAGE) if known}
-
-
-def stage_of(manifest: Manifest, name: str) -> Stage | None:
-    """Return a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
-    known = [stages_of(manifest.dataset).get(name)]
-    known += [
-        stages_of(part.dataset).get(name.removeprefix(f"{part.name}: "))
-        for part in manifest.parts
-        if name.startswith(f"{part.name}: ")
-    ]
-    return next((stage for stage in known if stage is not None), None)

@@ -15,8 +15,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of, shown
 from eqforge.core.identity import Trace, TraceOf, trace_of
 from eqforge.core.visible import counted, nearest
+from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.identity import traced
-from eqforge.pipelines.base.pipeline import AnyPipeline, Mode, pipeline_of
+from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS

@@ -2,7 +2,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from eqforge.pipelines.base.pipeline import stages_of
+from eqforge.pipelines import stages_of
 from eqforge.schemas.tables.datasets import DATASETS
 
 ROOT = Path(__file__).parents[2]

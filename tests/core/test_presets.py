@@ -11,7 +11,7 @@ from eqforge.core.console import DocumentOptions
 from eqforge.core.errors import TRACEBACK, InputError
 from eqforge.core.presets import options_of, read_presets
 from eqforge.core.shell import parse_line
-from eqforge.pipelines.base.pipeline import pipeline_of
+from eqforge.pipelines import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
 
 

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
+from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import parse_line
 from eqforge.pipelines.base.identity import settings_of_rows
-from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.pipelines.base.recipe import command_of, commands_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.tables.datasets import DATASETS

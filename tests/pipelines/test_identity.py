@@ -11,8 +11,8 @@ import pytest
 import tyro
 
 from eqforge.core.identity import Trace, TraceOf, trace_of
+from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.identity import settings_of_rows
-from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.schemas.tables.datasets import TYPES
 
 

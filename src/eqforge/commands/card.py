@@ -37,7 +37,7 @@ class Arguments:
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     """Return what the documents of a finished dataset say, beside what its author says."""
-    from eqforge.pipelines.base.pipeline import stage_of
+    from eqforge.pipelines import stage_of
     from eqforge.pipelines.base.recipe import commands_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
     from eqforge.schemas.records.books import Stage

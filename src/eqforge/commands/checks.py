@@ -15,7 +15,7 @@ from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import shortened
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.pipelines.base.pipeline import stage_of
+from eqforge.pipelines import stage_of
 from eqforge.schemas.dataset import croissant
 from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
 from eqforge.schemas.dataset.reader import Dataset, read_records

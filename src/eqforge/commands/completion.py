@@ -18,9 +18,8 @@ from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.core.errors import MissingExtra
 from eqforge.core.shell import Command, in_words, with_console
 from eqforge.evaluation.training.settings import FinetuneSettings
-from eqforge.pipelines import combined
+from eqforge.pipelines import combined, pipeline_of
 from eqforge.pipelines.base.command import PlanOptions
-from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.schemas.tables.datasets import MADE_BY
 
 

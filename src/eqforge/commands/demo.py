@@ -153,8 +153,8 @@ def _missing(build: Build) -> str | None:
 
 def _build(name: str, build: Build, arguments: Arguments) -> int:
     from eqforge.commands import verify
+    from eqforge.pipelines import pipeline_of
     from eqforge.pipelines.base.command import Main
-    from eqforge.pipelines.base.pipeline import pipeline_of
 
     output = str(arguments.output / name)
     common = ["--output", output, "--workers", str(arguments.workers)]

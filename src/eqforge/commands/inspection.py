@@ -114,7 +114,7 @@ def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
 
 
 def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
-    from eqforge.pipelines.base.pipeline import stage_of
+    from eqforge.pipelines import stage_of
 
     manifest, unchanged = dataset.manifest, dataset.manifest.unchanged
     sizes = []

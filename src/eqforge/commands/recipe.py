@@ -15,6 +15,7 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
 from eqforge.core.identity import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
+from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import (
     UNNAMED,
     console_of,
@@ -22,7 +23,6 @@ from eqforge.pipelines.base.command import (
     parse_line,
     print_plan,
 )
-from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.pipelines.base.recipe import (
     OTHER_BYTES,
     SHOWN,

@@ -18,8 +18,9 @@ from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
+from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import inputs_from_stores
-from eqforge.pipelines.base.pipeline import AnyPipeline, Mode, pipeline_of
+from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
 from eqforge.schemas.tables.datasets import MADE_BY
 
 if TYPE_CHECKING:
