@@ -198,7 +198,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
             return 2
         return _refuse(name, known, usage, what)
     run = _import("pipelines.base.command")
-    pipeline = _import("pipelines.base.pipeline").pipeline_of(name)
+    pipeline = _import("pipelines").pipeline_of(name)
     if command == "plan":
         return int(run.plan_command(pipeline, rest))
     return int(run.Main(pipeline, command)(rest))
