@@ -116,7 +116,11 @@ def reviewers_of(
             for reviewer, vote in first.get(item, {}).items()
             if reviewer != name
         ]
-        others, interval = _with_others(pairs, seed)
+        of_items: dict[str, list[bool]] = {}
+        for item, mine, vote in pairs:
+            if "skipped" not in (vote.answer, mine.answer):
+                of_items.setdefault(item, []).append(vote.said == mine.said)
+        others, interval = _clustered(of_items.values(), seed)
         both = {str(n): {"": mine, "other": vote} for n, (_, mine, vote) in enumerate(pairs)}
         _, items = np.unique([item for item, _, _ in pairs], return_inverse=True)
         alpha, alpha_interval = _alpha(counts_of(both, form), items, FORMS[form].level, seed)
@@ -140,17 +144,6 @@ def reviewers_of(
     return tuple(found)
 
 
-def _with_others(
-    pairs: Sequence[tuple[str, Vote, Vote]], seed: int
-) -> tuple[float | None, Interval]:
-    """Return the share of others' votes that are a reviewer's own, and its interval."""
-    of_items: dict[str, list[bool]] = {}
-    for item, mine, vote in pairs:
-        if "skipped" not in (vote.answer, mine.answer):
-            of_items.setdefault(item, []).append(vote.said == mine.said)
-    return _clustered(of_items.values(), seed)
-
-
 def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | None, Interval]:
     """Return the share of what is true of items, and its interval by resampling the items."""
     counts = np.array([[sum(each), len(each)] for each in of_items], dtype=np.int64)
@@ -167,7 +160,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
     return share.value, share.interval()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
     """How often answers agree with what rows say of texts of a kind; unsure answers are apart."""
 
@@ -191,23 +184,13 @@ def claims_agreed(
                 of_kind += [vote.texts[key] for vote in own.values() if key in vote.texts]
     found = []
     for (claimed, kind), of_items in sorted(said.items(), reverse=True):
-        given = [answer for own in of_items.values() for answer in own]
-        right = {
-            item: [answer == claimed for answer in own if answer != "unsure"]
-            for item, own in of_items.items()
-        }
-        share, interval = _clustered(filter(None, right.values()), seed)
-        unsure = given.count("unsure")
-        found.append(
-            ClaimsAgreed(
-                kind=kind,
-                claimed=claimed,
-                answers=len(given),
-                unsure=unsure,
-                share=share,
-                interval=interval,
-            )
-        )
+        answers, unsure = sum(map(len, of_items.values())), 0
+        right = []
+        for given in of_items.values():
+            unsure += given.count("unsure")
+            right.append([answer == claimed for answer in given if answer != "unsure"])
+        share, interval = _clustered(filter(None, right), seed)
+        found.append(ClaimsAgreed(kind, claimed, answers, unsure, share, interval))
     return tuple(found)
 
 

@@ -34,16 +34,11 @@ _APART: Final = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """Something that a reviewer is shown; `is_telling`, its id says what its text is."""
+    """Something that a reviewer is shown."""
 
     number: int
     id: str
     is_repeat: bool
-    is_telling: bool = False
-
-    @property
-    def shown_id(self) -> str:
-        return hidden_id(self.id) if self.is_telling else self.id
 
 
 def hidden_id(name: str) -> str:
@@ -51,11 +46,11 @@ def hidden_id(name: str) -> str:
     return f"{rank('id', name):016x}"
 
 
-def is_turned(task: "Task", reviewer: str) -> bool:
+def is_turned(task: Task, reviewer: str) -> bool:
     return bool(rank("turn", reviewer, task.id, str(task.is_repeat)) & 1)
 
 
-def shuffled(what: str, task: "Task", reviewer: str, count: int) -> list[int]:
+def shuffled(what: str, task: Task, reviewer: str, count: int) -> list[int]:
     """Return the places up to `count` in an order that a hash draws for a task of a reviewer."""
     again = str(task.is_repeat)
     return sorted(range(count), key=lambda n: rank(what, reviewer, task.id, again, str(n)))
@@ -189,12 +184,7 @@ def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[
 
 
 def assign(
-    ids: Sequence[str],
-    reviewers: Sequence[str],
-    overlap: int,
-    *,
-    repeats: bool = True,
-    is_telling: bool = False,
+    ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
     """Return the tasks of each reviewer, in an order of their own.
 
@@ -206,10 +196,10 @@ def assign(
         by_load = sorted(own, key=lambda name: (len(own[name]), rank("who", name, item), name))
         for name in by_load[:overlap]:
             own[name].append(item)
-    return {name: _tasks(name, items, repeats, is_telling) for name, items in own.items()}
+    return {name: _tasks(name, items, repeats=repeats) for name, items in own.items()}
 
 
-def _tasks(reviewer: str, items: Sequence[str], repeats: bool, is_telling: bool) -> list[Task]:
+def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
     order = sorted(items, key=lambda item: (rank("order", reviewer, item), item))
     shown: list[tuple[str, bool]] = []
     again = _repeats(reviewer, order) if repeats else {}
@@ -218,7 +208,7 @@ def _tasks(reviewer: str, items: Sequence[str], repeats: bool, is_telling: bool)
         if place in again:
             shown.append((again[place], True))
     return [
-        Task(number=number, id=item, is_repeat=is_repeat, is_telling=is_telling)
+        Task(number=number, id=item, is_repeat=is_repeat)
         for number, (item, is_repeat) in enumerate(shown, start=1)
     ]
 

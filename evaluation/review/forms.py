@@ -186,11 +186,6 @@ def _wrong_choices(vote: Vote, choices: Callable[[int], Sequence[str]]) -> str:
     return f"ranks: expected one of each {what}"
 
 
-def _rank_values(vote: Vote) -> Iterator[tuple[str, int]]:
-    for picture, ranks in enumerate(vote.ranks):
-        yield from ((f"{picture} {place}", rank) for place, rank in enumerate(ranks))
-
-
 def _choice_controls(protocol: Protocol, item: Item) -> list[Control]:
     texts = [
         "".join(part if isinstance(part, str) else part[0] for part in text["parts"])
@@ -232,12 +227,6 @@ def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
     ]
 
 
-def _text_controls(protocol: Protocol, item: Item) -> list[Control]:
-    """A text may be left out: the import reports what is missing."""
-    texts = texts_to_write(protocol, item)
-    return [Control(f"text_{number}", label) for number, (_, label) in enumerate(texts)]
-
-
 def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
     texts = {
         name: "\n".join(said(f"text_{number}")).strip() for number, name in enumerate(known.names)
@@ -246,11 +235,6 @@ def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, 
 
 
 # --- order: the pictures for a text; box: in a picture, with texts
-
-
-def _wrong_order(vote: Vote) -> str:
-    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
-    return "" if right else "order: expected the ids of two pictures or more, each once"
 
 
 def _wrong_box(vote: Vote) -> str:
@@ -289,7 +273,11 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         written="samples",
         gives=("ranks",),
         wrong=lambda vote: _wrong_choices(vote, _ranks),
-        values=_rank_values,
+        values=lambda vote: (
+            (f"{picture} {place}", rank)
+            for picture, ranks in enumerate(vote.ranks)
+            for place, rank in enumerate(ranks)
+        ),
         level="ordinal",
         is_compared=True,
         choices=_ranks,
@@ -300,7 +288,11 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
     "order": AnswerForm(  # two orders of 25 pictures are hardly ever equal
         written="queries",
         gives=("order",),
-        wrong=_wrong_order,
+        wrong=lambda vote: (
+            ""
+            if 1 < len(vote.order) == len(set(vote.order))
+            else "order: expected the ids of two pictures or more, each once"
+        ),
         values=lambda vote: ((name, place) for place, name in enumerate(vote.order, start=1)),
         level="ordinal",
     ),
@@ -308,7 +300,11 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         written="rows",
         gives=("texts",),
         wrong=lambda vote: "" if vote.texts else "texts: expected what was written",
-        controls=_text_controls,
+        # A text may be left out: the import reports what is missing.
+        controls=lambda protocol, item: [
+            Control(f"text_{number}", label)
+            for number, (_, label) in enumerate(texts_to_write(protocol, item))
+        ],
         read=_read_texts,
     ),
     "box": AnswerForm(written="boxes", gives=("box", "texts"), wrong=_wrong_box),

@@ -120,7 +120,7 @@ def tasks_of(
             file=dict(file),
             form=protocol.form,
             task=task.number,
-            id=task.shown_id,
+            id=task.id,
             is_repeat=task.is_repeat,
             places=item["places"],
             rows=len(item.get("asked", ())),

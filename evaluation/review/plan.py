@@ -2,8 +2,8 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -87,6 +87,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     units = units_of(dataset, protocol.unit, settings.of)
     some = chosen(dataset, units.ids, settings, only.ids)
     items = units.make(some)
+    shown_id: Callable[[str], str] = hidden_id if units.is_telling else str
     output = str(settings.output)
     note = Note(
         dataset=dataset.manifest.dataset,
@@ -98,7 +99,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
             "answers": answers,
             "reviewers": sorted(reviewers),
             "overlap": overlap,
-            "items": sorted(map(hidden_id, some) if units.is_telling else some),
+            "items": sorted(map(shown_id, some)),
             **({} if settings.tool == "pages" else {"tool": settings.tool}),
         },
     )
@@ -107,7 +108,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
     take_place(output, note, overwrite=settings.overwrite)
-    tasks = assign(some, reviewers, overlap, repeats=protocol.repeats, is_telling=units.is_telling)
+    tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
     # What tells a plan from every other: a digest of all that reviewers are shown.
     said = [dataset.sha256, protocol, tasks, units.digest, answers]
     plan = sha256_hex(msgspec.json.encode(said, order="sorted"))
@@ -127,7 +128,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     own = {
         name: _Own(
             about={**about, "reviewer": name},
-            tasks=dealt,
+            tasks=[replace(task, id=shown_id(task.id)) for task in dealt],
             items=[blinded(items[task.id], task, protocol, name, pictures) for task in dealt],
         )
         for name, dealt in tasks.items()
@@ -277,7 +278,7 @@ def _write_pages(
     for name, (about, tasks, items) in reviewers.items():
         for start in range(0, len(items), _CHUNK):
             folder.give(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
-        own = [[task.shown_id, task.is_repeat] for task in tasks]
+        own = [[task.id, task.is_repeat] for task in tasks]
         folder.give(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
         page = {**context, "answers": buttons, "refusal": form.refusal, "reviewer": name}
         write_page(folder, "review.html", f"{name}.html", **page)
