@@ -8,6 +8,13 @@ from typing import Any
 from eqforge.core.errors import InputError
 
 
+def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
+    """Raise an InputError that names a setting, its value and the rule, unless it is right."""
+    if not is_right:
+        flag = name.replace("_", "-")
+        raise InputError(f"--{flag} {getattr(settings, name)}: expected {rule}")
+
+
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
     """Check that a setting, if it is set, lies in a range, ends included.
 

@@ -17,6 +17,7 @@ from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
@@ -24,7 +25,7 @@ from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.pilot import PilotUnit
-from eqforge.pipelines.base.pipeline import Mode, Target, expect
+from eqforge.pipelines.base.pipeline import Mode, Target
 from eqforge.pipelines.base.text import CaptionDataset, TextPipeline, select_images, whole_groups
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.generated import EDITED_PAIRS

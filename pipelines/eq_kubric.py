@@ -20,6 +20,7 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.files.disk import cache_folder
 from eqforge.core.files.source_file import digest_input
 from eqforge.core.identity import Trace
+from eqforge.core.ranges import expect
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer
@@ -35,7 +36,7 @@ from eqforge.pipelines.base.generated import (
     try_making,
 )
 from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
-from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target, expect
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
 from eqforge.schemas.records.scenes import RenderSettings
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.filters.faces import FACES

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.ranges import expect
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Mode, Target, expect
+from eqforge.pipelines.base.pipeline import Mode, Target
 from eqforge.pipelines.base.text import (
     CaptionDataset,
     TextPipeline,

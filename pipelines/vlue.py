@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError
+from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import DatasetConfig, Target, expect
+from eqforge.pipelines.base.pipeline import DatasetConfig, Target
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_captions
 from eqforge.schemas.tables.vlue import FINDINGS_TABLE, ITEMS_TABLE, TASK_TABLES, TASKS, Task
 from eqforge.sources.vlue import read_answer_list, read_vlue

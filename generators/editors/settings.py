@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import Trace
-from eqforge.core.ranges import check_range
+from eqforge.core.ranges import check_range, expect
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
 
 EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-edit"]
@@ -68,17 +68,15 @@ class EditorSettings:
     def __post_init__(self) -> None:
         for name in ("steps", "resolution", "cpu_threads"):
             number = getattr(self, name)
-            if number is not None and number < 1:
-                raise InputError(f"--{name.replace('_', '-')} {number}: expected 1 or more")
+            expect(self, name, number is None or number >= 1, "1 or more")
         for name in ("guidance", "image_guidance"):
             number = getattr(self, name)
-            if number is not None and not math.isfinite(number):
-                raise InputError(f"--{name.replace('_', '-')} {number}: expected a number")
+            expect(self, name, number is None or math.isfinite(number), "a number")
         check_range("strength", self.strength, 0, 1)
         if self.strength == 0:
             raise InputError("--strength 0: nothing would change; expected more than 0, up to 1")
-        if self.image_guidance is not None and self.image_guidance < 1:
-            raise InputError(f"--image-guidance {self.image_guidance}: expected 1 or more")
+        least = self.image_guidance
+        expect(self, "image_guidance", least is None or least >= 1, "1 or more")
         check_precision(self.precision, self.device)
         if self.device.partition(":")[0] == "cpu" and self.offload:
             raise InputError("--offload moves parts of a model to a GPU: name it with --device")

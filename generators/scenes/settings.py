@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eqforge.core.errors import InputError
+from eqforge.core.ranges import expect
 from eqforge.generators.scenes.captions import Mode
 from eqforge.schemas.records.scenes import Attribute, Kind, StageName
 
@@ -104,9 +104,7 @@ class SceneSettings:
             ("min_copy_gap", 0 <= self.min_copy_gap < math.inf, "0 or more, and finite"),
             ("tries", self.tries >= 1, "1 or more"),
         ):
-            if not is_right:
-                flag = name.replace("_", "-")
-                raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+            expect(self, name, is_right, rule)
 
     @property
     def bystanders(self) -> int:

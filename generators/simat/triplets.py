@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json
+from eqforge.core.ranges import expect
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.simat import PARTS, Part, Region, Triplet
 from eqforge.sources.visual_genome import Relation
@@ -55,8 +55,7 @@ class TripletSettings:
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"--{name.replace('_', '-')} {value}: expected 1 or more")
+            expect(self, name, value is None or value >= 1, "1 or more")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

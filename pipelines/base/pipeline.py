@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, 
 import tyro
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.found_file import CACHE_GB
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import Trace
-from eqforge.core.ranges import check_workers
+from eqforge.core.ranges import check_workers, expect
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import WORK, Certificate, PartManifest
 from eqforge.schemas.records.books import Stage
@@ -33,13 +32,6 @@ Mode = Literal["paper", "corrected"]
 
 MEDIA = ("videos", "images", "masks")
 """Options that name a folder of media."""
-
-
-def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
-    """Raise an InputError that names a setting, its value and the rule, unless it is right."""
-    if not is_right:
-        flag = name.replace("_", "-")
-        raise InputError(f"--{flag} {getattr(settings, name)}: expected {rule}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

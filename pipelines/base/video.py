@@ -17,15 +17,11 @@ from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
 from eqforge.core.files.source_folder import namesakes
 from eqforge.core.identity import Trace
+from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.pipelines.base.pilot import PilotCost, Piloted, PilotUnit
-from eqforge.pipelines.base.pipeline import (
-    DatasetConfig,
-    Mode,
-    Target,
-    expect,
-)
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.census import VIDEOS, Medium

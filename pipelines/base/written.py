@@ -9,13 +9,14 @@ from typing import Annotated, Any, Literal
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import Trace
+from eqforge.core.ranges import expect
 from eqforge.core.visible import counted
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
 from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.pipelines.base.pipeline import Configured, Mode, Record, RunPlan, expect
+from eqforge.pipelines.base.pipeline import Configured, Mode, Record, RunPlan
 from eqforge.pipelines.base.text import TextPipeline, check_language, language_of_mode
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord

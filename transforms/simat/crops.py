@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex, versions_of
+from eqforge.core.ranges import expect
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
@@ -51,8 +51,7 @@ class CropSettings:
     """The longer side of a crop has at least so many pixels; the smallest published one has 65."""
 
     def __post_init__(self) -> None:
-        if self.min_crop_px < 1:
-            raise InputError(f"--min-crop-px {self.min_crop_px}: expected 1 or more")
+        expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")
 
 
 def crop_box(
