@@ -178,10 +178,15 @@ def claims_of(item: Item) -> list[Claim]:
             )
             claims.append(Claim(text.plain, _kind(item, text), tones))
     elif question := texts.get("question"):
-        answers = [text.plain for text in item.texts if text.role.startswith("answer")]
-        options = [text.plain for text in item.texts if text.role.startswith("option")]
-        for each in options or answers:
-            tone: Tone = "true" if each in answers else "false"
+        answers = [t.plain.strip() for t in item.texts if t.role.startswith("answer")]
+        options = [t.plain.strip() for t in item.texts if t.role.startswith("option")]
+        named = (
+            pair for pair in _ALTERNATIVES if {each.capitalize() for each in answers} & {*pair}
+        )
+        right = {each.casefold() for each in answers}
+        # The answer alone would always be the right one.
+        for each in options or next(named, answers):
+            tone: Tone = "true" if each.casefold() in right else "false"
             claims.append(Claim(f"{question.plain} {each}", "answer", (tone,)))
     else:
         label = texts["label"].plain if "label" in texts else "true"
@@ -206,6 +211,7 @@ def _kind(item: Item, text: Text) -> str:
     return f"{role} ({kind})" if kind and "(" not in role else role
 
 
+_ALTERNATIVES: Final = (("Yes", "No"), ("True", "False"), ("A", "B"))
 _TOLD: Final = frozenset({"label", "finding", "true targets", "change", "looks for"})
 """Texts that nobody is asked about: some say which others are true."""
 

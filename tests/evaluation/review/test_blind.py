@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from eqforge.evaluation.report.items import Item, Pane, plain
 from eqforge.evaluation.review.assign import hidden_id
 from eqforge.evaluation.review.forms import TRUTHS
 from eqforge.evaluation.review.protocols import protocols
@@ -157,6 +158,16 @@ def test_both_texts_of_a_pair_are_judged_for_each_picture(tmp_path: Path) -> Non
     rows = taken(dataset, [saved(plan, "ada", answer, format_version=2)], tmp_path / "o")
     assert {row["decision"] for row in rows} == {"keep"}
     assert {tuple(one["places"]) for one in given(plan, "ada/items/0")} == {(0, 1), (1, 0)}
+
+
+def test_a_question_is_put_with_each_of_its_answers() -> None:
+    """A text that is always true would give the answer away."""
+    texts = (plain("Is it red?", "question"), plain("Yes", "answer", "true"))
+    said = claims_of(Item(id="q", panes=(Pane(name="p", image_id="i"),), texts=texts))
+    assert [(each.text, each.tones) for each in said] == [
+        ("Is it red? Yes", ("true",)),
+        ("Is it red? No", ("false",)),
+    ]
 
 
 def test_texts_are_judged_by_keys(opened: Callable[..., Page], tmp_path: Path) -> None:
