@@ -402,6 +402,13 @@ def test_a_key_is_blotted_out_however_json_writes_it(
     assert answer.text == f"it is [{KEY}]"
 
 
+def test_half_a_character_of_an_answer_can_be_written() -> None:
+    said = (200, rb'{"choices": [{"message": {"content": "A dog \ud83d\ude00 \ud83d"}}]}')
+    with serving(lambda prompt, body: said) as server:
+        (answer,) = ask(opened(server), questions("a"))
+    assert answer.text == "A dog \N{GRINNING FACE} ?"
+
+
 def test_what_the_filter_takes_is_a_refusal() -> None:
     code = (400, {"error": {"message": "filtered", "code": "content_filter"}})
     choice = {"message": {"content": "x"}, "finish_reason": "content_filter"}

@@ -230,12 +230,14 @@ class Endpoint:
             raise InputError(
                 f"{self.title}: what came back is no answer of an OpenAI-compatible server"
             ) from error
+        text = text if isinstance(text, str) else ""
         used = found.get("usage")
         used = used if isinstance(used, dict) else {}
         version = found.get("system_fingerprint") or "unversioned"
         end = str(choice.get("finish_reason"))
         return Answer(
-            text=text[:MAX_ANSWER_CHARS] if isinstance(text, str) else "",
+            # A lone surrogate, which JSON may hold, can be in no file.
+            text=text[:MAX_ANSWER_CHARS].encode(errors="replace").decode(),
             model=f"{_plain(found.get('model') or self.address.name)}@{_plain(version)}",
             refusal="the server's filter took the answer" if end in _FILTERED else "",
             is_cut=end == "length",
