@@ -26,11 +26,8 @@ from eqforge.schemas.tables.datasets import TYPES
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10
 """Names in a line."""
-_LOADING = (
-    "revision", "model_revision", "writer_revision", "device", "model_device", "writer_device",
-    "spacy_model",
-)  # fmt: skip
-"""Settings beside a model's name that say what is loaded, and where."""
+_TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
+"""Texts that a recipe may set. A user names all others: they may say what is loaded, and where."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,16 +151,16 @@ def _of_the_run(config: Any) -> Iterator[str]:
 
 def _is_named(name: str, hint: Any) -> bool:
     """Say whether a user names a setting that is no default: no file says which model is loaded."""
-    trace = trace_of(hint)
-    return trace is Trace.NAME or isinstance(trace, TraceOf) or name in _LOADING
+    is_model = trace_of(hint) is Trace.NAME or isinstance(trace_of(hint), TraceOf)
+    return is_model or (name not in _TEXTS and _holds(str, hint) and not _is_place(hint))
 
 
 def _is_place(hint: Any) -> bool:
-    return trace_of(hint) is Trace.GIVEN or _is_path(hint)
+    return trace_of(hint) is Trace.GIVEN or _holds(Path, hint)
 
 
-def _is_path(hint: Any) -> bool:
-    return hint is Path or any(map(_is_path, get_args(hint)))
+def _holds(kind: type, hint: Any) -> bool:
+    return hint is kind or any(_holds(kind, each) for each in get_args(hint))
 
 
 def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
@@ -281,6 +278,6 @@ def _arguments(name: str, hint: Any, value: Any) -> list[str]:
     if isinstance(value, bool) and hint is bool:
         return [f"--{flag}" if value else f"--no-{flag}"]
     values = [str(each) for each in (value if isinstance(value, list) else [value])]
-    if _is_path(hint) and value is not None:
+    if _holds(Path, hint) and value is not None:
         values = [f"{FOLDER}/{each}" for each in values]
     return [f"--{flag}", *values]

@@ -1,12 +1,15 @@
 """Recipes: exported, built again of the same sources and of changed ones, and hostile ones."""
 
+import contextlib
+import dataclasses
 import hashlib
 import json
 import random
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,8 +19,12 @@ from PIL import Image
 import eqforge
 from eqforge import cli
 from eqforge.commands import diff
+from eqforge.core.errors import InputError
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.pipelines import pipeline_of
+from eqforge.pipelines.base.recipe import settings_of_recipe
+from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.tables.datasets import DATASETS, TYPES
 from tests.builds import dataset_bytes, rows
 from tests.exported import check_note, files, run
 from tests.statuses import status_of
@@ -464,6 +471,41 @@ def check_refused(
     assert len(error.splitlines()) == 1
     assert "\x1b" not in error
     assert not (folder / "out").exists()
+
+
+def _texts(settings: Any) -> Iterator[list[str]]:
+    """The path of each setting that may hold a text, in nested settings too."""
+    hints = get_type_hints(type(settings), include_extras=True)
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from ([field.name, *path] for path in _texts(value))
+        elif re.search(r"\bstr\b|\bPath\b", str(hints[field.name])):
+            yield [field.name]
+
+
+def test_no_recipe_names_a_model_a_server_a_place_or_a_device() -> None:
+    """Of every dataset; what a new setting of texts may hold is decided in its recipe."""
+    server = "m@http://127.0.0.1:9/v1"
+    taken = set()
+    for name in TYPES:
+        pipeline = pipeline_of(name)
+        for path in _texts(pipeline.usual("corrected", "out")):
+            for value in (server, [server]):
+                config: Any = value
+                for each in reversed(path):
+                    config = {each: config}
+                recipe = Manifest(
+                    dataset=name, mode="corrected", config=config,
+                    inputs=[], versions={}, stages={}, tables={},
+                )  # fmt: skip
+                with contextlib.suppress(InputError):
+                    found = settings_of_recipe(pipeline, recipe, "r.json", "out").config
+                    for each in path:
+                        found = getattr(found, each)
+                    taken.update(path[-1:] if server in str(found) else [])
+    texts = {"columns", "evaluated_families", "hdri", "kinds", "only"}
+    assert taken <= texts | {"sample", "subtitle_language"}
 
 
 @pytest.mark.parametrize(
