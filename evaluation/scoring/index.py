@@ -20,6 +20,7 @@ from eqforge.core.visible import nearest
 from eqforge.models.scorer import Vectors
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
+from eqforge.schemas.tables.texts import ENCODED_CHARACTERS
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,6 +57,8 @@ def _of(table: str, *names: str) -> tuple[Column, ...]:
     return tuple(Column(table=table, name=name) for name in names)
 
 
+_PERTURBED: Final = "retrieval-perturbations"
+
 TASKS: Final[Mapping[str, Task]] = {
     task.name: task
     for task in (
@@ -78,7 +81,7 @@ TASKS: Final[Mapping[str, Task]] = {
             crossed=False,
         ),
         Task(
-            name="retrieval-perturbations",
+            name=_PERTURBED,
             images=_of("captions", "image_id"),
             captions=(*_of("captions", "caption"), *_of("samples", "perturbed_caption")),
             crossed=True,
@@ -156,6 +159,12 @@ class Index:
 
     def digest(self) -> str:
         return fingerprint([self.images, self.captions, self.samples])
+
+
+def texts_to_encode(dataset: Dataset, index: Index) -> list[str]:
+    """Return the captions as a model reads them: cut where the paper's code cuts them."""
+    is_cut = (dataset.manifest.dataset, dataset.manifest.mode) == (_PERTURBED, "paper")
+    return [caption[: ENCODED_CHARACTERS if is_cut else None] for caption in index.captions]
 
 
 def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:

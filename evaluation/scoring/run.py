@@ -33,6 +33,7 @@ from eqforge.evaluation.scoring.index import (
     make_index,
     make_pairs,
     task_of,
+    texts_to_encode,
 )
 from eqforge.evaluation.scoring.pictures import Failure
 from eqforge.evaluation.scoring.work import (
@@ -201,7 +202,7 @@ def _do(
         dataset=dataset,
         batches=left,
         caption_units=captions,
-        captions=index.captions,
+        captions=texts_to_encode(dataset, index),
         images=len(index.images),
         device=devices[0],
         settings=settings,

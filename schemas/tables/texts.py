@@ -11,6 +11,9 @@ from eqforge.schemas.records.values import CornerBox, Int32, Span
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
+ENCODED_CHARACTERS = 300
+"""Length to which the published code cuts perturbed captions, and their originals, to encode them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedCaption:

@@ -11,7 +11,6 @@ from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.perturbations import published as typos
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.generators.text.perturbations.published import (
-    MAX_CHARACTERS,
     first_synonym,
     perturb_as_published,
     tokenize_words,
@@ -136,12 +135,12 @@ def test_shuffles_draw_every_order_the_captions_own_included(
     assert {published(name, text, seed).text for seed in range(200)} == possible
 
 
-def test_text_is_cut_after_the_perturbation_and_a_statement_lost_with_it() -> None:
+def test_a_statement_after_a_long_caption_is_stored_but_not_encoded() -> None:
     text = "a " * 160
     result = published("distraction_true", text)
-    assert len(result.text) == MAX_CHARACTERS
-    assert (result.applied, result.reason) == (False, Reason.UNCHANGED)
-    assert result.spans_before[0].end == len(text)
+    assert result.text == text + " and true it true."
+    assert (result.applied, result.words_changed, result.reason) == (True, False, None)
+    assert published("distraction_true", "a " * 140).words_changed
 
 
 def test_an_unchanged_caption_is_told() -> None:
@@ -157,8 +156,6 @@ def test_a_caption_that_was_only_spaced_otherwise_has_its_words(wordnet: Any) ->
         result = published(name, text)
         assert (result.applied, result.words_changed) == (True, changed)
     assert published("synonym_adj", text).text == "A man 's `` zzz '' , near him ."
-    cut = published("distraction_true", "a " * 160)
-    assert (cut.applied, cut.words_changed) == (False, False)
 
 
 def test_the_changed_stretch_is_one_span_of_either_text() -> None:

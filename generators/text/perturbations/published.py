@@ -3,9 +3,9 @@
 Known defects kept: typos at the same place in all captions with as many places;
 punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
 or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
-true"; shuffles that may give back the caption itself; text cut to 300 characters after the
-perturbation, so that a statement after a long caption is lost; exceptions that leave the caption
-unchanged.
+true"; shuffles that may give back the caption itself; exceptions that leave the caption unchanged.
+The published code cuts captions to 300 characters when it encodes them. Captions are stored whole
+here, `eqforge score` cuts them, and `words_changed` compares what is left after the cut.
 
 Deviations, because the models and data of the authors' run are not part of this package:
 
@@ -39,8 +39,8 @@ from eqforge.generators.text.perturbations.typos import (
 )
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import has_same_words
+from eqforge.schemas.tables.texts import ENCODED_CHARACTERS
 
-MAX_CHARACTERS = 300
 NOUNS = ("NN", "NNS", "NNP", "NNPS")
 ADJECTIVES = ("JJ", "JJR", "JJS")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
@@ -52,14 +52,13 @@ def perturb_as_published(
     analysis: Analysis,
     rng: random.Random,
 ) -> Perturbation:
-    """Return what the published code would have sent to the model instead of a caption."""
+    """Return what the published code makes of a caption."""
     before, reason = analysis.text, None
     try:
         after = published(analysis, rng)
     except KeyError:  # a digit that the keyboard lacks
         after, reason = before, Reason.CODE_FAILED
-    after = after[:MAX_CHARACTERS]
-    applied = after != before[:MAX_CHARACTERS]
+    applied = after != before
     if not applied and reason is None:
         reason = Reason.UNCHANGED
     prefix, suffix = common_ends(before, after)
@@ -71,7 +70,7 @@ def perturb_as_published(
         version=VERSIONS["paper"],
         text=after,
         applied=applied,
-        words_changed=not has_same_words(before[:MAX_CHARACTERS], after),
+        words_changed=not has_same_words(before[:ENCODED_CHARACTERS], after[:ENCODED_CHARACTERS]),
         reason=reason,
         spans_before=spans[0],
         spans_after=spans[1],

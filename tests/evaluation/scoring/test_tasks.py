@@ -149,6 +149,25 @@ def test_retrieval_by_a_dual_encoder_is_vectors(clip_folder: Path, tmp_path: Pat
     assert captions["a photo of a dog"] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("mode", ["paper", "corrected"])
+def test_long_captions_are_cut_as_published_when_they_are_encoded(
+    mode: str, blip_folder: Path, tmp_path: Path
+) -> None:
+    """The published code cuts captions to 300 characters when it encodes them."""
+    tables = retrieval_tables()
+    for row in (*tables["captions"], *tables["samples"]):
+        row["caption"] += " beside a cup" * 25
+    dataset = write_dataset(tmp_path / "d", "retrieval-perturbations", tables)
+    patch_manifest(dataset, lambda manifest: manifest.update(mode=mode))
+    scorer = CountingFusion(load_model(f"blip-itm:{blip_folder}", "cpu"))
+    score(dataset, f"blip-itm:{blip_folder}", tmp_path / "s", scorer)
+    whole = {row["caption"] for row in tables["captions"]}
+    whole |= {row["perturbed_caption"] for row in tables["samples"]}
+    expected = {text[:300] for text in whole} if mode == "paper" else whole
+    assert set(scorer.captions) == expected
+    assert set(rows_of(tmp_path / "s", "grid")[0]["captions"]) == whole
+
+
 def test_retrieval_by_a_fusion_encoder_is_a_grid(blip_folder: Path, tmp_path: Path) -> None:
     dataset = write_dataset(tmp_path / "d", "retrieval-perturbations", retrieval_tables())
     scorer = CountingFusion(load_model(f"blip-itm:{blip_folder}", "cpu"))
