@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms, participles
@@ -15,7 +16,7 @@ from eqforge.generators.text.rewordings.nominals import (
     names_person,
     nominal_from,
 )
-from eqforge.generators.text.words import word_set
+from eqforge.generators.text.words import read_table, word_set
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
 _RELATIVE = frozenset(("that", "where", "which", "who"))
@@ -26,6 +27,19 @@ _BEFORE_NOUNS = ("VBG", "VBZ", "VBP", "VB", "PRP$")
 _WITH_NOUNS = frozenset(("between", "for", "of", "with"))
 _RAILS = frozenset(("rail", "railroad", "railway", "train"))
 _NOUNS = frozenset(("being", "building", "carving", "crossing", "drawing", "painting"))
+STATES: Final = {
+    word: frozenset(row["followed_by"].split(","))
+    for row in read_table("states.tsv")
+    for word in row["participles"].split(",")
+}
+"""Past participles of states, with the words that follow them."""
+MADE: Final = word_set("introduced.made")
+"""Past participles of what is done to things, which are no verbs in the past without an object."""
+DRESSED: Final = word_set("introduced.dressed")
+_COLORS = word_set("conjuncts.colours")
+_OBJECTS = ("DT", "PRP$", "PRP", "CD")
+_OF_ALL = frozenset(("all", "both", "each"))
+_PARTICLES = frozenset(("down", "off", "out", "up"))
 _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
 
@@ -146,11 +160,71 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
             continue
         # Nouns that word lexicons take for verbs: "with sinks", "eating leaves", "train tracks".
         is_object = tag_before in _BEFORE_NOUNS or before in _WITH_NOUNS
-        is_noun = (tag == "VBZ" and is_object) or (word == "tracks" and before in _RAILS)
+        is_noun = (tag == "VBZ" and word != "is" and is_object) or (
+            word == "tracks" and before in _RAILS
+        )
         if is_noun or before in _RELATIVE or (tag == "VB" and tag_before in ("TO", "MD")):
             continue
         found.append(index)
     return found
+
+
+def is_state(analysis: Analysis, index: int) -> bool:
+    """Return True if a past participle names a state: "topped with", "parked on"."""
+    return analysis.word(index + 1) in STATES.get(analysis.word(index), ())
+
+
+def may_hide_verb(analysis: Analysis) -> bool:
+    """Return True if a word that is tagged as a noun or participle may be the caption's verb.
+
+    Taggers take "plays" of "a man in black plays a guitar" for a noun, and "held" of "a girl in a
+    hat held a ball" for a participle.
+    """
+    start = analysis.noun_phrases[0][1] if analysis.noun_phrases else len(analysis.tokens)
+    for index in range(start, len(analysis.tokens)):
+        if analysis.word(index) in _SUBORDINATING or analysis.word(index) in _RELATIVE:
+            return False
+        if _may_be_past(analysis, index) or _may_be_present(analysis, index):
+            return True
+    return False
+
+
+def _may_be_past(analysis: Analysis, index: int) -> bool:
+    word = analysis.word(index)
+    if analysis.tag(index) != "VBN":
+        return False
+    if analysis.tag(index + 1) in _OBJECTS and analysis.word(index + 1) not in _OF_ALL:
+        return True
+    is_known = is_state(analysis, index) or word in MADE or word in DRESSED
+    is_known = is_known or analysis.word(index + 1) == "by"
+    is_behind = _ends_in_color(analysis, index) or analysis.tag(index - 1) in ("NN", "NNS", "RB")
+    return is_behind and not is_known
+
+
+def _may_be_present(analysis: Analysis, index: int) -> bool:
+    word, tag = analysis.word(index), analysis.tag(index)
+    before, behind = analysis.tag(index - 1), analysis.tag(index + 1)
+    if tag not in ("NN", "NNS") or word.endswith("ing"):
+        return False
+    if before == "NNS" or analysis.word(index - 1) in _OF_ALL:
+        return may_be_verb(word)  # "people salute"
+    if before not in ("NN", "NNP", "JJ", "CD") and analysis.word(index - 1) not in _PARTICLES:
+        return False
+    _, be = finite_forms().get(word, (None, ""))
+    has_object = analysis.tag(index + 1) in _OBJECTS and analysis.word(index + 1) not in _OF_ALL
+    if has_object or (tag == "NNS" and before != "JJ" and behind in ("NN", "NNS")):
+        return may_be_verb(word)  # "a girl in a hat cooks food", "put his hand on it"
+    if tag == "NNS":
+        return be == "is" and behind in ("IN", "TO", "RB", "JJ", "NN", "NNS")
+    are_many = any(analysis.tag(i) == "NNS" or analysis.word(i) == "and" for i in range(index))
+    is_followed = behind == "NNS" or (before == "JJ" and behind == "JJ")
+    is_followed = is_followed or _ends_in_color(analysis, index)
+    return be == "are" and (analysis.word(index + 1) in _PARTICLES or (are_many and is_followed))
+
+
+def _ends_in_color(analysis: Analysis, index: int) -> bool:
+    """Return True right behind a color that is no adjective: "in black"."""
+    return analysis.word(index - 1) in _COLORS and analysis.tag(index - 2) == "IN"
 
 
 def is_one_sentence(analysis: Analysis) -> bool:
@@ -158,6 +232,8 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
     "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
     """
+    if may_hide_verb(analysis):
+        return False
     tags = [token.tag for token in analysis.tokens]
     if any(tag in (".", ":", "-LRB-", "-RRB-") for tag in tags[:-1]):
         return False

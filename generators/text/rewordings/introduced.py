@@ -6,9 +6,16 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
+from eqforge.generators.text.rewordings.clauses import (
+    DRESSED,
+    MADE,
+    STATES,
+    finite_verbs,
+    is_one_sentence,
+    is_state,
+)
 from eqforge.generators.text.rewordings.nominals import Nominal, names_living, nominal_from
-from eqforge.generators.text.words import read_table, word_set
+from eqforge.generators.text.words import word_set
 
 # What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".
 _NO_THINGS = word_set("introduced.no_things")
@@ -23,9 +30,6 @@ _NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "
 _BEHIND_PARTICIPLES = ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO", "JJ", "RB", "RP")
 _BEHIND_STATES = ("IN", "TO", "RP", ".", "")
 _MANY = frozenset(("bunch", "couple", "lot", "number", "pair", "variety"))
-_MADE = word_set("introduced.made")
-"""Past participles of what is done to things, which are no verbs in the past without an object."""
-_DRESSED = word_set("introduced.dressed")
 
 
 def is_single_phrase(
@@ -125,7 +129,7 @@ def _is_followed(analysis: Analysis, index: int) -> bool:
     # A past participle must not be a verb in the past: "a couple cut into a cake".
     noun = analysis.tokens[index - 1]
     is_thing = not names_living(noun) and noun.lemma not in _MANY
-    return word in (_MADE | _DRESSED if is_thing else _DRESSED)
+    return word in (MADE | DRESSED if is_thing else DRESSED)
 
 
 def _names_no_thing(analysis: Analysis, first: int, last: int) -> bool:
@@ -148,12 +152,6 @@ def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
     return describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None
 
 
-_STATES: Final = {
-    word: frozenset(row["followed_by"].split(","))
-    for row in read_table("states.tsv")
-    for word in row["participles"].split(",")
-}
-"""Past participles of states, with the words that follow them."""
 CONTENTS = word_set("participles.contents")
 """States that are said of the noun right before them."""
 _OBJECTS = ("DT", "PRP$", "CD", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "PRP", "VBG", "VBN")
@@ -166,7 +164,7 @@ _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
 def may_describe(word: str) -> bool:
-    return word in _STATES or word == "being" or word in participles()
+    return word in STATES or word == "being" or word in participles()
 
 
 def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
@@ -190,11 +188,6 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
     if verb.takes == "object" and not has_object:
         return tag in ("IN", "RP", "RB") and word not in ("by", "as", "while", "of", "that")
     return tag not in _DOUBTFUL or (tag == "." and verb.takes == "both")
-
-
-def is_state(analysis: Analysis, index: int) -> bool:
-    """Return True if a past participle names a state: "topped with", "parked on"."""
-    return analysis.word(index + 1) in _STATES.get(analysis.word(index), ())
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
