@@ -88,7 +88,8 @@ def _holds(analysis: Analysis, span: Range, place: str, wanted: _Wanted) -> bool
     tag, after = analysis.tag(behind[1]), analysis.tag(behind[1] + 1)
     if place == "clause":
         is_state = analysis.word(behind[1]) in _BE and after != "VBG"
-        return tag in _FINITE and not is_state
+        is_role = analysis.tag(first - 1) == "VBN"  # "a child dressed as a monkey walks"
+        return tag in _FINITE and not is_state and not is_role
     is_modifier = tag == "VBN" and after.startswith("NN")  # "a horse drawn carriage"
     return not is_modifier and _suits(analysis, behind, wanted)
 
@@ -154,6 +155,11 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
         if group not in contexts or stands_in(analysis, span, contexts[group])
     ]
     return tuple(sorted(set().union(*found)))
+
+
+def suits_group(analysis: Analysis, index: int, group: str) -> bool:
+    """Return True if an attribute may be edited as one of a group: no color of a person's skin."""
+    return stands_in(analysis, (index, index + 1), _contexts("attribute").get(group, {}))
 
 
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:

@@ -1,14 +1,14 @@
 """Measures how fine-grained captions are: the features of Hendriksen et al., section 3.
 
 The paper's definitions are ambiguous, and no code was published. Where a choice had to be made, it
-is the one that comes nearest to all columns of its Table 1. Below, each feature as measured with the
-lexicon tagger on the 25,014 captions of COCO val2017 and on the first 1,000 of Flickr30k-FG, each
-followed by the paper's figure for all of MS-COCO and of Flickr30k-FG:
+is the one that comes nearest to all columns of its Table 1. Below, each feature as measured with
+the lexicon tagger, followed by the paper's figure: for the 25,014 captions of COCO val2017 (the
+paper has all of MS-COCO), and for the first 1,000 captions of Flickr30k-FG:
 
-    adjectives           0.79   0.76    1.22   1.30      concept depth        7.89   7.89    8.02   7.97
-    complement phrases   1.67   1.56    2.15   2.19      characters          52.42  52.39   66.49  68.29
-    articles             2.15   2.14    2.61   2.55      words               10.45  10.59   13.45  13.67
-    quantifiers          0.13   0.12    0.20   0.27      concept diversity    9.13   9.14   10.84  10.68
+    adjectives           0.79   0.76   1.22   1.30    concept depth       7.89  7.89   8.02   7.97
+    complement phrases   1.67   1.56   2.15   2.19    characters         52.42 52.39  66.49  68.29
+    articles             2.15   2.14   2.61   2.55    words              10.45 10.59  13.45  13.67
+    quantifiers          0.13   0.12   0.20   0.27    concept diversity   9.13  9.14  10.84  10.68
 
 The text says that modifiers and determiners are counted "per identified noun"; its table holds
 counts per caption. Both are given.

@@ -12,7 +12,7 @@ from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 ENCODED_CHARACTERS = 300
-"""Length to which the published code cuts perturbed captions, and their originals, to encode them."""
+"""Length to which the published code cuts captions, perturbed or not, when it encodes them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

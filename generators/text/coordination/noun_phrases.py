@@ -6,7 +6,7 @@ two readings is rejected.
 """
 
 from eqforge.generators.text.analysis import Analysis, Range, is_noun
-from eqforge.generators.text.caption_verbs import participles
+from eqforge.generators.text.caption_verbs import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
@@ -52,6 +52,9 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     inside = range(right[0] + 1, right[1] - 1)
     if any(analysis.word(i) in participles() and is_noun(analysis.tokens[i - 1]) for i in inside):
         refuse("unlike_parts")  # "an elephant drinking water"
+    is_subject = left[0] == 0 and right[1] - right[0] > 2 and is_noun(analysis.tokens[right[1] - 2])
+    if is_subject and finite_forms().get(analysis.word(right[1] - 1), (None, ""))[1] == "are":
+        refuse("unlike_parts")  # "a ruler and a pen lie on a table"
     if analysis.tag(conjunction - 1) == "," and analysis.tag(left[0] - 1) != ",":
         refuse("unclear_attachment")  # the comma is no part of a list
     left = _parallel_left(analysis, left, right)

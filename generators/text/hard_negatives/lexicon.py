@@ -95,6 +95,7 @@ NEGATIVE_REFUSALS: dict[str, str] = {
     "no_pair": "The caption has no two noun phrases, or no two adjectives, to exchange.",
     "same_meaning": "Exchanged, the caption would say the same: 'a cat next to a dog'.",
     "true_of_image": "Edited, the caption would say what another true one of the image says.",
+    "question": "The caption asks something, and a question is neither true nor false.",
     "already_negated": "The caption denies something, and an edit may change what it denies.",
     "only_possible": "The caption says what may or might be, and so may an edited one.",
     "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",

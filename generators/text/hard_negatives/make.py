@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Range, find_tokens
+from eqforge.generators.text.contexts import suits_group
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS, is_living
 from eqforge.generators.text.edits import EditedText, apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind, closed_classes
@@ -149,7 +150,10 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
         return False
     classes = closed_classes("attribute")
     shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
-    return bool(shared) and not classes.are_synonyms(*words)
+    fits = any(
+        all(suits_group(analysis, index, group) for index in (left, right)) for group in shared
+    )
+    return fits and not classes.are_synonyms(*words)
 
 
 _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place]], str]]] = {
@@ -214,6 +218,8 @@ def unclear_reason(analysis: Analysis) -> str | None:
     "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
     "only_possible" comes before "already_negated", which can be taken back.
     """
+    if analysis.text.rstrip().endswith("?"):
+        return "question"
     if any(token.tag == "MD" and token.text.lower() in _POSSIBLE for token in analysis.tokens):
         return "only_possible"
     is_denial = not DENIALS.isdisjoint(token.text.lower() for token in analysis.tokens)

@@ -79,6 +79,8 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         before = analysis.word(index - 1)
         if analysis.word(index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
+        if _is_inverted(analysis, index):
+            continue
         # "That" or "who" has to be said of the one thing that the caption opens with.
         is_clause = (
             before in _OF_SOME
@@ -117,6 +119,14 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
     elif behind not in _SOME and analysis.tag(verb + 1) in ("CD", *_NOUNS, "JJ"):
         word = " not" if analysis.tag(verb + 1) == "CD" else " no"
         yield Edit(start=token.end, end=token.end, replacement=match_case(word, token.text))
+
+
+def _is_inverted(analysis: Analysis, verb: int) -> bool:
+    """Return True if the subject stands behind a verb: "on the table is a cup"."""
+    phrase = analysis.phrase_to(verb)
+    tag = analysis.tag(phrase[0] - 1 if phrase else verb - 1)
+    is_placed = tag in ("IN", "TO", ",") and all(first for first, _ in analysis.noun_phrases)
+    return is_placed and analysis.tag(verb + 1) in ("DT", "CD", "JJ", "PRP$", *_NOUNS)
 
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:

@@ -17,7 +17,7 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis, Range, Tagger, find_tokens, is_noun
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.contexts import is_excluded
-from eqforge.generators.text.coordination.conjuncts import is_living
+from eqforge.generators.text.coordination.conjuncts import is_living, listed
 from eqforge.generators.text.edits import Edit, EditedText, Span, apply_edits, common_ends
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.word_edits import exchanged_words, stays_true, words_of
@@ -225,6 +225,8 @@ def reword_foil(
     reason: str | None = None
     if is_in_fixed_expression(caption, start, end):
         reason = "fixed_expression"
+    elif entry.group == "color" and _describes_person(caption[end:]):
+        reason = "skin_color"
     elif entry.synonymy == "weak" and not allow_weak:
         reason = "weak_replacement"
     elif " ".join(foil.negative_words) in synonyms or stays_true(
@@ -250,6 +252,12 @@ def reword_foil(
         edited=apply_edits(caption, edits),
         entry=entry,
     )
+
+
+def _describes_person(behind: str) -> bool:
+    """Return True if one of the next two words names a person: "black" of "black young man"."""
+    nouns = (lemmatise(word, "NNS") for word in words_of(behind)[:2])
+    return not listed("person_nouns.txt").isdisjoint(nouns)
 
 
 def _find_target(

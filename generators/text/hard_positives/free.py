@@ -9,6 +9,7 @@ import functools
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.contexts import suits_group
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.lexicon import Lexicon, LexiconEntry, with_inflections
 from eqforge.generators.text.perturbations.synonyms import article_edits
@@ -28,6 +29,8 @@ def reword_caption(
     for start, end, word in find_words(analysis.text, tuple(usable)):
         entry, index = usable[word], indices.get(start)
         if index is None or not analysis.tag(index).startswith(_TAGS[entry.group]):
+            continue
+        if entry.group == "color" and not suits_group(analysis, index, "color"):
             continue
         if _has_other_sense(analysis, index) or is_in_fixed_expression(analysis.text, start, end):
             continue

@@ -82,6 +82,7 @@ REFUSALS: dict[str, str] = {
     "'white', 'serving' and 'wearing'.",
     "foil_not_reworded": "No rule rewords what the negative changed.",
     "fixed_expression": "The foiled word is part of an expression: 'in front of', 'red wine'.",
+    "skin_color": "The word may name the color of a person's skin, which is never edited.",
     "repeated_word": "The foiled word appears twice in a row, and one of them would stay.",
     "weak_replacement": "The only entry is a weak synonym, and those are switched off.",
     "negative_is_synonym": "The negative exchanges words for synonyms, so it is true as well.",

@@ -8,6 +8,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms, participles
+from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.nominals import (
     Be,
@@ -153,7 +154,7 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     found = []
     for index in range(start, len(analysis.tokens)):
         word, tag = analysis.word(index), analysis.tag(index)
-        if word in _SUBORDINATING and index > start:
+        if index > start and is_subordinating(analysis, index):
             break
         before, tag_before = analysis.word(index - 1), analysis.tag(index - 1)
         if not (tag in _FINITE or (before in _JOINING and word in finite_forms())):
@@ -169,6 +170,15 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     return found
 
 
+def is_subordinating(analysis: Analysis, index: int) -> bool:
+    """Return True if a word may open a clause: not the "as" of "dressed as" and "such as"."""
+    before, word, behind = (analysis.word(i) for i in (index - 1, index, index + 1))
+    is_of_phrase = (
+        analysis.tag(index - 1) == "VBN" or before == "such" or "well" in (before, behind)
+    )
+    return word in _SUBORDINATING and not (word == "as" and is_of_phrase)
+
+
 def is_state(analysis: Analysis, index: int) -> bool:
     """Return True if a past participle names a state: "topped with", "parked on"."""
     return analysis.word(index + 1) in STATES.get(analysis.word(index), ())
@@ -181,8 +191,10 @@ def may_hide_verb(analysis: Analysis) -> bool:
     hat held a ball" for a participle.
     """
     start = analysis.noun_phrases[0][1] if analysis.noun_phrases else len(analysis.tokens)
+    if start == 2 and analysis.tag(1) == "NNS" and is_mass(analysis.tokens[0].lemma):
+        return may_be_verb(analysis.word(1))  # "water flows from a tap"
     for index in range(start, len(analysis.tokens)):
-        if analysis.word(index) in _SUBORDINATING or analysis.word(index) in _RELATIVE:
+        if is_subordinating(analysis, index) or analysis.word(index) in _RELATIVE:
             return False
         if _may_be_past(analysis, index) or _may_be_present(analysis, index):
             return True
@@ -190,20 +202,23 @@ def may_hide_verb(analysis: Analysis) -> bool:
 
 
 def _may_be_past(analysis: Analysis, index: int) -> bool:
-    word = analysis.word(index)
+    word, before, behind = analysis.word(index), analysis.tag(index - 1), analysis.tag(index + 1)
     if analysis.tag(index) != "VBN":
         return False
-    if analysis.tag(index + 1) in _OBJECTS and analysis.word(index + 1) not in _OF_ALL:
+    is_in_color = _ends_in_color(analysis, index)
+    if _has_object(analysis, index) or (is_in_color and behind in ("NN", "NNS", "JJ")):
         return True
     is_known = is_state(analysis, index) or word in MADE or word in DRESSED
     is_known = is_known or analysis.word(index + 1) == "by"
-    is_behind = _ends_in_color(analysis, index) or analysis.tag(index - 1) in ("NN", "NNS", "RB")
-    return is_behind and not is_known
+    return (is_in_color or before in ("NN", "NNS", "RB", "CC")) and not is_known
 
 
 def _may_be_present(analysis: Analysis, index: int) -> bool:
     word, tag = analysis.word(index), analysis.tag(index)
     before, behind = analysis.tag(index - 1), analysis.tag(index + 1)
+    if tag == "JJ" and before in ("NN", "NNS"):  # "children clean the floor", "plants lean on it"
+        is_followed = _has_object(analysis, index) or (before == "NNS" and behind == "IN")
+        return is_followed and word not in ("full", "open") and may_be_verb(word)
     if tag not in ("NN", "NNS") or word.endswith("ing"):
         return False
     if before == "NNS" or analysis.word(index - 1) in _OF_ALL:
@@ -211,15 +226,22 @@ def _may_be_present(analysis: Analysis, index: int) -> bool:
     if before not in ("NN", "NNP", "JJ", "CD") and analysis.word(index - 1) not in _PARTICLES:
         return False
     _, be = finite_forms().get(word, (None, ""))
-    has_object = analysis.tag(index + 1) in _OBJECTS and analysis.word(index + 1) not in _OF_ALL
-    if has_object or (tag == "NNS" and before != "JJ" and behind in ("NN", "NNS")):
+    is_in_color = _ends_in_color(analysis, index)
+    if _has_object(analysis, index) or (
+        tag == "NNS" and before != "JJ" and behind in ("NN", "NNS")
+    ):
         return may_be_verb(word)  # "a girl in a hat cooks food", "put his hand on it"
     if tag == "NNS":
-        return be == "is" and behind in ("IN", "TO", "RB", "JJ", "NN", "NNS")
+        is_followed = behind in ("IN", "TO", "RB", "JJ", "NN", "NNS")
+        return be == "is" and (is_in_color or is_followed)
     are_many = any(analysis.tag(i) == "NNS" or analysis.word(i) == "and" for i in range(index))
-    is_followed = behind == "NNS" or (before == "JJ" and behind == "JJ")
-    is_followed = is_followed or _ends_in_color(analysis, index)
+    is_followed = is_in_color or behind == "NNS" or (behind == "JJ" and before in ("NN", "JJ"))
+    is_followed = is_followed or (behind in ("IN", "RB") and before != "JJ")
     return be == "are" and (analysis.word(index + 1) in _PARTICLES or (are_many and is_followed))
+
+
+def _has_object(analysis: Analysis, index: int) -> bool:
+    return analysis.tag(index + 1) in _OBJECTS and analysis.word(index + 1) not in _OF_ALL
 
 
 def _ends_in_color(analysis: Analysis, index: int) -> bool:

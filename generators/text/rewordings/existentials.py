@@ -11,6 +11,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.perturbations.synonyms import sentence_capitals
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.introduced import (
     PLACES,
@@ -47,7 +48,9 @@ def _opened(analysis: Analysis, words: str) -> Edit:
     """Return the edit that opens a caption with some words, which take its capital."""
     start, letter = analysis.tokens[0].start, analysis.tokens[0].text[0]
     opening = words if letter.islower() else words.capitalize()
-    return Edit(start=start, end=start + 1, replacement=f"{opening} {letter.lower()}")
+    is_name = sentence_capitals(analysis).get(start, False)
+    first = letter if is_name else letter.lower()
+    return Edit(start=start, end=start + 1, replacement=f"{opening} {first}")
 
 
 def _without_opening(analysis: Analysis) -> Edit:

@@ -19,6 +19,7 @@ from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, par
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
+from eqforge.generators.text.perturbations.synonyms import sentence_capitals
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
     finite_verbs,
@@ -168,8 +169,8 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
         return
     last = analysis.noun_phrases[0][1]
     first, article = analysis.tokens[0], article_for(analysis.word(0))
-    if article is None or not _lacks_article(analysis, last):
-        return
+    if article is None or not _lacks_article(analysis, last) or analysis.tag(last) == "CD":
+        return  # "runner 3618"
     for start, end in analysis.noun_phrases[1:]:
         head = analysis.tokens[end - 1]
         is_bare = analysis.tag(start) in ("JJ", "NN") and head.tag == "NN"
@@ -177,7 +178,9 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
             return  # "man cradling dog"
     if has_plain_spacing(analysis, 0, min(last + 1, len(analysis.tokens))):
         is_capital = first.text[0].isupper()
-        words = f"{article.capitalize() if is_capital else article} {first.text[0].lower()}"
+        is_name = sentence_capitals(analysis).get(first.start, False)
+        letter = first.text[0] if is_name else first.text[0].lower()
+        words = f"{article.capitalize() if is_capital else article} {letter}"
         edit = Edit(start=first.start, end=first.start + 1, replacement=words)
         yield (edit,)
 
