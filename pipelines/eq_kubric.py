@@ -70,7 +70,7 @@ class RenderedFilters(PairFilters):
 class Config(DatasetConfig):
     """Pairs of rendered scenes that differ in an attribute, a count or a place.
 
-    At the defaults a pair takes about 8.3 s of one core and 0.22 MB: 6,000 take about 14 core hours.
+    At the defaults a pair takes 8.3 s of one core and 0.22 MB: 6,000 take about 14 core hours.
     `eqforge plan eq-kubric` measures it on your machine.
     """
 
