@@ -195,7 +195,7 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
     for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):
         assert books[name, None] > 0.99 * len(records)
     assert books["synonym_noun", None] > 0.65 * len(records)
-    assert books["synonym_adj", None] > 0.24 * len(records)
+    assert books["synonym_adj", None] > 0.2 * len(records)
 
 
 def test_a_perturbation_that_was_not_published_is_left_out_of_paper_mode(

@@ -44,13 +44,13 @@ REMOVED = {"coco": {"clothing", "possession", "voice"}, "replace": set()}
 """Families of rules that are gone, of which rows were read."""
 
 
-@pytest.mark.parametrize(("name", "most"), [("coco", 17), ("replace", 0)])
+@pytest.mark.parametrize(("name", "most"), [("coco", 24), ("replace", 1)])
 def test_the_rows_that_were_read_last_are_the_rows_that_are_made(
     data_folder: Path, name: str, most: int
 ) -> None:
     """Otherwise what is made has to be read again: another sample, drawn by the hash of ids.
 
-    Where a removed rule fitted, another rewording is drawn.
+    Where a removed rule fitted, or a rule rejects more since, another rewording is drawn.
     """
     read = {
         label.row_id: label.texts
