@@ -1,23 +1,18 @@
 """The command `eqforge plot`."""
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+from typing import Annotated, Literal
 
 import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
 from eqforge.evaluation.metrics.ties import TieRule
-from eqforge.evaluation.plots.canvas import check_output
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
-
-if TYPE_CHECKING:
-    from eqforge.evaluation.plots.pairs import PairMetric
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
@@ -89,6 +84,8 @@ class PlotSettings:
 
 
 def plot_command(settings: PlotSettings) -> int:
+    from eqforge.evaluation.plots.tables import check_output
+
     check_output(settings.output)
     refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
@@ -106,6 +103,7 @@ def plot_command(settings: PlotSettings) -> int:
 
 
 def _draw_pairs(settings: PlotSettings) -> None:
+    from eqforge.evaluation.metrics.pairs import WINOGROUND
     from eqforge.evaluation.plots import pairs
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -123,10 +121,9 @@ def _draw_pairs(settings: PlotSettings) -> None:
     if settings.kind == "equivariance":
         pairs.draw_equivariance(pairs.equivariance_curves(models), title, settings.output)
         return
-    name, known = settings.metric or _METRICS["minimality"], get_args(pairs.PairMetric)
-    if name not in known:
-        raise InputError(f"--metric {name}: expected one of {', '.join(known)}")
-    metric = cast("PairMetric", name)
+    metric = settings.metric or _METRICS["minimality"]
+    if metric not in WINOGROUND:
+        raise InputError(f"--metric {metric}: expected one of {', '.join(WINOGROUND)}")
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     binned = [(model.model, pairs.bins_of(model, metric, settings.bins, rules)) for model in models]
     pairs.draw_minimality(binned, metric, settings.measure, title, settings.output)
@@ -141,9 +138,8 @@ def _draw_front(settings: PlotSettings) -> None:
     front = read_front(settings.inputs[0])
     names = labels_of([one.model for one in front.models], settings.labels)
     models = [replace(one, model=names[one.model]) for one in front.models]
-    draw_front(
-        replace(front, models=models), settings.title or "Score against time", settings.output
-    )
+    title = settings.title or "Score against time"
+    draw_front(replace(front, models=models), title, settings.output)
 
 
 def _draw_table(settings: PlotSettings) -> None:
@@ -172,7 +168,3 @@ def _draw_table(settings: PlotSettings) -> None:
 
 
 main = Command("eqforge plot", PlotSettings, plot_command)
-"""Draws what a command line names."""
-
-if __name__ == "__main__":
-    sys.exit(main())

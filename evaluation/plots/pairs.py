@@ -6,7 +6,7 @@ An equivariance curve shows how far scores are from changing equally with image 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter1d  # type: ignore[import-untyped]
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import WINOGROUND, group_score
 from eqforge.evaluation.metrics.ties import Flags, Scores
-from eqforge.evaluation.plots.canvas import colour, draw_line, drawing, words
+from eqforge.evaluation.plots.tables import colour, draw_line, drawing, words
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
@@ -25,6 +25,11 @@ from eqforge.evaluation.tasks.samples import TASKS
 from eqforge.schemas.dataset.reader import Dataset
 
 PAIRS = TASKS["pairs"]
+POINTS = 801
+TAIL = 0.005
+"""Largest share of a model's deviations beyond either end of the plot."""
+
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -35,13 +40,12 @@ class PairScores:
       scores: sample, image, caption [n, 2, 2].
       clusters: the source of each sample [n].
       measured: a column of the dataset [n], NaN for null.
-      quantity: what a score is; None if unknown.
     """
 
     model: str
     scores: NDArray[np.floating[Any]]
     clusters: NDArray[Any]
-    measured: NDArray[np.float64]
+    measured: Numbers
     quantity: str | None
 
 
@@ -57,8 +61,7 @@ def read_pair_scores(
 
     Args:
       paths: a folder or file of scores for each model.
-      allow_missing: whether samples may have no scores.
-      quantity: what a score in a file is; None if unknown. Folders say it themselves.
+      quantity: what a score in a file is; folders say it themselves.
     """
     names = dataset.columns("samples")
     wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
@@ -72,7 +75,12 @@ def read_pair_scores(
         raise InputError(f"name scores of {dataset.folder} after it; eqforge score makes them")
     rows = read_columns(dataset, "samples", wanted)
     keys = text_array(rows["sample_id"])
-    measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
+    measured = np.full(len(keys), np.nan)
+    try:
+        for place, value in enumerate(rows[column] if column else ()):
+            measured[place] = np.nan if value is None else value
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
     found = [PAIRS.read(path, dataset, quantity) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
     read = []
@@ -91,26 +99,12 @@ def read_pair_scores(
     return read
 
 
-def _numbers(column: str, values: Sequence[Any]) -> NDArray[np.float64]:
-    try:
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
-
-
-Numbers = NDArray[np.float64]
-
-POINTS = 801
-TAIL = 0.005
-"""Largest share of a model's deviations beyond either end of the plot."""
-
-
 def deviations(scores: Scores) -> Numbers:
-    """Return both deviations of each pair, with both signs, in the unit of the scores [4 n].
+    """Both deviations of each pair, with both signs, in the unit of the scores [4 n].
 
     With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
-    squares sum to the equivariance score. Which image of a pair is called 0 decides their signs,
-    so each is given with both, and the curve is symmetric.
+    squares sum to the equivariance score. Both signs are kept because which image of a pair is 0 is
+    arbitrary; the curve is symmetric.
     """
     exact = scores.astype(np.float64)
     matched = exact[:, 0, 0] - exact[:, 1, 1]
@@ -156,10 +150,10 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
 
 
 def density(values: Numbers, at: Numbers) -> Numbers:
-    """Return a Gaussian kernel density estimate at equally spaced points (Silverman's bandwidth).
+    """Estimate a density at equally spaced points by a Gaussian kernel of Silverman's bandwidth.
 
-    Values are first binned into the cells around the points, so a million take no longer than a
-    thousand; the kernel is never narrower than a cell.
+    Values are binned first, so that a million take no longer than a thousand; the kernel is never
+    narrower than a cell.
 
     Source: Silverman 1986, "Density Estimation", section 3.4.2.
     """
@@ -184,16 +178,11 @@ def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
             axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
 
 
-PairMetric = Literal["text", "image", "group"]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bin:
-    """Pairs of similar minimality.
+    """Pairs of similar minimality: smallest, largest and median measure, and their score in [0, 1].
 
-    Attributes:
-      low, high, middle: smallest, largest and median measure of its pairs.
-      score, score_low, score_high: in [0, 1], with a 95 % interval by a cluster bootstrap.
+    The interval of the score holds 95 %, by a cluster bootstrap.
     """
 
     low: float
@@ -205,7 +194,7 @@ class Bin:
     score_high: float
 
 
-def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> list[Bin]:
+def bins_of(model: PairScores, metric: str, count: int, rules: Rules) -> list[Bin]:
     """Return a model's score in up to `count` bins of similar size; equal measures share a bin."""
     known = np.isfinite(model.measured)
     if not known.any():
@@ -213,11 +202,14 @@ def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> 
     measured, clusters = model.measured[known], model.clusters[known]
     credits = WINOGROUND[metric].of(model.scores[known], rules.ties)
     found = []
-    for place, members in enumerate(_bins(measured, count)):
+    inner = np.unique(np.quantile(measured, np.arange(1, count) / count, method="higher"))
+    places = np.searchsorted(inner, measured, side="right")
+    for number, place in enumerate(np.unique(places)):
+        members = places == place
         drawn = resample_means(
             credits[members],
             clusters[members],
-            seed=(rules.seed, place),
+            seed=(rules.seed, number),
             resamples=rules.resamples,
         )
         low, high = drawn.share_interval()
@@ -235,15 +227,9 @@ def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> 
     return found
 
 
-def _bins(measured: NDArray[np.float64], count: int) -> list[NDArray[np.bool_]]:
-    inner = np.unique(np.quantile(measured, np.arange(1, count) / count, method="higher"))
-    places = np.searchsorted(inner, measured, side="right")
-    return [places == place for place in np.unique(places)]
-
-
 def draw_minimality(
     models: Sequence[tuple[str, Sequence[Bin]]],
-    metric: PairMetric,
+    metric: str,
     measure: str,
     title: str,
     path: Path,
@@ -251,13 +237,8 @@ def draw_minimality(
     """Draw a line per model, with intervals, over the bins' medians; chance is dotted."""
     with drawing(path, title, measure.replace("_", " "), f"{metric} score, per cent") as axes:
         for place, (name, bins) in enumerate(models):
-            scores = np.array([one.score for one in bins])
-            around = [
-                scores - [one.score_low for one in bins],
-                [one.score_high for one in bins] - scores,
-            ]
-            at = [one.middle for one in bins]
-            draw_line(axes, at, scores, np.clip(around, 0, None), words(name), place)
+            shares = [(one.score, one.score_low, one.score_high) for one in bins]
+            draw_line(axes, [one.middle for one in bins], shares, words(name), place)
         axes.axhline(
             100 * (WINOGROUND[metric].chance or 0.0), color="#999999", linestyle=":", label="chance"
         )

@@ -1,17 +1,107 @@
 """Plots of tables that `eqforge metrics` wrote as JSON: perturbation drops, SIMAT's strengths."""
 
+import contextlib
+import importlib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
 from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.visible import shortened
 from eqforge.evaluation.efficiency.pareto_command import Front
-from eqforge.evaluation.plots.canvas import COLOURS, colour, draw_line, drawing, words
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+"""A palette safe for colour-blind readers. Source: Okabe and Ito 2008."""
+LINES = ("-", "--", "-.", ":")
+_FORMATS: dict[str, dict[str, None]] = {
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Supported file extensions, with metadata to leave out: dates and versions."""
+_STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib
+    "font.size": 9.0,
+    "text.parse_math": False,  # a name with two dollar signs is not a formula
+    "svg.hashsalt": "eqforge",
+    "svg.fonttype": "path",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+
+
+def check_output(path: Path) -> None:
+    if path.suffix not in _FORMATS:
+        raise InputError(f"--output {path}: expected a name that ends in {', '.join(_FORMATS)}")
+    try:
+        importlib.import_module("matplotlib")
+    except ImportError as error:
+        raise MissingExtra("matplotlib", "plots") from error
+
+
+@contextlib.contextmanager
+def drawing(path: Path, title: str, x: str, y: str, height_in: float = 3.5) -> Iterator[Any]:
+    """Yield axes to draw on, and write the figure at the end of the block."""
+    # No pyplot: it would look for a display, and keep every figure.
+    with importlib.import_module("matplotlib").rc_context(_STYLE):
+        figures = importlib.import_module("matplotlib.figure")
+        figure = figures.Figure(figsize=(5.5, height_in), layout="constrained", dpi=150)
+        axes = figure.add_subplot()
+        yield axes
+        axes.set_title(words(title), fontsize=9)
+        axes.set_xlabel(words(x))
+        axes.set_ylabel(words(y))
+        handles, labels = axes.get_legend_handles_labels()
+        if handles:
+            axes.figure.legend(handles, labels, loc="outside lower center", fontsize=7)
+        with storage.open_atomic(str(path)) as stream:
+            metadata = _FORMATS[path.suffix]
+            figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
+
+
+def draw_line(axes: Any, at: Any, shares: Any, label: str, place: int) -> None:
+    """Draw the n-th line, in per cent; `shares` [n, 3] are values with their intervals."""
+    values, error = with_error(shares)
+    axes.errorbar(
+        at,
+        100 * values,
+        yerr=100 * error,
+        label=label,
+        marker="o",
+        markersize=3,
+        capsize=2,
+        linewidth=1.2,
+        **colour(place),
+    )
+
+
+def with_error(ends: Any) -> tuple[Any, Any]:
+    """Split values with their intervals [n, 3] into values [n] and error bars [2, n], 0 if NaN."""
+    value, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T
+    return value, np.clip(np.nan_to_num(np.stack([value - low, high - value])), 0, None)
+
+
+def words(text: str) -> str:
+    """Make a title or a name visible and short."""
+    shown = shortened(text, 120)
+    return f" {shown}" if shown.startswith("_") else shown  # legends omit "_" labels
+
+
+def colour(place: int) -> dict[str, str]:
+    """Colour and line style of the n-th model; styles differ when colours run out."""
+    line = LINES[place // len(COLOURS) % len(LINES)]
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}
+
 
 _STRENGTH = ", lambda "
 _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
@@ -27,13 +117,17 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
 
+    @property
+    def ends(self) -> tuple[float | None, float | None, float | None]:
+        return self.value, self.low, self.high
+
 
 class _Table(msgspec.Struct):
     measures: list[Number]
 
 
 def read_numbers(paths: Sequence[Path]) -> list[Number]:
-    """Read the numbers of some files `metrics.json` of `eqforge metrics --output`, in order."""
+    """Read the `metrics.json` files of `eqforge metrics --output`, in order."""
     found: list[Number] = []
     for path in paths:
         try:
@@ -59,7 +153,7 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
 
 
 def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
-    """Return the numbers of one subset of SIMAT, whose rows are named `SUBSET: METHOD`."""
+    """Keep one subset of a table of SIMAT, whose rows are named `SUBSET: METHOD`."""
     found = [one for one in numbers if one.subset.startswith(f"{subset}: ")]
     if not found:
         parted = (one.subset.partition(": ") for one in numbers)
@@ -78,12 +172,12 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
     with drawing(path, title, f"{numbers[0].metric}, per cent", "", tall) as axes:
         for place, model in enumerate(models):
             have = [(row, cells[model, s]) for row, s in enumerate(subsets) if (model, s) in cells]
-            values, around = _with_ends([one for _, one in have])
+            values, error = with_error([one.ends for _, one in have])
             axes.barh(
                 [row + (place - (len(models) - 1) / 2) * height for row, _ in have],
                 100 * values,
                 height=height,
-                xerr=100 * around,
+                xerr=100 * error,
                 error_kw={"elinewidth": 0.8},
                 color=colour(place)["color"],
                 label=words(model),
@@ -94,7 +188,7 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
 
 
 def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[float, Number]]]:
-    """Return for each model and method its numbers by strength, ascending."""
+    """Group numbers by model and method, with the strength of each, ascending."""
     found: dict[tuple[str, str], list[tuple[float, Number]]] = {}
     for one in numbers:
         method, separator, strength = one.subset.rpartition(_STRENGTH)
@@ -113,17 +207,9 @@ def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
     y = f"SIMAT score, {numbers[0].metric}, per cent"
     with drawing(path, title, "strength lambda", y) as axes:
         for place, ((model, method), rows) in enumerate(strengths(numbers).items()):
-            values, around = _with_ends([one for _, one in rows])
-            at = [strength for strength, _ in rows]
-            draw_line(axes, at, values, around, f"{words(model)}, {words(method)}", place)
+            at, shares = zip(*((strength, one.ends) for strength, one in rows), strict=True)
+            draw_line(axes, at, shares, f"{words(model)}, {words(method)}", place)
         axes.set_ylim(bottom=0)
-
-
-def _with_ends(numbers: Sequence[Number]) -> tuple[np.ndarray, np.ndarray]:
-    """Return values [n] and the lengths of their error bars [2, n]; 0 without an interval."""
-    columns = [[one.value, one.low, one.high] for one in numbers]
-    value, low, high = np.array(columns, dtype=np.float64).reshape(-1, 3).T
-    return value, np.clip(np.nan_to_num(np.stack([value - low, high - value])), 0, None)
 
 
 def draw_front(front: Front, title: str, path: Path) -> None:
@@ -142,15 +228,13 @@ def draw_front(front: Front, title: str, path: Path) -> None:
             zorder=1,
         )
         for place, model in enumerate(front.models):
-            x, y = 1000 * model.seconds, model.score
+            x, x_error = with_error([model.seconds, model.seconds_low, model.seconds_high])
+            y, y_error = with_error([model.score, model.score_low, model.score_high])
             axes.errorbar(
-                x,
+                1000 * x,
                 y,
-                xerr=[
-                    [max(0, x - 1000 * model.seconds_low)],
-                    [max(0, 1000 * model.seconds_high - x)],
-                ],
-                yerr=[[max(0, y - model.score_low)], [max(0, model.score_high - y)]],
+                xerr=1000 * x_error,
+                yerr=y_error,
                 marker="o" if model.on_front else "x",
                 color=COLOURS[0] if model.on_front else COLOURS[1],
                 markersize=5,
@@ -159,7 +243,7 @@ def draw_front(front: Front, title: str, path: Path) -> None:
             )
             axes.annotate(
                 f"{words(model.model)} ({model.probability:.2f})",
-                (x, y),
+                (1000 * model.seconds, model.score),
                 textcoords="offset points",
                 xytext=(5, -9 if place % 2 else 4),  # labels of neighbours alternate in height
                 fontsize=7,
