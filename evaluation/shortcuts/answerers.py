@@ -1,6 +1,6 @@
-"""Blind answerers: they answer questions by their texts, and never see a picture.
+"""Blind answerers: they answer questions by their texts, and never see an image.
 
-A language model says the likeliest answer, and takes the likelier of two captions for the true one.
+A language model gives the likeliest answer, and takes the likelier of two captions for true.
 """
 
 import functools
@@ -16,10 +16,9 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.evaluation.shortcuts.judges import Judge, Question, split_folds, widening
 from eqforge.evaluation.shortcuts.probes import (
     PROBES,
-    REGULARISATION,
     Clue,
     Counts,
-    Featurizer,
+    fit_classifier,
     train_pairs,
     weightiest,
 )
@@ -65,7 +64,7 @@ class Answerer:
 def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
     """Return the answerers that learn from the questions of other groups, by cross-validation.
 
-    PRIOR gives the most frequent right answer. The probes also read the question or its options.
+    PRIOR gives the most frequent right answer; the probes also read the question or its options.
     """
     return {
         probe: Answerer(
@@ -76,7 +75,7 @@ def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
 
 
 def posed(row: Mapping[str, Any]) -> Posed:
-    """Return a question whose answer is short, with `questions_task.COLUMNS`, as it is asked."""
+    """Pose a question with a short answer, from a row with `questions_task.COLUMNS`."""
     options = tuple(row["options"])
     answer = short_answer(row["answer"], options) or ""
     form = OPTIONS if options else _NAMED.get(answer.lower(), _LETTER)
@@ -90,32 +89,45 @@ def posed(row: Mapping[str, Any]) -> Posed:
 
 
 def _by_folds(probe: str, folds: int, asked: Sequence[Posed]) -> list[str]:
-    said = [""] * len(asked)
+    answers = [""] * len(asked)
     for train, test in split_folds(np.array([each.group for each in asked]), folds):
         for form in {asked[place].form for place in test}:
             seen = [asked[place] for place in train if asked[place].form == form]
             places = [place for place in test if asked[place].form == form]
             given = _learnt(probe, seen, [asked[place] for place in places])
             for place, answer in zip(places, given, strict=True):
-                said[place] = answer
-    return said
+                answers[place] = answer
+    return answers
 
 
 def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[str]:
-    """Return answers to questions of one form, learnt from others; empty ones from none."""
+    """Answer questions of one form as learnt from others; with empty texts if there are none."""
     counts = Counter(each.answer for each in seen)
     usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if not usual or probe == PRIOR:
         return [(usual or [""])[0]] * len(asked)
     if asked[0].form == OPTIONS:
-        ranked = rank_options(probe, option_pairs(seen), [each.options for each in asked])
-        return [_best(scores, usual) for scores in ranked]
-    answered = [each.question for each in seen], [each.answer for each in seen]
-    return name_answers(probe, answered, [each.question for each in asked])
+        right, wrong = option_pairs(seen)
+        featurize = PROBES[probe]([*right, *wrong])
+        model = train_pairs(featurize, (right, wrong)) if right else None
+        options = [option for each in asked for option in each.options]
+        scores = np.zeros(len(options))
+        if model is not None:
+            scores = np.round(model.decision_function(featurize(options)), 6)
+        ends = np.cumsum([len(each.options) for each in asked])
+        return [_best(some.tolist(), usual) for some in np.split(scores, ends[:-1])]
+    if len(usual) == 1:
+        return usual * len(asked)
+    featurize = PROBES[probe]([each.question for each in seen])
+    learnt = featurize([each.question for each in seen])
+    model = fit_classifier(learnt, [each.answer for each in seen])
+    likely = model.predict_proba(featurize([each.question for each in asked]))
+    # Where the texts say nothing, all answers are equally likely but for rounding.
+    return [str(model.classes_[place]) for place in np.round(likely, 6).argmax(axis=1)]
 
 
 def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
-    """Return the letter of the greatest score; of equal ones that which is right most often."""
+    """Return the letter of the highest score; of equal scores the most usual letter."""
     letters = [LETTERS[place] for place, score in enumerate(scores) if score == max(scores)]
     return next((letter for letter in usual if letter in letters), letters[0])
 
@@ -130,67 +142,19 @@ def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
     return [right for right, _ in pairs], [wrong for _, wrong in pairs]
 
 
-def name_answers(
-    probe: str, train: tuple[Sequence[str], Sequence[str]], questions: Sequence[str]
-) -> list[str]:
-    """Return a probe's answers to questions that name what can be answered, such as yes or no.
-
-    `train` has at least one question to train on, and the right answers.
-    """
-    if len(set(train[1])) == 1:
-        return [train[1][0]] * len(questions)
-    featurize, scaler, model = _classifier(probe, *train)
-    likely = model.predict_proba(scaler.transform(featurize(questions)))
-    # Where the texts say nothing, all answers are equally likely but for rounding.
-    return [str(model.classes_[place]) for place in np.round(likely, 6).argmax(axis=1)]
-
-
 def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
     """Return the pieces of text that speak for one of two answers, as `clues` does of captions.
 
     A weight above 0 speaks for the answer that is last in the alphabet; `Clue.right` counts its
     questions.
     """
-    featurize, _, model = _classifier(probe, questions, answers)
+    featurize = PROBES[probe](questions)
     if not isinstance(featurize, Counts):
         return ()
+    model = fit_classifier(featurize(questions), answers)
     pairs = list(zip(questions, answers, strict=True))
-    first, last = ([text for text, said in pairs if said == name] for name in model.classes_)
+    first, last = ([text for text, answer in pairs if answer == n] for n in model.classes_)
     return weightiest(featurize, model, (last, first))
-
-
-def _classifier(
-    probe: str, questions: Sequence[str], answers: Sequence[str]
-) -> tuple[Featurizer, Any, Any]:
-    try:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import MaxAbsScaler
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
-    featurize = PROBES[probe](questions)
-    features = featurize(questions)
-    scaler = MaxAbsScaler().fit(features)
-    model = LogisticRegression(C=REGULARISATION, max_iter=1000)
-    return featurize, scaler, model.fit(scaler.transform(features), answers)
-
-
-def rank_options(
-    probe: str,
-    train: tuple[Sequence[str], Sequence[str]],
-    options: Sequence[Sequence[str]],
-) -> list[list[float]]:
-    """Score each option of some questions; all 0 where a probe cannot tell.
-
-    `train` has the right and the wrong options to train on, in pairs.
-    """
-    featurize = PROBES[probe]([*train[0], *train[1]])
-    trained = train_pairs(featurize, train) if train[0] else None
-    if trained is None:
-        return [[0.0] * len(each) for each in options]
-    scaler, model = trained
-    flat = [option for each in options for option in each]
-    scores = iter(np.round(model.decision_function(scaler.transform(featurize(flat))), 6).tolist())
-    return [[next(scores) for _ in each] for each in options]
 
 
 class LanguageModelProbe:
@@ -216,14 +180,13 @@ class LanguageModelProbe:
         self._batch_size = batch_size
 
     def judges(self) -> dict[str, Judge]:
-        """Return two judges: by the likelihood of the whole caption, and by that per token."""
+        """Return two judges: by the likelihood of the whole caption, and per token."""
         return {
             "language_model_total": Judge(margins=lambda question: self._margins(question, 0)),
             "language_model_per_token": Judge(margins=lambda question: self._margins(question, 1)),
         }
 
     def answerers(self) -> dict[str, Answerer]:
-        """Return two blind answerers: they say what is likeliest behind the question."""
         return {
             "language_model_total": Answerer(answers=lambda asked: self._answers(asked, 0)),
             "language_model_per_token": Answerer(answers=lambda asked: self._answers(asked, 1)),
@@ -231,14 +194,14 @@ class LanguageModelProbe:
 
     def _answers(self, asked: Sequence[Posed], column: int) -> list[str]:
         known = sorted({(each.form, each.answer) for each in asked})
-        said = []
+        answers = []
         for each in asked:
             named = [answer for form, answer in known if form == each.form]
             names = list(LETTERS[: len(each.options)]) or named
             words = each.options or [name.capitalize() for name in names]
             scores = self.score([f"{each.question} {word}" for word in words])[:, column]
-            said.append(names[int(scores.argmax())])
-        return said
+            answers.append(names[int(scores.argmax())])
+        return answers
 
     def score(self, captions: Sequence[str]) -> npt.NDArray[np.float64]:
         """Return log likelihoods in nats: [captions, 2], in total and per token.
@@ -275,7 +238,5 @@ class LanguageModelProbe:
         ]
 
     def _margins(self, question: Question, column: int) -> npt.NDArray[np.float64]:
-        right, wrong = (
-            self.score(captions)[:, column] for captions in (question.right, question.wrong)
-        )
-        return np.asarray(right - wrong)
+        margins = self.score(question.right) - self.score(question.wrong)
+        return np.asarray(margins[:, column])

@@ -1,13 +1,19 @@
 """The audit: every probe, on held-out images, with a confidence interval to compare with chance."""
 
+import dataclasses
 import heapq
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
+from eqforge.core import visible
 from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.core.identity import picture_key, sample_rank
 from eqforge.evaluation.shortcuts.judges import (
     CONTRASTS,
@@ -29,7 +35,7 @@ VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
 CERTIFIED_ROWS = 10_000
-"""How many rows are certified, those with the lowest hashes of their ids where there are more."""
+"""Number of rows that are certified: those with the lowest hashes of their ids."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,8 +49,7 @@ class ProbeResult:
       low, high: 95 % confidence interval of the accuracy: exact for the number of independent
         trials that has its variance in a bootstrap over images; widened for probes, whose folds
         share training data.
-      joint_low, joint_high: the same at a level at which the intervals of all questions and probes
-        hold together with 95 % (Bonferroni's).
+      joint_low, joint_high: the same at Bonferroni's level, for all questions and probes together.
       ties: share of pairs that the probe cannot tell apart, in [0, 1].
       clues: the heaviest pieces of text, of the probes `words` and `letters`.
     """
@@ -67,7 +72,7 @@ class ProbeResult:
 
     @property
     def told(self) -> float:
-        """How often it is right if it may be turned round: at least one half."""
+        """Accuracy of the probe or of its opposite: at least one half."""
         return max(self.accuracy, 1 - self.accuracy)
 
     @property
@@ -82,8 +87,7 @@ class Audit:
 
     Attributes:
       one_image: number of pairs of one image and two captions, which were audited.
-      two_by_two: number of pairs of two images and two captions, to which the audit does not
-        apply: each caption is true once and false once, so text alone is right half the time.
+      two_by_two: number of pairs of two images and two captions, which were not.
       left_out: number of captions without a false one.
       unasked: the probes that could not be asked, with the reason.
     """
@@ -107,7 +111,7 @@ def audit_pairs(
     resamples: int = 1000,
     contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
-    """Audits the text pairs of one dataset; without judges by all probes."""
+    """Audit the text pairs of one dataset, by default by all probes."""
     everything = list(pairs)
     audited = [pair for pair in everything if pair.design == "one_image"]
     judges = probe_judges(folds=folds) if judges is None else judges
@@ -157,7 +161,6 @@ def _judged(
 ) -> ProbeResult:
     margins = judge.margins(question)
     wins = np.where(margins > 0, 1.0, np.where(margins == 0, CHANCE, 0.0))
-    accuracy = float(wins.mean())
     found = resample_means(wins, question.images, seed=seed, resamples=resamples)
     share = found.share(widening=judge.widening)
     low, high = share.interval()
@@ -167,7 +170,7 @@ def _judged(
         probe=name,
         pairs=len(wins),
         images=len(np.unique(question.images)),
-        accuracy=accuracy,
+        accuracy=float(wins.mean()),
         low=low,
         high=high,
         joint_low=joint_low,
@@ -214,7 +217,7 @@ def certify(dataset: Dataset) -> Certificate:
         folds=folds,
         probes=[_stated(each, each.accuracy, (each.low, each.high)) for each in audit.results],
         best=_stated(best, best.told, best.told_between),
-        unasked=list(unasked()),
+        unasked=unasked(),
     )
 
 
@@ -226,4 +229,108 @@ def _stated(result: ProbeResult, right: float, interval: tuple[float, float]) ->
         accuracy=round(right, 4),
         low=round(low, 4),
         high=round(high, 4),
+    )
+
+
+_SEEN = {
+    "length": "sees how many characters and words a caption has",
+    "rarity": "sees how rare a caption's words are",
+    "position": "sees which words a caption begins and ends with, and which are in each third",
+    "words": "sees the words of a caption and pairs of neighbours",
+    "letters": "sees runs of two to four letters",
+    "likelihood": "knows which three words follow one another in true captions, and no false one",
+    "transformer": "reads the words of a caption in their order, each beside all others",
+    "language_model_total": "a language model's probability of the whole caption",
+    "language_model_per_token": "the same for each token, so that length does not count",
+}
+"""What each probe judges by."""
+
+
+def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyType({})) -> str:
+    """Return the report of an audit, and of the parts that `--by` makes of it."""
+    lines = [f"{name}: {audit.one_image:,} pairs of one image and two captions were audited."]
+    if audit.two_by_two:
+        lines.append(
+            f"{audit.two_by_two:,} pairs of two images and two captions were not: there every "
+            "caption is true once and false once, so that no text alone is right more than half "
+            "the time."
+        )
+    if audit.left_out:
+        lines.append(f"{audit.left_out:,} captions without a false one were left out.")
+    lines += _contrasts(audit)
+    for part, found in parts.items():
+        lines += ["", f"{part}: {found.one_image:,} pairs", *_contrasts(found)]
+    if audit.results:
+        probes = {result.probe for result in audit.results}
+        lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
+        lines += audit.unasked
+        lines += ["", *method_lines(audit)]
+    return visible.in_lines(lines)
+
+
+def _contrasts(audit: Audit) -> Iterator[str]:
+    for contrast, (_, _, question) in CONTRASTS.items():
+        results = [result for result in audit.results if result.contrast == contrast]
+        if not results:
+            continue
+        found = results[0]
+        yield from ("", f"{question} ({found.pairs:,} pairs of {found.images:,} images)")
+        yield from map(result_line, results)
+        best = max(results, key=lambda result: result.told)
+        low, high = best.told_between
+        by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
+        yield f"  best of {len(results)}: {best.told:.2%} [{low:.2%}, {high:.2%}] by {by}"
+        for result in results:
+            # Where the interval reaches chance, the largest weights are due to chance too.
+            if result.is_shortcut and result.clues:
+                yield f"  {result.probe} that give most away (right and wrong captions with them):"
+                yield from clue_lines(result.clues, ("right", "wrong"))
+
+
+def as_json(name: str, audit: Any, parts: Mapping[str, Audit] | None = None) -> str:
+    """Return the audit of captions or of questions as JSON."""
+
+    def plain(audit: Any) -> dict[str, Any]:
+        results = [
+            {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
+            for result in audit.results
+        ]
+        return {**dataclasses.asdict(audit), "results": results}
+
+    chance = {"chance": CHANCE} if isinstance(audit, Audit) else {}
+    by = {"parts": {part: plain(found) for part, found in parts.items()}} if parts else {}
+    return visible.json_text({"name": name, **chance, **plain(audit), **by})
+
+
+def clue_lines(found: Sequence[Clue], sides: tuple[str, str]) -> Iterator[str]:
+    for clue in found:
+        side = sides[clue.weight <= 0]
+        yield (
+            f"    {side}  {clue.weight:+8.4f}  {shown(clue.text)} "
+            f"({clue.right:,} and {clue.wrong:,})"
+        )
+
+
+def result_line(result: Any) -> str:
+    return (
+        f"  {result.probe:<25} {result.accuracy:7.2%}  [{result.low:.2%}, {result.high:.2%}]"
+        f"{'  shortcut' if result.is_shortcut else ''}"
+    )
+
+
+def method_lines(audit: Any) -> list[str]:
+    """Explain the numbers of an audit of captions or of questions."""
+    what, chance, best = "group", "", ""
+    if isinstance(audit, Audit):
+        what, chance = "image", f"Chance is {CHANCE:.0%}. "
+        best = " The interval of a best holds 95 % for all questions and probes together"
+        best += " (Bonferroni's)."
+    return textwrap.wrap(
+        f"{chance}Intervals hold 95 % and are exact (Clopper and Pearson's), for as many trials as "
+        f"have the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and Graubard "
+        "1998), widened for probes after Nadeau and Bengio (2003). A probe judges "
+        f"{'an' if what == 'image' else 'a'} {what} by what it learnt from others, in "
+        f"{audit.folds} folds; a language model learns nothing here. 'shortcut': the interval lies "
+        f"above chance, and so much of a model's score can come from the text alone.{best}",
+        width=92,
     )

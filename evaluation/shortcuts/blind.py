@@ -1,8 +1,7 @@
-"""The audit of questions: how many are answered right by their texts alone, without a picture.
+"""Audit questions: how many are answered right by their texts alone, without an image.
 
-A blind answerer sees a question and its options, and says the same of the same text whatever the
-picture. So where a question is asked of two pictures that answer it differently, none is right on
-both: the text score of such a benchmark is bounded by how it is made.
+A blind answerer gives the same answer to the same text. Where a question is asked of two images
+with different answers, it is right on one of them at most, which bounds its score.
 """
 
 from collections import Counter, defaultdict
@@ -10,9 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core import visible
 from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import (
     OPTIONS,
+    PRIOR,
     Answerer,
     Posed,
     answer_clues,
@@ -20,6 +21,7 @@ from eqforge.evaluation.shortcuts.answerers import (
     option_pairs,
     posed,
 )
+from eqforge.evaluation.shortcuts.audit import clue_lines, method_lines, result_line
 from eqforge.evaluation.shortcuts.judges import WITH_CLUES
 from eqforge.evaluation.shortcuts.probes import Clue, clues
 from eqforge.evaluation.statistics.bootstrap import resample_means
@@ -32,7 +34,6 @@ VERSION = 1
 """Version of how the numbers are computed."""
 
 Row = Mapping[str, Any]
-"""A question, with `questions_task.COLUMNS`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +44,7 @@ class BlindResult:
       units, groups: number of units judged, and of their groups.
       accuracy: share of units answered right, in [0, 1].
       low, high: its 95 % confidence interval, as of `audit.ProbeResult`, over groups.
-      at_most: the share that nobody exceeds without seeing the pictures.
+      at_most: the share that nobody exceeds without seeing the images.
     """
 
     metric: str
@@ -67,7 +68,7 @@ class GivenAway:
 
     Attributes:
       sides: the answers that a clue of a weight above 0 speaks for, and below 0.
-      clues: the pieces of text; `right` and `wrong` count the texts of the two sides.
+      clues: `right` and `wrong` count the texts of the two sides.
     """
 
     form: str
@@ -106,15 +107,11 @@ def audit_questions(
     seed: int = 0,
     resamples: int = 1000,
 ) -> BlindAudit:
-    """Audits a dataset of questions in groups; without answerers by those of `blind_answerers`."""
+    """Audit a dataset of questions in groups, by default by those of `blind_answerers`."""
     columns = read_columns(dataset, "samples", COLUMNS)
-    everything = [
-        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-    ]
-    free = {
-        row["group_id"] for row in everything if short_answer(row["answer"], row["options"]) is None
-    }
-    rows = [row for row in everything if row["group_id"] not in free]
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
+    rows = [row for row in rows if row["group_id"] not in free]
     rows.sort(key=lambda row: str(row["sample_id"]))
     asked = [posed(row) for row in rows]
     groups = len({each.group for each in asked})
@@ -152,9 +149,8 @@ def audit_questions(
                 )
             )
     answers: dict[str, dict[str, int]] = {}
-    for (form, answer), count in sorted(
-        Counter((each.form, each.answer) for each in asked).items()
-    ):
+    counts = Counter((each.form, each.answer) for each in asked)
+    for (form, answer), count in sorted(counts.items()):
         answers.setdefault(form, {})[answer] = count
     return BlindAudit(
         results=tuple(results),
@@ -170,11 +166,10 @@ def audit_questions(
 
 
 def _at_most(rows: Sequence[Row], metric: str) -> float:
-    """Return the share of units that the best blind answerer gets right, or a bound above it.
+    """Share of units that the best blind answerer gets right, or a bound above it.
 
-    Among units with the same texts, those with the same answers can be right together; a unit in
-    which a text has two answers never is. Where units share only some texts, not all bounds can be
-    reached at once.
+    Units with the same texts and the same answers can be right together; a unit in which a text has
+    two answers never is. Where units share only some texts, not all bounds can be reached at once.
     """
     units: dict[tuple[str, ...], set[tuple[str, tuple[str, ...], str]]] = {}
     for row in rows:
@@ -203,3 +198,58 @@ def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Itera
                 texts = [each.question for each in of_form]
                 found = answer_clues(probe, texts, [each.answer for each in of_form])
             yield GivenAway(form=form, probe=probe, sides=sides, clues=found)
+
+
+_SEEN_OF_QUESTIONS = {
+    PRIOR: "gives the answer that is right most often in other groups",
+    "length": "sees how many characters and words a question has, or each of its options",
+    "rarity": "sees how rare their words are",
+    "position": "sees which words they begin and end with, and which are in each third",
+    "words": "sees their words and pairs of neighbours",
+    "letters": "sees runs of two to four letters",
+    "language_model_total": "a language model's probability of the question and an answer",
+    "language_model_per_token": "the same for each token, so that length does not count",
+}
+"""What each blind answerer goes by."""
+
+
+_UNITS = {
+    "accuracy": "Is a question answered right?",
+    "question": "Is a question answered right on all its images?",
+    "image": "Are all questions on an image answered right?",
+    "group": "Are all questions of a group answered right?",
+}
+"""What is asked of a blind answerer, by metric."""
+
+
+def questions_as_text(name: str, audit: BlindAudit) -> str:
+    lines = [
+        f"{name}: {audit.questions:,} questions with {audit.texts:,} texts in {audit.groups:,} "
+        "groups were answered without their images."
+    ]
+    if audit.left_out:
+        lines.append(
+            f"{audit.left_out:,} questions of groups in which an answer is free text were left out."
+        )
+    lines += ["", "Right answers, by how a question is answered:"]
+    for form, counts in audit.answers.items():
+        shares = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())
+        lines.append(f"  {form:<12} {shares}")
+    for metric, question in _UNITS.items():
+        results = [result for result in audit.results if result.metric == metric]
+        found = results[0]
+        lines += [
+            "",
+            f"{question} ({found.units:,} in {found.groups:,} groups)",
+            f"  {'chance':<25} {found.chance:7.2%}",
+            f"  {'at most, without images':<25} {found.at_most:7.2%}",
+            *(result_line(result) for result in results if result.at_most),
+        ]
+    for given in audit.given_away:
+        sides = f"{given.sides[0]} and {given.sides[1]} with them"
+        lines += ["", f"{given.probe} that give most away, {given.form} ({sides}):"]
+        lines += clue_lines(given.clues, given.sides)
+    probes = {result.probe for result in audit.results}
+    seen = (f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes)
+    lines += ["", *seen]
+    return visible.in_lines([*lines, "", *method_lines(audit)])

@@ -1,7 +1,6 @@
 """The command `eqforge audit`: what the text alone tells of captions, and of answers."""
 
 import dataclasses
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -59,35 +58,28 @@ class AuditSettings:
     often than this, in [0, 1]."""
 
 
-_AUDITED = {"hard_negative", "caption_1", "role"}
-"""Columns of samples: one of them is there if the captions can be audited."""
-
-
 def audit_command(settings: AuditSettings) -> int:
-    if settings.folds < 2 or settings.resamples < 1:
-        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
-    questions = _questions(settings.path)
-    told = _audit_captions(settings) if questions is None else _audit_blind(questions, settings)
-    limit = settings.fail_above
-    return int(limit is not None and max(told, default=0.0) > limit)
-
-
-def _questions(path: Path) -> "Dataset | None":
     from eqforge.evaluation.tasks.questions import is_questions
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import is_dataset
 
-    if not is_dataset(path):
-        return None
-    dataset = open_samples(str(path))
-    dataset.check_samples()
-    return dataset if is_questions(dataset) else None
+    if settings.folds < 2 or settings.resamples < 1:
+        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
+    dataset = open_samples(str(settings.path)) if is_dataset(settings.path) else None
+    if dataset is not None:
+        dataset.check_samples()
+    if dataset is not None and is_questions(dataset):
+        found = _audit_blind(dataset, settings)
+    else:
+        found = _audit_captions(settings)
+    limit = settings.fail_above
+    return int(limit is not None and max(found, default=0.0) > limit)
 
 
 def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
     from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe, blind_answerers
-    from eqforge.evaluation.shortcuts.blind import audit_questions
-    from eqforge.evaluation.shortcuts.report import as_json, questions_as_text
+    from eqforge.evaluation.shortcuts.audit import as_json
+    from eqforge.evaluation.shortcuts.blind import audit_questions, questions_as_text
 
     if settings.hard_positives is not None:
         raise InputError(f"--hard-positives: {settings.path} holds questions; leave it out")
@@ -107,9 +99,8 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 def _audit_captions(settings: AuditSettings) -> list[float]:
     from eqforge.core.identity import picture_key
     from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe
-    from eqforge.evaluation.shortcuts.audit import audit_pairs
+    from eqforge.evaluation.shortcuts.audit import as_json, as_text, audit_pairs
     from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
-    from eqforge.evaluation.shortcuts.report import as_json, as_text
     from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 
     judges = blind_judges(settings.folds)
@@ -169,14 +160,11 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     from eqforge.schemas.dataset.reader import open_samples
-    from eqforge.sources.labelled_captions import (
-        is_dataset,
-        is_training,
-        read_labelled_captions,
-    )
+    from eqforge.sources.labelled_captions import is_dataset, is_training, read_labelled_captions
     from eqforge.sources.text_pairs import TextPair, read_text_pairs
 
-    if is_dataset(path) and not _AUDITED & set(open_samples(str(path)).columns("samples")):
+    columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
+    if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
             f"{path}: has no captions of one image of which one is false; the audit takes "
             "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
@@ -202,7 +190,3 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
 
 
 main = Command("eqforge audit", AuditSettings, audit_command, keeps_output=True)
-"""Audits what a command line names; 1 if `--fail-above` is exceeded."""
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""All that captions are judged by without a picture."""
+"""The judges of captions, none of which sees an image."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -57,8 +57,8 @@ class Judge:
       margins: returns by how much the right caption looks truer [pairs]: above 0 where the judge is
         right, 0 for a tie.
       widening: factor on the standard deviation of the accuracy, at least 1. Cross-validated
-        judgements are not independent: a plain bootstrap missed chance one time in five instead
-        of one in twenty.
+        judgements are not independent: a plain bootstrap missed chance in one of five cases instead
+        of one of twenty.
     """
 
     margins: Callable[[Question], Numbers]
@@ -71,14 +71,13 @@ def blind_judges(folds: int = 5) -> dict[str, Judge]:
     return judges | ({"transformer": transformer_judge(folds)} if can_train() else {})
 
 
-def unasked() -> Iterator[str]:
-    """Yield the judges that this machine cannot ask, with the reason."""
-    if not can_train():
-        yield "transformer: torch is not installed, of the extra 'models'"
+def unasked() -> list[str]:
+    """Name the judges that this machine cannot ask, with the reason."""
+    return [] if can_train() else ["transformer: torch is not installed, of the extra 'models'"]
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
-    """Return the judges trained on the pairs themselves, by cross-validation over images."""
+    """Return judges trained on the pairs themselves, by cross-validation over images."""
     return {
         probe: Judge(
             margins=_by_folds(partial(train_and_judge, probe), folds),
@@ -94,9 +93,9 @@ def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
 
 
 def likelihood_judge(folds: int) -> Judge:
-    """Return a judge that takes the likelier caption for the true one.
+    """Take the likelier caption for the true one.
 
-    Its word model learns only from the true captions of the other folds.
+    The word model learns only from the true captions of the other folds.
     """
 
     def margins(train: Texts, test: Texts) -> Numbers:
@@ -110,10 +109,7 @@ def likelihood_judge(folds: int) -> Judge:
 
 
 def transformer_judge(folds: int) -> Judge:
-    """Return the judge that reads whole captions, trained by cross-validation.
-
-    Unlike counts of words, it sees which words go together, and in what order.
-    """
+    """Read whole captions: unlike counts, it sees which words go together and in what order."""
     return Judge(margins=_by_folds(train_transformer, folds), widening=widening(folds))
 
 
@@ -134,10 +130,10 @@ def _by_folds(
 
 
 def widening(folds: int) -> float:
-    """Return the factor on the standard deviation of a mean over folds, which are not independent.
+    """Factor on the standard deviation of a mean over folds, which are not independent.
 
-    Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
-      1 + k * test / train on the variance of a mean over k folds.
+    Source: Nadeau and Bengio 2003, "Inference for the generalization error": the variance of a mean
+    over k folds grows by 1 + k * test / train.
     """
     return (1 + folds / (folds - 1)) ** 0.5
 
@@ -154,14 +150,11 @@ def split_folds(
 
 
 _WIDTH = 32
-_HEADS = 4
-_LAYERS = 1
 _WORDS = 48
 """Words of a caption that are read; the rest are cut off."""
 _EPOCHS = 6
 _BATCH = 64
 _RATE = 1e-3
-_SEED = 0
 _PADDING, _UNKNOWN, _KNOWN = 0, 1, 2
 
 
@@ -179,7 +172,7 @@ def train_transformer(
     known = sorted(word for word, count in counts.items() if count > 1)
     numbers = {word: number for number, word in enumerate(known, start=_KNOWN)}
     with torch_threads(1), torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_SEED)
+        torch.manual_seed(0)
         network = _network(len(known) + _KNOWN)
         right, wrong = (_encoded(texts, numbers) for texts in train)
         steps = _EPOCHS * -(-len(right) // _BATCH)
@@ -221,9 +214,9 @@ def _network(words: int) -> Any:
             self.words = nn.Embedding(words, _WIDTH, padding_idx=_PADDING)
             self.places = nn.Embedding(_WORDS, _WIDTH)
             layer = nn.TransformerEncoderLayer(
-                _WIDTH, _HEADS, 4 * _WIDTH, batch_first=True, norm_first=True
+                _WIDTH, 4, 4 * _WIDTH, batch_first=True, norm_first=True
             )
-            self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
+            self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
             self.score = nn.Linear(_WIDTH, 1)
 
         def forward(self, texts: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """The probes: small models that see two captions and no image, and say which one is true.
 
-Every probe turns a caption into features and classifies the difference of two captions by logistic
-regression without an intercept, so it knows nothing of their order.
+Every probe classifies the difference of two captions' features by logistic regression without an
+intercept, so it knows nothing of their order.
 """
 
 from collections import Counter
@@ -20,8 +20,6 @@ Matrix = Any
 Featurizer = Callable[[Sequence[str]], Matrix]
 """Turns captions into a matrix; fitted on the captions of the training folds."""
 
-_POSITIONS = 3
-REGULARISATION = 1.0
 _CLUES = 10
 
 
@@ -30,7 +28,7 @@ def words_of(text: str) -> list[str]:
 
 
 def fit_length(texts: Sequence[str]) -> Featurizer:
-    """Count characters, words, and characters per word; needs no fitting."""
+    """Count characters, words, and characters per word."""
     del texts
 
     def featurize(captions: Sequence[str]) -> Matrix:
@@ -45,8 +43,7 @@ def fit_length(texts: Sequence[str]) -> Featurizer:
 def fit_rarity(texts: Sequence[str]) -> Featurizer:
     """Measure how rare the words are among all captions of the training folds, true and false.
 
-    The features are the mean and lowest log frequency of a caption's words, and the share of unseen
-    words.
+    The features are the mean and lowest log frequency of the words, and the share of unseen words.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     total = sum(counts.values()) + len(counts) + 1
@@ -64,14 +61,14 @@ def fit_rarity(texts: Sequence[str]) -> Featurizer:
 
 
 def fit_position(texts: Sequence[str]) -> Featurizer:
-    """Marks which words are in the first, second and last third, and which are first and last."""
-    return _fit_counts(texts, analyzer=_placed_words)
+    """Mark which words are in the first, second and last third, and which are first and last."""
 
+    def placed_words(text: str) -> list[str]:
+        words = words_of(text)
+        placed = [f"{3 * i // len(words)}:{word}" for i, word in enumerate(words)]
+        return [*placed, *(f"{end}={words[end]}" for end in (0, -1) if words)]
 
-def _placed_words(text: str) -> list[str]:
-    words = words_of(text)
-    placed = [f"{i * _POSITIONS // len(words)}:{word}" for i, word in enumerate(words)]
-    return [*placed, *(f"{end}={words[end]}" for end in (0, -1) if words)]
+    return _fit_counts(texts, analyzer=placed_words)
 
 
 def fit_words(texts: Sequence[str]) -> Featurizer:
@@ -126,20 +123,14 @@ def train_and_judge(
     `train` and `test` each hold true and false captions, in pairs.
     """
     featurize = PROBES[probe]([*train[0], *train[1]])
-    classify = train_pairs(featurize, train)
-    if classify is None:
+    model = train_pairs(featurize, train)
+    if model is None:
         return np.zeros(len(test[0]))
-    scaler, model = classify
-    return model.decision_function(scaler.transform(featurize(test[0]) - featurize(test[1])))
+    return model.decision_function(featurize(test[0]) - featurize(test[1]))
 
 
 def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
-    """Return the fitted scaler and classifier of pairs; None if there is nothing to learn from."""
-    try:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.preprocessing import MaxAbsScaler
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
+    """Fit a classifier of the differences of pairs; None if there is nothing to learn from."""
     # Without an intercept a pair and its mirror image are equivalent, so every other is mirrored.
     signs = [1 if index % 2 == 0 else -1 for index in range(len(train[0]))]
     ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
@@ -147,9 +138,19 @@ def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]
     differences = featurize(left) - featurize(right)
     if len(signs) < 2 or abs(differences).sum() == 0:
         return None
-    scaler = MaxAbsScaler().fit(differences)
-    model = LogisticRegression(C=REGULARISATION, fit_intercept=False, max_iter=1000)
-    return scaler, model.fit(scaler.transform(differences), signs)
+    return fit_classifier(differences, signs, fit_intercept=False)
+
+
+def fit_classifier(features: Matrix, labels: Sequence[Any], *, fit_intercept: bool = True) -> Any:
+    """Fit a logistic regression of features scaled to [-1, 1]."""
+    try:
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import MaxAbsScaler
+    except ImportError as error:
+        raise MissingExtra("scikit-learn", "text") from error
+    model = LogisticRegression(fit_intercept=fit_intercept, max_iter=1000)
+    return make_pipeline(MaxAbsScaler(), model).fit(features, labels)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -170,24 +171,22 @@ class Clue:
 
 
 def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
-    """Return up to ten pieces of text with the largest weights, the largest first.
+    """Return up to ten pieces of text with the largest weights of a probe trained on all pairs.
 
-    The probe is trained on all pairs. `length` and `rarity` count no pieces of text.
+    `length` and `rarity` count no pieces of text.
     """
     featurize = PROBES[probe]([*right, *wrong])
     if not isinstance(featurize, Counts):
         return ()
-    trained = train_pairs(featurize, (right, wrong))
-    if trained is None:
-        return ()
-    return weightiest(featurize, trained[1], (right, wrong))
+    model = train_pairs(featurize, (right, wrong))
+    return () if model is None else weightiest(featurize, model, (right, wrong))
 
 
 def weightiest(
     featurize: Counts, model: Any, sides: tuple[Sequence[str], Sequence[str]]
 ) -> tuple[Clue, ...]:
-    """Return the clues of a classifier of two classes, with how many texts of each have them."""
-    weights = np.round(model.coef_[0], 4)
+    """Return the heaviest clues of a classifier of two classes, with counts of texts."""
+    weights = np.round(model[-1].coef_[0], 4)
     names = featurize.vectorizer.get_feature_names_out()
     have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in sides]
     order = sorted(np.flatnonzero(weights), key=lambda n: (-abs(weights[n]), names[n]))[:_CLUES]

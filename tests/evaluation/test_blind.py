@@ -52,10 +52,7 @@ def test_naturalbench_cannot_be_answered_blind(data_folder: Path, tmp_path: Path
     few = {name: blind_answerers()[name] for name in ("prior", "length")}
     report = audited(out, answerers=few)
     assert (report.questions, report.texts, report.groups, report.left_out) == (3800, 1892, 950, 0)
-    assert report.answers == {
-        "letter": {"A": 214, "B": 214},
-        "yes/no": {"no": 1686, "yes": 1686},
-    }
+    assert report.answers == {"letter": {"A": 214, "B": 214}, "yes/no": {"no": 1686, "yes": 1686}}
     assert bounds(report) == {"accuracy": 0.5, "question": 0.0, "image": 0.5, "group": 0.0}
     assert {each.metric: each.chance for each in report.results} == {
         "accuracy": 0.5,

@@ -1,6 +1,7 @@
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe, posed
-from eqforge.evaluation.shortcuts.audit import ProbeResult, audit_pairs
+from eqforge.evaluation.shortcuts.audit import ProbeResult, as_json, as_text, audit_pairs
 from eqforge.evaluation.shortcuts.command import main as command
 from eqforge.evaluation.shortcuts.judges import (
     CONTRASTS,
@@ -21,7 +22,6 @@ from eqforge.evaluation.shortcuts.judges import (
     transformer_judge,
 )
 from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
-from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.sources.text_pairs import TextPair, read_text_pairs
 from tests.made_datasets import COLOURS, PLACES, write_captions
 from tests.statuses import status_of
@@ -57,13 +57,10 @@ def _accuracies(
 
 def test_captions_drawn_alike_are_called_a_shortcut_as_seldom_as_the_interval_says() -> None:
     """Of 60 audits of captions without a shortcut some three should miss chance."""
-    results = [
-        result
-        for seed in range(30)
-        for result in _accuracies(
-            _random_pairs(120, seed), ["length", "rarity"], resamples=300
-        ).values()
-    ]
+    results: list[ProbeResult] = []
+    for seed in range(30):
+        found = _accuracies(_random_pairs(120, seed), ["length", "rarity"], resamples=300)
+        results += found.values()
     assert len(results) == 60
     assert sum(not result.low <= 0.5 <= result.high for result in results) <= 5
 
@@ -138,16 +135,9 @@ def test_a_probe_cannot_learn_the_captions_of_an_image() -> None:
     for image in range(100):
         words = rng.sample([f"w{image}x", f"w{image}y"], k=2)
         for index in range(4):
-            texts = (f"{word} {' '.join(rng.choices(NOUNS, k=4))}" for word in words)
-            positive, negative = texts
-            pairs.append(
-                TextPair(
-                    pair_id=f"{image}/{index}",
-                    image=str(image),
-                    positive=positive,
-                    negative=negative,
-                )
-            )
+            positive, negative = (f"{w} {' '.join(rng.choices(NOUNS, k=4))}" for w in words)
+            pair = _pair(0, positive, negative)
+            pairs.append(replace(pair, pair_id=f"{image}/{index}", image=str(image)))
     assert 0.4 < _accuracies(pairs)["words"].accuracy < 0.6
 
 
@@ -163,7 +153,8 @@ def test_probes_do_not_know_the_order_of_the_captions() -> None:
 def test_equal_captions_are_ties_and_count_one_half() -> None:
     pairs = [_pair(index, f"a {noun}", f"a {noun}") for index, noun in enumerate(NOUNS)]
     for result in _accuracies(pairs).values():
-        assert (result.accuracy, result.low, result.high, result.ties) == (0.5, 0.5, 0.5, 1.0)
+        assert (result.accuracy, result.ties) == (0.5, 1.0)
+        assert result.low < 0.5 < result.high  # twenty ties are not certain
 
 
 def test_hard_positives_bring_two_more_questions() -> None:
@@ -247,10 +238,13 @@ def test_likelihoods_are_those_of_the_models_own_loss(model_folder: Path) -> Non
     assert list(scores[4]) == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("device", ["gpu", "cuda:77"])
-def test_a_device_that_is_not_there_is_one_clear_error(model_folder: Path, device: str) -> None:
-    with pytest.raises(InputError, match=f"device={device}: "):
-        LanguageModelProbe(str(model_folder), device=device)
+def test_a_device_or_a_model_that_is_not_there_is_one_clear_error(
+    model_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=r"device=cuda:77: "):
+        LanguageModelProbe(str(model_folder), device="cuda:77")
+    with pytest.raises(InputError, match="cannot be loaded"):
+        LanguageModelProbe(str(tmp_path))
 
 
 def test_a_language_model_takes_the_likelier_caption_for_the_true_one(model_folder: Path) -> None:
@@ -273,12 +267,6 @@ def test_a_language_model_says_the_likeliest_answer(model_folder: Path) -> None:
     named = probe.score(["a black No", "a black Yes"])[:, 0]
     assert said[:2] == [["no", "yes"][named.argmax()]] * 2
     assert said[2] == "AB"[probe.score(["a blant", "a drock"])[:, 0].argmax()]
-
-
-def test_a_language_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
-    pytest.importorskip("transformers")
-    with pytest.raises(InputError, match="cannot be loaded"):
-        LanguageModelProbe(str(tmp_path))
 
 
 def _file(folder: Path, pairs: list[TextPair]) -> Path:
@@ -380,8 +368,6 @@ def test_training_captions_are_audited_by_caption_and_what_has_no_negative_is_co
         "hard_positive_or_negative": captions - 2,
         "hard_positive": captions - 2,
     }
-    assert main([folder]) == 0
-    assert "1 captions without a false one were left out." in capsys.readouterr().out
 
 
 def test_one_pair_alone_teaches_nothing() -> None:
