@@ -1,7 +1,6 @@
-"""Writes the report of a comparison: what was added, removed and changed, with the pictures."""
+"""Write the report of a comparison: added, removed and changed samples, with their images."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -37,23 +36,13 @@ _THINGS: Final = {
     "changed": "changed samples",
 }
 _SHOWN: Final = 300
-"""So many characters of a value that is no text are shown; the whole rows are one click away."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
-    """The report of a comparison: its first page, and how many samples each list has."""
-
-    page: str
-    added: int
-    removed: int
-    changed: int
+"""Characters shown of a value that is no text; the whole rows are one click away."""
 
 
 def write_comparison(
     a: Dataset, b: Dataset, output: str, *, only: Sequence[str] = (), overwrite: bool
-) -> Comparison:
-    """Write which samples B adds, lacks and changes; of some columns alone if any are named."""
+) -> str:
+    """Write which samples B adds, lacks and changes, by default in all columns; return the page."""
     for dataset in (a, b):
         if not dataset.files(_TABLE):
             raise InputError(f"{dataset.folder}: has no samples to show")
@@ -87,16 +76,11 @@ def write_comparison(
     shown = [(name, f"{name} samples", each.items) for name, each in lists.items() if each.items]
     write_pages(folder, "differences.html", _summary(a, b, found, lists), shown)
     finish(output, note)
-    return Comparison(
-        page=f"{output.rstrip('/')}/index.html",
-        added=found.added,
-        removed=found.removed,
-        changed=found.changed,
-    )
+    return f"{output.rstrip('/')}/index.html"
 
 
 def _items(dataset: Dataset, keys: Sequence[str]) -> Iterator[tuple[Item, Row]]:
-    """Yield samples of a dataset, each by itself, in the order of their ids, with their rows."""
+    """Yield samples of a dataset one by one, in the order of their ids, with their rows."""
     make, wanted = kind_of(dataset).make(dataset), pa.array(sorted(keys), pa.string())
     batches = [
         batch.filter(pc.is_in(batch.column("sample_id"), value_set=wanted))
@@ -122,9 +106,9 @@ def _changed(
 def _both(
     a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]], only: Sequence[str] = ()
 ) -> Item:
-    """Return what differs between two versions of a sample: pictures that changed, and values.
+    """Show two versions of a sample: images that changed, and values.
 
-    Where only some columns are compared, a picture has changed if its id stands in one of them.
+    Where only some columns are compared, an image has changed if its id stands in one of them.
     """
     pairs = [
         (one, other)
@@ -132,14 +116,14 @@ def _both(
         if one.image_id != other.image_id
     ]
     if only:
-        said = [value for values in columns.values() for value in values]
-        pairs = [both for both in pairs if any(pane.image_id in said for pane in both)]
+        changed = [value for values in columns.values() for value in values]
+        pairs = [both for both in pairs if any(pane.image_id in changed for pane in both)]
     panes = [
         msgspec.structs.replace(pane, name=f"{pane.name} in {side}")
         for both in pairs
         for side, pane in zip("AB", both, strict=True)
     ]
-    texts = [text for name, values in columns.items() for text in _told(name, *values)]
+    texts = [text for name, values in columns.items() for text in _versions(name, *values)]
     return Item(
         id=b.id,
         facts=b.facts,
@@ -149,8 +133,8 @@ def _both(
     )
 
 
-def _told(column: str, a: Any, b: Any) -> Iterator[Text]:
-    """Yield the values of a column in A and in B, with the words of texts that differ marked."""
+def _versions(column: str, a: Any, b: Any) -> Iterator[Text]:
+    """Yield the values of a column in A and in B, with the differing words of texts marked."""
     if isinstance(a, str) and isinstance(b, str):
         spans = differing_words(a, b)
         yield marked(a, spans[0], f"{column} in A")

@@ -1,9 +1,8 @@
-"""The folder of a report: pages, data in scripts, and a note of what it was made of."""
+"""The folder of a report: pages, data in scripts, and a note of its sources."""
 
-import importlib.resources
 import math
 from collections.abc import Mapping, Sequence
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,14 +11,12 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import escaped_json
-from eqforge.evaluation.report.items import Item, Pane, Text
+from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.report.pictures import Pictures
 
 NOTE: Final = "eqforge-report.json"
+_SITE: Final = Path(__file__).parent / "site"
 _FOLDERS: Final = ("assets", "data", "masks", "pictures", "thumbnails")
-
-_MOST: Final = 2**53
-"""JavaScript's numbers are exact up to here."""
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +29,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> bool:
-    """Return whether a folder holds a report of something else, which may be replaced."""
+    """Return True if a folder holds a report of something else, which may be replaced."""
     try:
         there = msgspec.json.decode(storage.read_bytes(storage.join(output, NOTE)), type=Note)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
@@ -51,9 +48,9 @@ def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--ou
 
 
 def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
-    """Prepare a folder for a report: a new one, or one of the same report that was not finished."""
+    """Prepare a folder for a report: a new folder, or one of the same unfinished report."""
     if check_place(output, note, overwrite=overwrite, option=option):
-        for name in storage.list_names(output):  # what a report has written, and nothing else
+        for name in storage.list_names(output):  # only what a report has written
             if name in _FOLDERS:
                 storage.delete_folder(storage.join(output, name))
             elif name.endswith(".html"):
@@ -66,8 +63,8 @@ def finish(output: str, note: Note) -> None:
 
 
 def _encoded(note: Note, *, complete: bool) -> bytes:
-    said = msgspec.json.encode(msgspec.structs.replace(note, complete=complete), order="sorted")
-    return msgspec.json.format(said, indent=2) + b"\n"
+    data = msgspec.json.encode(msgspec.structs.replace(note, complete=complete), order="sorted")
+    return msgspec.json.format(data, indent=2) + b"\n"
 
 
 class Folder:
@@ -82,7 +79,7 @@ class Folder:
         A page on disk may load scripts, and may read no other data.
         """
         text = msgspec.json.encode(_plain(value)).decode("utf-8", "replace")
-        # Such a script stands in a file of its own, but might be copied into a page.
+        # The script has a file of its own, but might be copied into a page.
         harmless = escaped_json(text).replace("<", "\\u003c")
         script = f"eqforge.take({msgspec.json.encode(name).decode()}, {harmless});\n"
         self.write(f"data/{name}.js", script)
@@ -92,11 +89,11 @@ class Folder:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that pages read exactly.
+    """Convert a value so that pages read it exactly.
 
     Infinite numbers and NaN become null; numbers that JavaScript would round become texts.
     """
-    if type(value) is int and abs(value) > _MOST:
+    if type(value) is int and abs(value) > 2**53:  # beyond, JavaScript's numbers are not exact
         return str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -110,13 +107,13 @@ def _plain(value: Any) -> Any:
 
 
 def for_page(item: Item, pictures: Pictures) -> dict[str, Any]:
-    """Return an item as the pages read it: boxes as shares of the picture, pictures as files."""
+    """Return an item as the pages read it: boxes as shares of the image, images as files."""
     return {
         "id": item.id,
         "facts": item.facts,
         "panes": [_pane(pane, pictures) for pane in item.panes],
-        "texts": _texts(item.texts),
-        "why": None if item.why is None else msgspec.to_builtins(item.why),
+        "texts": msgspec.to_builtins(item.texts),
+        "why": msgspec.to_builtins(item.why),
         "comparable": item.comparable,
     }
 
@@ -124,11 +121,11 @@ def for_page(item: Item, pictures: Pictures) -> dict[str, Any]:
 def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
     found = pictures.stored.get(pane.image_id or "")
     width, height = (None, None) if found is None else (found.width_px, found.height_px)
-    said = next((text.plain for text in pane.texts), "")
+    first = next((text.plain for text in pane.texts), "")
     return {
         "name": pane.name,
-        "alt": f"{pane.name}: {said}" if said else pane.name or "picture",
-        "texts": _texts(pane.texts),
+        "alt": f"{pane.name}: {first}" if first else pane.name or "picture",
+        "texts": msgspec.to_builtins(pane.texts),
         "boxes": _boxes(pane, width, height),
         "mask": pictures.mask(pane.mask_id),
         "thumb": pictures.thumbnail(pane.image_id),
@@ -138,12 +135,8 @@ def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
     }
 
 
-def _texts(texts: Sequence[Text]) -> list[dict[str, Any]]:
-    return [msgspec.to_builtins(text) for text in texts]
-
-
 def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, Any]]:
-    """Return the boxes of a picture, [0, 1]; none without a size, or without an area inside."""
+    """Return the boxes of an image in [0, 1]; none without a size, or without an area inside."""
     if not width or not height:
         return []
     found = []
@@ -159,8 +152,8 @@ def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, 
 
 def link(page: str, **facets: str) -> str:
     """Return a link to the items of a page that have some values, by the facets' titles."""
-    said = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
-    return f"{page}#{said}" if said else page
+    values = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
+    return f"{page}#{values}" if values else page
 
 
 def write_page(folder: Folder, template: str, path: str, **context: Any) -> None:
@@ -171,7 +164,7 @@ def rendered(template: str, **context: Any) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: (_site() / name).read_text("utf-8")),
+        loader=jinja2.FileSystemLoader(_SITE),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -181,16 +174,10 @@ def rendered(template: str, **context: Any) -> str:
 
 
 def write_assets(folder: Folder) -> None:
-    _copy(_site() / "assets", storage.join(folder.root, "assets"))
-
-
-def _copy(source: Traversable, target: str) -> None:
-    for each in source.iterdir():
-        place = storage.join(target, each.name)
-        if each.is_file():
-            storage.write_bytes(place, each.read_bytes(), synced=False)
-        else:
-            _copy(each, place)
+    for file in (_SITE / "assets").rglob("*"):
+        if file.is_file():
+            place = storage.join(folder.root, file.relative_to(_SITE).as_posix())
+            storage.write_bytes(place, file.read_bytes(), synced=False)
 
 
 def write_pages(
@@ -200,7 +187,7 @@ def write_pages(
 
     Args:
       first: template of the first page.
-      report: what the first page says.
+      report: content of the first page.
       lists: name, title and number of items of each list that has a page.
     """
     nav = [("Overview", "index.html")]
@@ -211,7 +198,3 @@ def write_pages(
     for name, title, items in lists:
         page, table = f"{name}.html", {"name": name, "title": title, "rows": items}
         write_page(folder, "rows.html", page, here=page, table=table, **shared)
-
-
-def _site() -> Traversable:
-    return importlib.resources.files("eqforge.evaluation.report") / "site"

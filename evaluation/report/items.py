@@ -1,4 +1,4 @@
-"""What a page shows of a row: its pictures, its texts with what differs marked, and what it is."""
+"""What a page shows of a row: its images, its texts with differences marked, and its facts."""
 
 import difflib
 import re
@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 Tone = Literal["", "true", "false"]
-"""Whether a text is true of its picture or false; empty where neither is said."""
+"""Whether a text is true of its image or false; empty if unknown."""
 
 Part = str | tuple[str]
 """A piece of a text; in a tuple it is marked."""
@@ -19,11 +19,11 @@ Spans = list[tuple[int, int]]
 # Words, and each character of scripts that are written without spaces.
 _WORD: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W]+|[^\w\s]")
 _MOST_WORDS: Final = 400
-"""Longer texts are not compared word by word: that takes time by the square."""
+"""Longer texts are not compared word by word: that takes quadratic time."""
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """A text in pieces, and its role, such as `hard negative`; empty where that is plain."""
+    """A text in pieces, and its role, such as `hard negative`; empty where it is obvious."""
 
     role: str = ""
     parts: tuple[Part, ...]
@@ -35,7 +35,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """A box in pixels of the stored picture; its tone tells kinds of boxes apart, from 0."""
+    """A box in pixels of the stored image; its tone, from 0, distinguishes kinds of boxes."""
 
     label: str
     x: float
@@ -46,7 +46,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pane(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture and what belongs to it alone; its name tells it from the others of the item."""
+    """An image with its own texts, boxes and mask; the name is unique in the item."""
 
     name: str = ""
     image_id: str | None = None
@@ -56,7 +56,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a reject was refused; as in `eqforge.schemas.records.books.Reject`."""
+    """Why a candidate was rejected; as in `eqforge.schemas.records.books.Reject`."""
 
     stage: str
     reason: str
@@ -71,7 +71,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       texts: about the item as a whole.
-      comparable: whether its pictures, two by two, show the same but for one thing.
+      comparable: whether its images, two by two, show the same but for one thing.
       rows: the whole rows that it was made of, by table.
     """
 
@@ -92,7 +92,7 @@ def plain(text: Any, role: str = "", tone: Tone = "") -> Text:
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: Tone = "") -> Text:
-    """Return a text with some characters marked; spans outside the text are left out."""
+    """Mark some characters of a text; spans outside the text are left out."""
     parts: list[Part] = []
     done = 0
     for start, end in sorted(spans):
@@ -107,7 +107,7 @@ def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: To
 
 
 def differing_words(first: str, second: str) -> tuple[Spans, Spans]:
-    """Return the spans of words in which two texts differ, neighbours as one span.
+    """Return the spans of words in which two texts differ; neighbours are one span.
 
     Texts of more than 400 words are not compared.
     """

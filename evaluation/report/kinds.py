@@ -1,21 +1,24 @@
-"""What the rows of a dataset are shown as, and in which order."""
+"""What samples and rejects are shown as, and in which order."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.report import of_rows
-from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.items import Item, Pane, Why, plain
+from eqforge.evaluation.report.pictures import Stored
+from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.vlue import TASK_TABLES
 
 Row = dict[str, Any]
-_ROWS = 1_000
+ORDER: Final = ("stage", "reason", "candidate_id")
+"""Columns that rejects are sorted by."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,21 +88,19 @@ _KINDS: Final = (
     ),
     Kind(thing="captions", needs=("caption",), make=lambda dataset: _single(of_rows.of_texts)),
 )
-"""The kinds; a dataset is of the first whose first column its samples have."""
-
-_ANY: Final = Kind(thing="rows", needs=(), make=lambda dataset: _single(of_rows.of_any))
+"""The kinds; a dataset is of the first whose first column its samples have, else of the last."""
 
 
 def kind_of(dataset: Dataset) -> Kind:
     columns = set(dataset.columns("samples"))
-    kind = next((each for each in _KINDS if each.needs[0] in columns), _ANY)
+    kind = next((each for each in _KINDS if each.needs[0] in columns), _KINDS[-1])
     if lacking := [name for name in ("sample_id", *kind.needs) if columns and name not in columns]:
         raise InputError(f"{dataset.folder}: its samples have no column {lacking[0]!r}")
     return kind
 
 
 def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
-    """Return the rows of a table in the order of some columns, held in memory."""
+    """Read a table into memory, sorted by some columns."""
     batches = list(dataset.batches(table, rows=50_000))
     if not batches:
         return pa.table({})
@@ -113,19 +114,18 @@ def units_of(samples: pa.Table, group: str | None) -> Iterator[list[Row]]:
 
 
 def rows_of(table: pa.Table) -> Iterator[Row]:
-    """Yield the rows of a table as dicts, a few of them made at a time."""
-    for batch in table.to_batches(_ROWS):
+    for batch in table.to_batches(1_000):
         yield from batch.to_pylist()
 
 
 def spread_places(total: int, rows: int) -> set[int]:
-    """Return at most `rows` places in `range(total)`, at even distances, the first included."""
+    """Return up to `rows` places in `range(total)`, at even distances, the first included."""
     shown = min(rows, total)
     return {place * total // shown for place in range(shown)}
 
 
 def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Item]:
-    """Return at most `most` items spread over a dataset in the order of their ids, or only one."""
+    """Return up to `most` items spread over a dataset in the order of their ids, or only one."""
     if not dataset.manifest.num_rows("samples"):
         return []
     kind = kind_of(dataset)
@@ -143,3 +143,73 @@ def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Ite
     table = pa.Table.from_batches(found).sort_by([(key, "ascending"), ("sample_id", "ascending")])
     make = kind.make(dataset)
     return [make(rows) for rows in units_of(table, kind.group)]
+
+
+def _frames_of(row: Row) -> tuple[str, ...]:
+    """Return the ids of the frames or images for which a pair may have been rejected."""
+    if row["reason"] == "frame_rejected":
+        return (row["detail"],)
+    name = row["candidate_id"]
+    return (f"{name}/0", f"{name}/1") if row["reason"] == "image_rejected" else ()
+
+
+class Kept(Protocol):
+    """The images of rejects that a build has kept, by their ids, each once."""
+
+    def panes(self, row: Mapping[str, Any]) -> Sequence[Pane]: ...
+
+    def stored(self, rows: Iterable[Row]) -> Iterator[tuple[str, Stored]]: ...
+
+    def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, bytes]]: ...
+
+
+class Whys:
+    """Explain why candidates were rejected; for a pair, also why its frame or image was."""
+
+    def __init__(self, dataset: Dataset, rejects: Iterable[Row]) -> None:
+        named = {name for row in rejects for name in _frames_of(row)}
+        found = dataset.rows("rejects") if named else ()
+        self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
+
+    def words_of(self, row: Row) -> str:
+        return f"{row['candidate_id']}  {self.why_of(row)}"
+
+    def why_of(self, row: Row) -> str:
+        return ": ".join(filter(None, (_why(row), self.cause_of(row))))
+
+    def cause_of(self, row: Row) -> str:
+        """Say why the frame of a pair was rejected; empty if the pair was rejected itself."""
+        others = (self._others.get(name) for name in _frames_of(row))
+        return "; ".join(_why(other) for other in others if other is not None)
+
+
+def _why(row: Row) -> str:
+    reason = str(row["reason"])
+    if row["value"] is None:
+        return f"{reason}  {row['detail']}" if row["detail"] else reason
+    limit = "" if row["threshold"] is None else f", the limit is {row['threshold']:g}"
+    return f"{reason}  {row['detail']} {row['value']:g}{limit}"
+
+
+def of_reject(row: Row, profile: Profile, kept: Kept, whys: Whys) -> Item:
+    stage, reason = row["stage"], row["reason"]
+    named = ("source_id", row["source_id"]), ("source_path", row["source_path"])
+    why = Why(
+        stage=stage,
+        reason=reason,
+        meaning=profile.meaning(stage, reason),
+        detail=row["detail"],
+        value=row["value"],
+        threshold=row["threshold"],
+    )
+    panes = tuple(kept.panes(row))
+    texts = plain(row["detail"]), plain(whys.cause_of(row), "why it was refused")
+    return Item(
+        id=row["candidate_id"],
+        facts=tuple((name, str(value)) for name, value in named if value),
+        panes=panes,
+        texts=tuple(text for text in texts if text.plain) if row["value"] is None else (),
+        why=why,
+        comparable=len(panes) == 2,
+        rows=(("rejects", dict(row)),),
+    )

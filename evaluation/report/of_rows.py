@@ -1,4 +1,4 @@
-"""From rows of each kind of dataset to what a page shows of them."""
+"""Turn rows of each kind of dataset into items of a page."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,21 +22,17 @@ FACTS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "group_id"),
     *("hard_positive_kind", "hard_negative_kind"),
 )
-"""Columns that are shown beside the id, where they say something."""
+"""Columns that are shown beside the id, unless they are empty."""
 
 _PERSON, _THING = 0, 1
 _TRUE_TARGETS: Final = 6
-"""So many of the crops that a query of SIMAT looks for are shown."""
+"""Number of shown crops that a query of SIMAT looks for."""
 
 _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 
 
-def facts_of(row: Row) -> tuple[tuple[str, str], ...]:
-    return tuple((name, str(row[name])) for name in FACTS if row.get(name) not in (None, ""))
-
-
 def of_pair(row: Row) -> Item:
-    """Return two pictures with a caption each; the words that the edit touches are marked."""
+    """Show two images with a caption each; the words that the edit touches are marked."""
     captions = row["caption_0"], row["caption_1"]
     spans = _given(row, "edited_spans_0"), _given(row, "edited_spans_1")
     if spans == (None, None):
@@ -63,7 +59,7 @@ def of_pair(row: Row) -> Item:
 
 
 def _boxes(row: Row, side: int) -> Iterator[Box]:
-    """Yield the boxes of a picture: of rendered objects, or of Action Genome's annotation."""
+    """Yield the boxes of an image: of rendered objects, or of Action Genome's annotation."""
     for shown in row.get(f"objects_{side}") or ():
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
@@ -81,7 +77,7 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
 
 
 def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
-    """Return boxes of four numbers from a JSON text; none where it is something else."""
+    """Parse boxes of four numbers from a JSON text; none where it is something else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -97,7 +93,7 @@ def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
 
 
 def of_texts(row: Row) -> Item:
-    """Return one picture with a caption, a rewording that is true, a false one, or both."""
+    """Show one image with a caption, a true rewording, a false one, or both."""
     caption = row["caption"]
     texts: list[Text] = []
     touched: Spans = []
@@ -152,7 +148,7 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
-    """Return the questions of a group, each once, with its answer to each picture."""
+    """Show the questions of a group, each once, with its answer to each image."""
     pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
     asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
@@ -225,7 +221,7 @@ def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
 
 
 def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
-    """Return what shows an item of VLUE, with the row of its task and what is wrong with it."""
+    """Return what shows an item of VLUE, with the row of its task and the findings on it."""
     of_items = {row["sample_id"]: (name, row) for name, some in rows.items() for row in some}
     wrong: dict[str, list[Row]] = {}
     for each in findings:
@@ -268,26 +264,14 @@ def _told(row: Row, column: str, role: str) -> Iterator[Text]:
             yield plain(str(each).lower() if isinstance(each, bool) else each, role)
 
 
-def of_any(row: Row) -> Item:
-    """Return a row of an unknown table: its pictures, and its texts by their columns."""
-    two = ("image_0_id", "image_1_id")
-    images = [name for name in row if name.endswith("image_id") or name in two]
-    panes = tuple(Pane(name=name, image_id=row[name]) for name in images if row[name] is not None)
-    texts = tuple(
-        plain(value, name)
-        for name, value in row.items()
-        if isinstance(value, str) and name not in (*images, "sample_id", "annotation")
-    )
-    return _item(row, panes=panes, texts=texts)
-
-
 def _item(
     *rows: Row, name: str = "sample_id", more: tuple[tuple[str, Row], ...] = (), **shown: Any
 ) -> Item:
-    held = [*(("samples", row) for row in rows), *more]
+    first, held = rows[0], [*(("samples", row) for row in rows), *more]
+    facts = [(name, str(first[name])) for name in FACTS if first.get(name) not in (None, "")]
     return Item(
-        id=rows[0][name],
-        facts=facts_of(rows[0]),
+        id=first[name],
+        facts=tuple(facts),
         rows=tuple((table, dict(row)) for table, row in held),
         **shown,
     )

@@ -31,7 +31,7 @@ _OTHERS: Final = {
 """Settings that are limits of scores of other names."""
 
 Limits = Mapping[str, Sequence[tuple[str, float]]]
-"""The limits of scores, each with the setting or reason that it is of, by the score's name."""
+"""The limits of scores, each with its setting or reason, by the score's name."""
 
 
 def summary(
@@ -109,31 +109,27 @@ def _facets(samples: Written) -> Iterable[dict[str, Any]]:
 def charts_of(
     written: Written, limits: Limits, rejects: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the distributions of the samples' numbers, with limits and what was beyond them."""
+    """Return the distributions of the samples' numbers, with limits and rejected values."""
     measured = [row for row in rejects if None not in (row["value"], row["threshold"])]
     refused: dict[str, list[float]] = {}
     stated: dict[str, set[tuple[str, float]]] = {}
     for row in measured:
         refused.setdefault(row["detail"], []).append(row["value"])
         stated.setdefault(row["detail"], set()).add((row["reason"], row["threshold"]))
+    grouped: dict[str, list[Numbers]] = {}
+    for number in written.numbers:
+        # The numbers of both images of a pair are one distribution.
+        is_alone = number.group in ("", "scores") or _is_of_picture(number)
+        key = number.title if is_alone else f"{number.group}: {number.title}"
+        grouped.setdefault(key, []).append(number)
     charts = []
-    for title, numbers in _grouped(written)[:_MOST_CHARTS]:
+    for title, numbers in list(grouped.items())[:_MOST_CHARTS]:
         by_value: dict[float, str] = {}
         for label, value in (*limits.get(title, ()), *sorted(stated.get(title, ()))):
             by_value.setdefault(value, label)
         drawn = [{"label": label, "value": value} for value, label in sorted(by_value.items())]
         charts.append(_chart(title, numbers, drawn, refused.get(title, ())))
     return charts
-
-
-def _grouped(written: Written) -> list[tuple[str, list[Numbers]]]:
-    """Return numbers by their titles: those of both pictures of a pair are one distribution."""
-    found: dict[str, list[Numbers]] = {}
-    for number in written.numbers:
-        is_alone = not number.group or number.group == "scores" or _is_of_picture(number)
-        key = number.title if is_alone else f"{number.group}: {number.title}"
-        found.setdefault(key, []).append(number)
-    return list(found.items())
 
 
 def _is_of_picture(number: Numbers) -> bool:
@@ -161,7 +157,7 @@ def _chart(
 
 
 def _counted(values: Any, edges: Any) -> dict[str, Any]:
-    """Return how many values lie in each bin, the least of them and the greatest."""
+    """Count the values in each bin, and return the lowest and the highest."""
     counts, _ = np.histogram(values, bins=edges)
     return {
         "counts": [int(count) for count in counts],
@@ -182,10 +178,10 @@ def _edges(finite: Any, limits: list[float]) -> Any:
 
 
 def limits_of_settings(config: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
-    """Return limits by the name of the score: of each the setting, such as `max_ssim`, and value.
+    """Return the limits of each score: the setting, such as `max_ssim`, and its value.
 
     A setting `min_NAME` or `max_NAME` limits the score NAME, NAME_fraction or NAME_mean, and where
-    both pictures of a pair have one, NAME_0 and NAME_1.
+    both images of a pair have one, NAME_0 and NAME_1.
     """
     found: dict[str, list[tuple[str, float]]] = {}
     for setting, value in _settings(config):

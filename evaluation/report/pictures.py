@@ -1,4 +1,4 @@
-"""The pictures of a dataset in a report: where each lies in its folder, and how they get there."""
+"""The images of a dataset in a report: where each lies in its folder, and how it gets there."""
 
 import io
 import itertools
@@ -24,7 +24,7 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_picture_id, make_shelf, suffix_of
 
 THUMBNAIL_PX: Final = 320
-"""The longer side of a small picture."""
+"""The longer side of a thumbnail."""
 
 _AT_ONCE: Final = 64
 
@@ -37,7 +37,7 @@ _COLOURS: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stored:
-    """A picture that is stored: its suffix and its size in pixels."""
+    """A stored image: its suffix and its size in pixels."""
 
     suffix: str
     width_px: int
@@ -46,12 +46,12 @@ class Stored:
 
 @dataclass(kw_only=True, slots=True)
 class Pictures:
-    """What a report needs to know of a dataset's pictures by their ids; it holds no bytes.
+    """What a report needs to know of a dataset's images by their ids; it holds no bytes.
 
     Attributes:
       scores: what the filters measured on each.
-      whole: whether the report has the stored pictures beside the small ones.
-      bad: ids of pictures that cannot be decoded.
+      whole: whether the report has the stored images beside the thumbnails.
+      bad: ids of images that cannot be decoded.
     """
 
     stored: dict[str, Stored] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Pictures:
     bad: set[str] = field(default_factory=set)
 
     def file(self, image_id: str | None) -> str | None:
-        """Return where a picture lies as it is stored; None if the report does not have it."""
+        """Return the path of a stored image in the report; None if the report lacks it."""
         found = self.stored.get(image_id or "")
         if found is None or not self.whole:
             return None
@@ -84,7 +84,7 @@ def _below(image_id: str) -> str:
 def read_pictures(
     dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
 ) -> Pictures:
-    """Return what a report needs to know of a dataset's pictures, or of some by their ids."""
+    """Read what a report needs to know of a dataset's images, or of some by their ids."""
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "scores"]
     names: dict[str, str] = {}
@@ -110,9 +110,9 @@ def read_pictures(
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
-    """Write the pictures of a dataset, and small ones; existing files stay.
+    """Write the images of a dataset, and thumbnails; existing files stay.
 
-    Pictures that cannot be decoded are copied, and noted in `pictures.bad`.
+    Images that cannot be decoded are copied, and noted in `pictures.bad`.
     """
     encoded = _encoded(dataset, "images", "image_id")
     write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, output)
@@ -120,7 +120,7 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
 
 
 def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
-    """Write the pictures and masks that some panes show; skip what the dataset lacks."""
+    """Write the images and masks that some panes show; skip what the dataset lacks."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):
@@ -140,7 +140,7 @@ def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, outp
             _put(storage.join(output, file), lambda: data)
         small = storage.join(output, f"thumbnails/{_below(image_id)}.jpg")
         try:
-            _put(small, lambda: _small(data))
+            _put(small, lambda: _thumbnail(data))
         except (BadImage, TooManyPixels):
             pictures.bad.add(image_id)
 
@@ -155,7 +155,7 @@ def _put(path: str, make: Callable[[], bytes]) -> None:
         storage.write_bytes(path, make(), synced=False)
 
 
-def _small(data: bytes) -> bytes:
+def _thumbnail(data: bytes) -> bytes:
     image = open_rgb(data)
     image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX), Image.Resampling.BICUBIC)
     stream = io.BytesIO()
@@ -173,14 +173,14 @@ def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], output:
 
 
 def coloured(mask: bytes) -> bytes:
-    """Return a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent."""
+    """Draw a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent."""
     with opened(mask, formats=("PNG",)) as found:
         numbers = np.asarray(found if found.mode in ("L", "P") else found.convert("L"))
     palette = [0, 0, 0]
     for number in range(255):
         palette += _COLOURS[number % len(_COLOURS)]
     drawn = Image.fromarray(numbers)
-    drawn.putpalette(palette)  # makes it a picture of mode P
+    drawn.putpalette(palette)  # makes it an image of mode P
     stream = io.BytesIO()
     drawn.save(stream, "PNG", transparency=0)
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Lists of items as data of the pages: the items, their rows, and what they are found by."""
+"""Lists of items as data of the pages: the items, their rows, and how to find them."""
 
 import array
 import base64
@@ -18,10 +18,10 @@ from eqforge.evaluation.report.kinds import spread_places
 from eqforge.evaluation.report.pictures import Pictures
 
 CHUNK: Final = 100
-"""So many items are in a file of the report."""
+"""Number of items in a file of the report."""
 
 SEARCHED: Final = 50 * CHUNK
-"""So many items are in a file of what is searched."""
+"""Number of items in a file of searched texts."""
 
 FACETS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "role", "label"),
@@ -29,7 +29,7 @@ FACETS: Final = (
     *("hard_negative_kind", "hard_positive_kinds", "hard_negative_kinds", "source_word"),
     *("target_word", "repairs", "findings", "answer_listed", "judges", "changed columns"),
 )
-"""Columns whose values tell kinds of rows."""
+"""Columns whose values distinguish kinds of rows."""
 
 LINKED: Final = frozenset(("stage", "reason", "changed columns"))
 """Facets that the first pages link to: they are kept where all items have the same value."""
@@ -53,12 +53,12 @@ class Answers:
     """A model's verdict and number (`margin` or SHARE, lower is worse) for each item id."""
 
     name: str
-    told: Mapping[str, tuple[str, float]]
+    verdicts: Mapping[str, tuple[str, float]]
     measure: str
 
     @property
     def title(self) -> str:
-        """What its columns are called; a model may have the name of a column, such as `split`."""
+        """Title of its columns; a model may have the name of a column, such as `split`."""
         return f"model: {self.name}"
 
 
@@ -89,13 +89,13 @@ class Facet:
 
     @property
     def is_useful(self) -> bool:
-        """Whether its values tell items apart, and can be read as a list."""
+        """Whether its values distinguish items, and can be read as a list."""
         values = self.counts()
         several = self.kept or len(values) > 1 or any(not each for each in self.found)
         return bool(values) and several and len(values) <= MOST_VALUES
 
     def data(self) -> dict[str, Any]:
-        """Return the numbers of each item's values as the pages read them."""
+        """Encode the value numbers of each item as the pages read them."""
         places = {value: place for place, value in enumerate(self.counts())}
         size = 1 if len(places) < 0xFF else 2
         kind = np.uint8 if size == 1 else np.uint16
@@ -111,7 +111,7 @@ class Facet:
 
 @dataclass(kw_only=True, slots=True)
 class Numbers:
-    """A column of numbers, NaN for none; the group says what they are of, such as `scores`."""
+    """A column of numbers, NaN for none; the group says of what, such as `scores`."""
 
     title: str
     group: str
@@ -126,13 +126,13 @@ class Numbers:
 
 
 def _base64(numbers: NDArray[Any]) -> str:
-    """Return numbers as the little-endian bytes that JavaScript's typed arrays read."""
+    """Encode numbers as the little-endian bytes that JavaScript's typed arrays read."""
     little = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(little.tobytes()).decode("ascii")
 
 
 class _Columns:
-    """The columns of all items, gathered one item after the other."""
+    """The columns of all items, gathered item by item."""
 
     def __init__(self, pictures: Pictures, answers: Sequence[Answers]) -> None:
         self._pictures, self._answers = pictures, answers
@@ -147,7 +147,7 @@ class _Columns:
         for group, title, number in self._of_row(rows[0]):
             self._number(group, title, number)
         for each in self._answers:
-            verdict, value = each.told.get(name, (NOT_SCORED, None))
+            verdict, value = each.verdicts.get(name, (NOT_SCORED, None))
             self._facet(each.title, [verdict], kept=True)
             self._number(each.title, each.measure, value)
         self.items += 1
@@ -179,9 +179,10 @@ class _Columns:
 
     def done(self) -> tuple[list[Facet], list[Numbers]]:
         facets, numbers = list(self._facets.values()), list(self._numbers.values())
-        columns: list[Facet | Numbers] = [*facets, *numbers]
-        for column in columns:
-            self._pad(column)
+        for facet in facets:
+            self._pad(facet)
+        for number in numbers:
+            self._pad(number)
         return [each for each in facets if each.is_useful], [n for n in numbers if len(n.finite())]
 
 
@@ -215,7 +216,7 @@ def write_table(
     answers: Sequence[Answers] = (),
     strip: int = 0,
 ) -> Written:
-    """Write the items of a table; return what was written, with `strip` items spread over it."""
+    """Write the items of a table, with `strip` of them spread over it for the first page."""
     columns, written = _Columns(pictures, answers), Written()
     places, left = spread_places(page.total, strip), iter(items)
     texts: list[str] = []
@@ -233,20 +234,14 @@ def write_table(
         folder.give(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
         for item, rows in some:
             columns.add(item.id, rows)
-            texts.append(_searched(item))
+            searched = [item.id, *(value for _, value in item.facts)]
+            searched += [text.plain for text in item.all_texts()]
+            searched += [] if item.why is None else [item.why.reason, item.why.detail]
+            texts.append("\n".join(searched).lower())
     written.items = columns.items
     written.facets, written.numbers = columns.done()
     _write_index(folder, page, written, answers)
     return written
-
-
-def _searched(item: Item) -> str:
-    """Return what a search looks at: the id, the facts and the texts, in lower case."""
-    said = [item.id, *(value for _, value in item.facts)]
-    said += [text.plain for text in item.all_texts()]
-    if item.why is not None:
-        said += [item.why.reason, item.why.detail]
-    return "\n".join(said).lower()
 
 
 def _write_index(

@@ -23,10 +23,20 @@ from eqforge.evaluation.report.folder import (
     write_pages,
 )
 from eqforge.evaluation.report.items import Item
-from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
+from eqforge.evaluation.report.kinds import (
+    ORDER,
+    Kept,
+    Kind,
+    Row,
+    Whys,
+    kind_of,
+    of_reject,
+    read_table,
+    rows_of,
+    units_of,
+)
 from eqforge.evaluation.report.overview import charts_of, limits_of_settings, summary
 from eqforge.evaluation.report.pictures import read_pictures, write_encoded, write_pictures
-from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.tables import SHARE, Answers, Shown, TablePage, write_table
 from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.report import model_names
@@ -37,21 +47,17 @@ from eqforge.evaluation.tasks.questions import is_questions, right_in_groups
 from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.records.judgements import (
-    JudgeAnswer,
-    disputed_by_judges,
-    disputed_by_rules,
-)
+from eqforge.schemas.records.judgements import JudgeAnswer, disputed_by_judges, disputed_by_rules
 from eqforge.schemas.tables.datasets import DATASETS
 
 STRIP: Final = 12
 _JUDGEMENTS: Final = "judgements"
-_OF_A_SAMPLE: Final = "judgement"
+_JUDGEMENT: Final = "judgement"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """A report: its first page, its numbers of items and pictures, and of broken pictures."""
+    """A report: its first page, its numbers of items and images, and of broken images."""
 
     page: str
     samples: int
@@ -73,7 +79,7 @@ def write_report(
 ) -> Report:
     """Write the report of a dataset, or finish one that was interrupted.
 
-    `kept` has the pictures of rejects. Without `whole_pictures` only small ones are written.
+    Without `whole_pictures` only thumbnails are written.
     """
     manifest = dataset.manifest
     if manifest.num_rows("samples") + manifest.num_rows("rejects") == 0:
@@ -143,7 +149,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
 def read_answers(
     dataset: Dataset, paths: Sequence[Path], quantity: str | None = None
 ) -> list[Answers]:
-    """Read the scores of some models, or what a harness wrote of them; samples may lack some."""
+    """Read the scores of some models, or a harness's file of them; samples may lack some."""
     found = [_read(dataset, path, quantity) for path in paths]
     names = model_names([each.name for each in found], list(paths))
     return [replace(each, name=name) for name, each in zip(names, found, strict=True)]
@@ -163,44 +169,40 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     scores = task.read(path, dataset, quantity)
     keys = text_array(read_columns(dataset, "samples", ["sample_id"])["sample_id"])
     places_of(keys, scores, str(path), allow_missing=True)
-    told = {
+    margins = zip(scores.keys.tolist(), _margins(scores.values, task).tolist(), strict=True)
+    verdicts = {
         key: ("right" if value > 0 else "wrong" if value < 0 else "tied", value)
-        for key, value in zip(
-            scores.keys.tolist(), _margins(scores.values, task).tolist(), strict=True
-        )
+        for key, value in margins
     }
-    return Answers(name=scores.model, told=told, measure="margin")
+    return Answers(name=scores.model, verdicts=verdicts, measure="margin")
 
 
 def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
-    """Return answers that are right where all questions of an item are."""
-    told = {name: ("right" if share == 1 else "wrong", share) for name, share in shares.items()}
-    return Answers(name=path.stem, told=told, measure=SHARE)
+    verdicts = {name: ("right" if share == 1 else "wrong", share) for name, share in shares.items()}
+    return Answers(name=path.stem, verdicts=verdicts, measure=SHARE)
 
 
 def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
-    """Return each sample's smallest margin [n] from its scores [n, images x captions].
+    """Each sample's smallest margin [n] from its scores [n, images x captions].
 
-    A sample is right above 0, tied at 0 and wrong below. For pairs, the margins are the four
-    comparisons of the group score (Winoground, section 3.1). For hard positives, they are the two
+    A sample is right above 0, tied at 0 and wrong below. The margins of pairs are the four
+    comparisons of the group score (Winoground, section 3.1); those of hard positives are the two
     comparisons of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:
         own, other = scores[:, [0, 0, 3, 3]], scores[:, [1, 2, 1, 2]]
-        least: NDArray[np.float64] = (own - other).min(axis=1)
-        return least
-    lowest: NDArray[np.float64] = scores[:, :-1].min(axis=1) - scores[:, -1]
-    return lowest
+        return np.asarray((own - other).min(axis=1))
+    return np.asarray(scores[:, :-1].min(axis=1) - scores[:, -1])
 
 
 def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
-    """Return samples with a column of what judges say of each; as they are without judgements."""
+    """Add a column of what judges say of each sample, if the dataset has judgements."""
     if not dataset.files(_JUDGEMENTS) or not samples.num_rows:
         return samples
     known = read_table(dataset, _JUDGEMENTS, "sample_id").combine_chunks()
     places = pc.index_in(samples["sample_id"], value_set=known["sample_id"])
-    return samples.append_column(_OF_A_SAMPLE, known.to_struct_array().take(places))
+    return samples.append_column(_JUDGEMENT, known.to_struct_array().take(places))
 
 
 def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, list[Row]]:
@@ -208,22 +210,22 @@ def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, li
 
     Of several rows the lowest probability counts.
     """
-    found = [row.pop(_OF_A_SAMPLE, None) for row in rows]
+    found = [row.pop(_JUDGEMENT, None) for row in rows]
     known = [each for each in found if each is not None]
-    item, told = make(rows), dict[str, Any]()
+    item, facts = make(rows), dict[str, Any]()
     if not known:
         return item, rows
     given = [each["probability"] for each in known if each["probability"] is not None]
     if given:
-        told["probability"] = min(given)
+        facts["probability"] = min(given)
     answers = [msgspec.convert(one, JudgeAnswer) for each in known for one in each["answers"]]
     if answers and disputed_by_judges(answers):
-        told["judges"] = "disagree"
+        facts["judges"] = "disagree"
     elif answers:
-        told["judges"] = "against" if disputed_by_rules(answers) else "for"
+        facts["judges"] = "against" if disputed_by_rules(answers) else "for"
     shown = msgspec.structs.replace(
         item,
-        facts=(*item.facts, *((name, str(value)) for name, value in told.items())),
+        facts=(*item.facts, *((name, str(value)) for name, value in facts.items())),
         rows=(*item.rows, *((_JUDGEMENTS, each) for each in known)),
     )
-    return shown, [{**rows[0], **told}, *rows[1:]]
+    return shown, [{**rows[0], **facts}, *rows[1:]]

@@ -234,7 +234,7 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
     chart.locator("canvas").wait_for()
 
     assert chart.locator("figcaption").inner_text().split() == [
-        *("changed_area_fraction", "kept", "refused", "for", "it"),
+        *("changed_area_fraction", "kept", "refused", "for", "it")
     ]
     said = chart.locator(".note").inner_text()
     assert said.startswith("6 kept, 0.07587 to 0.1732; 13 refused for it, 0.6891 to 0.9515; ")
@@ -242,10 +242,7 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_readable_by_everybody(
-    name: str,
-    demo_dataset: Callable[[str], Path],
-    tmp_path: Path,
-    opened: Callable[..., Page],
+    name: str, demo_dataset: Callable[[str], Path], tmp_path: Path, opened: Callable[..., Page]
 ) -> None:
     """No violation that axe finds, on any page, in either theme; nothing wider than a phone."""
     from axe_playwright_python.sync_playwright import Axe

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge import cli
 from eqforge.commands import card, report
 from eqforge.evaluation.metrics.pairs import group_score, pair_ties
 from eqforge.evaluation.report.folder import Folder
@@ -32,16 +31,7 @@ from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
 from tests.made_datasets import describe, score_rows, write_scores
-from tests.reports import (
-    HOSTILE,
-    chunks,
-    digests,
-    exact,
-    facet,
-    given,
-    numbers,
-    write_report,
-)
+from tests.reports import HOSTILE, chunks, digests, exact, facet, given, numbers, write_report
 
 COUNT = 230
 """More than two files of items."""
@@ -297,23 +287,6 @@ def test_without_a_title_a_report_has_the_datasets_name(dataset: Path, tmp_path:
     assert "<h1>eq-video</h1>" in page
 
 
-def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
-    rows = [
-        {"caption_0": f"a {n}", "caption_1": f"b {n}", "image_0": "0.png", "image_1": "1.png"}
-        for n in range(3)
-    ]
-    (tmp_path / "own.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    for number in range(2):
-        (tmp_path / f"{number}.png").write_bytes(picture(number))
-    source = ["own-pairs", str(tmp_path / "own.jsonl"), "--images", str(tmp_path)]
-    assert cli.main(["import", *source, "--output", str(tmp_path / "d")]) == 0
-
-    page = (write_report(tmp_path / "d", tmp_path / "r") / "index.html").read_text("utf-8")
-
-    assert "It has 3 samples, 2 images, from 2 named pictures." in page
-    assert not re.search(r"\bmode\b", page)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -322,9 +295,7 @@ def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
     ],
 )
 def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
-    name: str,
-    demo_dataset: Callable[[str], Path],
-    tmp_path: Path,
+    name: str, demo_dataset: Callable[[str], Path], tmp_path: Path
 ) -> None:
     dataset = demo_dataset(name)
 
