@@ -4,9 +4,8 @@ Of two matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be 
 caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
 s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
 
-Which pairs of a batch are close follows from the dataset or from scores: caption j is close to pair
-i if it matches image i well, and image j if it matches caption i. No gradient flows through the
-choice.
+Caption j is close to pair i if it matches image i well, and image j if it matches caption i. No
+gradient flows through the choice of close pairs.
 """
 
 from dataclasses import dataclass
@@ -23,13 +22,7 @@ Activation = Literal["none", "sigmoid", "softmax", "linear"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Quadruples:
-    """The four scores of each of some couples of matched pairs, float of shape (couples,).
-
-    Attributes:
-      s00, s11: of the captions with their own images.
-      s01: of caption 0 with image 1.
-      s10: of caption 1 with image 0.
-    """
+    """The four scores s00, s01, s10, s11 of each couple of matched pairs, float [couples]."""
 
     s00: Any
     s01: Any
@@ -41,8 +34,8 @@ def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
     """Gather the couples' scores from the matrix of a dual encoder.
 
     Args:
-      scores: float of shape (n, n), images (rows) with texts (columns); pair i on the diagonal.
-      couples: int64 of shape (couples, 2), the indices of two pairs of the batch.
+      scores: float [n, n], images (rows) with texts (columns); pair i on the diagonal.
+      couples: int64 [couples, 2], the indices of two pairs of the batch.
     """
     first, second = couples[:, 0], couples[:, 1]
     return Quadruples(
@@ -57,10 +50,9 @@ def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Q
     """Take the matching scores of a fusion encoder, computed only for these couples.
 
     Args:
-      logits: float of shape (couples, 4), image-text-matching logits in the order s00, s01, s10,
-        s11.
-      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, scaled
-        so that the smallest score of all is 0 and the largest 1; or `none`.
+      logits: float [couples, 4], image-text-matching logits in the order s00, s01, s10, s11.
+      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, scaled so
+        that the lowest score of all is 0 and the highest 1; or `none`.
 
     Source: Wang et al. 2023, appendix C; the published `get_pairloss_itm`.
     """
@@ -75,26 +67,17 @@ def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Q
 
 
 def deviation(found: Quadruples, side: Side) -> "Tensor":
-    """Return each couple's signed deviation from equivariance on one side; 0 is equivariant.
-
-    Returns:
-      Float of shape (couples,): (s00 - s10) - (s11 - s01) on the text side, (s00 - s01) -
-      (s11 - s10) on the image side.
-    """
+    """Return each couple's signed deviation from equivariance on one side [couples]."""
     if side == "text":
         return (found.s00 - found.s10) - (found.s11 - found.s01)
     return (found.s00 - found.s01) - (found.s11 - found.s10)
 
 
 def equivariance_score(found: Quadruples) -> "Tensor":
-    """Return the sum of both squared deviations of each couple; the smaller, the better.
+    """Return the sum of both squared deviations [couples]; 0 exactly if s00 = s11 and s01 = s10.
 
-    Returns:
-      Float of shape (couples,), equal to 2 (s00 - s11)^2 + 2 (s01 - s10)^2, hence 0 exactly if
-      s00 = s11 and s01 = s10.
-
-    Source: Wang et al. 2023, section 5.4: the deviation from EqSim. Its mean is `eqsim_close`
-    of both sides without a margin.
+    It equals 2 (s00 - s11)^2 + 2 (s01 - s10)^2. Its mean is `eqsim_close` of both sides without a
+    margin. Source: Wang et al. 2023, section 5.4: the deviation from EqSim.
     """
     return deviation(found, "text") ** 2 + deviation(found, "image") ** 2
 
@@ -134,10 +117,8 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
     """Return EqSim v1, for semantically distant pairs: caption i with image j scores as j with i.
 
     Args:
-      scores: float of shape (n, n), images (rows) with texts (columns).
-      close: bool of shape (n, n), symmetric; couples to leave out.
-      margin: subtracted from the mean, which is over all n * n entries: those left out and the
-        diagonal count as 0.
+      scores: float [n, n], images (rows) with texts (columns).
+      close: bool [n, n], symmetric; couples that count as 0 in the mean, as does the diagonal.
 
     Source: Wang et al. 2023, section 3; the published `get_pairloss_v1_itc_hard`. It is the
     cross-modal consistency of CyCLIP (Goel et al. 2022).
@@ -147,13 +128,9 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
 
 
 def known_couples(partners: "Tensor") -> "Tensor":
-    """Return the couples given by a dataset of pairs, each once.
+    """Return the couples of a dataset of pairs, int64 [couples, 2], each once, lower index first.
 
-    Args:
-      partners: int64 of shape (n,), the index of each pair's partner in the batch; -1 for none.
-
-    Returns:
-      int64 of shape (couples, 2), the smaller index first.
+    `partners` int64 [n] has the index of each pair's partner in the batch; -1 for none.
     """
     import torch
 
@@ -163,21 +140,20 @@ def known_couples(partners: "Tensor") -> "Tensor":
 
 
 def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
-    """Return each pair with the top `count` texts for its image and images for its text.
+    """Couple each pair with the top `count` texts for its image and images for its text.
 
     Args:
-      logits: float of shape (n, n), images (rows) with texts (columns).
-      count: how many texts and how many images a pair is coupled with, at most.
-      excluded: bool of shape (n, n); forbidden couples, such as those that share an image.
+      logits: float [n, n], images (rows) with texts (columns).
+      excluded: bool [n, n]; forbidden couples, such as pairs that share an image.
 
     Returns:
-      int64 of shape (couples, 2); a couple chosen from several sides is repeated.
+      int64 [couples, 2]; a couple chosen from several sides is repeated.
 
     Source: Wang et al. 2023, section 3: the most similar k are the close ones.
     """
     import torch
 
-    allowed = logits.detach().masked_fill(_with_diagonal(excluded), -torch.inf)
+    allowed = logits.detach().masked_fill(excluded, -torch.inf).fill_diagonal_(-torch.inf)
     count = min(count, logits.shape[0])
     chosen = [matrix.topk(count, dim=1) for matrix in (allowed.T, allowed)]
     return _listed([(found.indices, found.values > -torch.inf) for found in chosen])
@@ -186,16 +162,10 @@ def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
 def drawn_couples(
     logits: "Tensor", count: int, excluded: "Tensor", generator: "Generator"
 ) -> "Tensor":
-    """Return each pair with `count` texts and images, drawn with probability by their logits.
+    """Couple each pair with `count` texts and images, drawn by their logits without replacement.
 
-    Args:
-      logits: as in `top_k_couples`.
-      count: how many texts and how many images are drawn without replacement, at most.
-      excluded: as in `top_k_couples`.
-      generator: random generator on the CPU, so that all devices draw the same.
-
-    Returns:
-      int64 of shape (couples, 2), as of `top_k_couples`.
+    Arguments and result are as of `top_k_couples`; the random generator is on the CPU, so that all
+    devices draw the same.
 
     Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with
     the weights softmax(logits), images for texts first; the paper says top-k.
@@ -203,7 +173,7 @@ def drawn_couples(
     import torch
 
     found = []
-    blocked = _with_diagonal(excluded).cpu()
+    blocked = excluded.cpu().clone().fill_diagonal_(True)
     for matrix in (logits.detach().T, logits.detach()):
         weights = matrix.float().softmax(dim=1).cpu()
         # Weights that softmax rounds to zero can still be drawn, after all others.
@@ -218,19 +188,12 @@ def drawn_couples(
 
 
 def close_mask(couples: "Tensor", count: int) -> "Tensor":
-    """Return a symmetric bool matrix of shape (count, count) that is true at couples."""
+    """Return a symmetric bool [count, count] that is true at couples."""
     import torch
 
     mask = torch.zeros((count, count), dtype=torch.bool, device=couples.device)
     mask[couples[:, 0], couples[:, 1]] = True
     return mask | mask.T
-
-
-def _with_diagonal(excluded: "Tensor") -> "Tensor":
-    import torch
-
-    own = torch.eye(excluded.shape[0], dtype=torch.bool, device=excluded.device)
-    return excluded | own
 
 
 def _listed(chosen: "list[tuple[Tensor, Tensor]]") -> "Tensor":

@@ -1,10 +1,8 @@
 """Training examples, images with their captions, read from a dataset's tables; and their batches.
 
 Batches follow from (units, seed, step), so a killed run resumes with the batch it would have had.
-
-Four kinds of datasets have them: pairs of images with a caption each; captions with a hard
-positive and a hard negative; the same three texts in rows of their own (`training-captions`); and
-plain captions (the table `captions` of `retrieval-perturbations`).
+Examples are pairs of images with a caption each, captions with hard texts in one row or in rows
+of their own (`training-captions`), or plain captions (`captions` of `retrieval-perturbations`).
 """
 
 import functools
@@ -50,7 +48,7 @@ class Examples:
     """All units of a dataset, sorted by id.
 
     Attributes:
-      left_out: number of records that gave no unit, by reason: `no_image`, `other_split`,
+      left_out: number of records without a unit, by reason: `no_image`, `other_split`,
         `no_original`.
     """
 
@@ -59,14 +57,13 @@ class Examples:
 
     @property
     def matches_per_unit(self) -> int:
-        """1, or 2 for a dataset of pairs."""
         return len(self.units[0].matches)
 
     def image_ids(self) -> list[str]:
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
-        """Return how many matches have the text `hard_positive` or `hard_negative`."""
+        """Number of matches that have the text `hard_positive` or `hard_negative`."""
         matches = (match for unit in self.units for match in unit.matches)
         return sum(getattr(match, name) is not None for match in matches)
 
@@ -142,10 +139,9 @@ class Batch:
     """The n matches of a batch, in order, and what is known of them.
 
     Attributes:
-      partners: int64 of shape (n,), the index of the other match of a pair; -1 without one.
-      excluded: bool of shape (n, n), matches that share an image or a caption; false on the
-        diagonal.
-      has_negative, has_positive: bool of shape (n,), whether a match has such a hard text.
+      partners: int64 [n], the index of the other match of a pair; -1 without one.
+      excluded: bool [n, n], matches that share an image or a caption; false on the diagonal.
+      has_negative, has_positive: bool [n], whether a match has such a hard text.
     """
 
     matches: tuple[Match, ...]
@@ -160,8 +156,7 @@ class Plan:
     """The batches of a run.
 
     Attributes:
-      batch_size: units per batch; the rest of an epoch goes into the next one, which has another
-        order.
+      batch_size: units per batch; the rest of an epoch goes into the next one, in a new order.
       exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
     """
 
@@ -176,7 +171,6 @@ class Plan:
         return {}
 
     def batch(self, step: int) -> Batch:
-        """Return the batch of a step, from 0."""
         epoch, place = divmod(step, len(self.units) // self.batch_size)
         if epoch not in self._orders:
             self._orders.clear()
@@ -186,7 +180,7 @@ class Plan:
 
 
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
-    """Return the number of batches of a run: `steps`, or if None those of all epochs."""
+    """Number of batches of a run: `steps`, or if None that of all epochs."""
     if units < batch_size:
         raise InputError(
             f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"

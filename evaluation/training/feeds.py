@@ -1,14 +1,13 @@
 """The tensors that networks take for each batch: pixels and tokens, or frozen vectors.
 
-Images are copied once into one memory-mapped Arrow file, because Parquet offers no random access:
-reading an image then reads only its own bytes, and no process holds all of them.
+Images are copied once into one memory-mapped Arrow file, because Parquet offers no random access.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,10 +35,7 @@ _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.larg
 def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> None:
     """Copy the encoded bytes of some images into one Arrow file; nulls become empty."""
     missing = set(image_ids)
-    with (
-        storage.open_atomic(str(path)) as stream,
-        pa.ipc.new_file(stream, _SCHEMA) as writer,
-    ):
+    with storage.open_atomic(str(path)) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
         for batch in dataset.batches("images", ["image_id", "image"], rows=100):
             rows = [row for row in batch.to_pylist() if row["image_id"] in missing]
             missing.difference_update(row["image_id"] for row in rows)
@@ -70,14 +66,13 @@ class Pictures:
         return data
 
     def pixels(self, image_id: str) -> NDArray[np.uint8]:
-        """Return an image, uint8 of shape (height, width, 3), RGB."""
         try:
             return read_pixels(self.read(image_id))
         except (BadImage, TooManyPixels) as error:
             raise InputError(f"image {name_of(image_id)} cannot be decoded: {error}") from error
 
     def prepare(self, processor: Any, image_ids: Sequence[str]) -> Any:
-        """Return preprocessed images, a float32 tensor of shape (images, 3, height, width)."""
+        """Return preprocessed images, float32 [images, 3, height, width]."""
         import torch
 
         shown = (Picture(key=name, pixels=self.pixels(name)) for name in image_ids)
@@ -104,13 +99,9 @@ class Texts:
         return texts
 
 
-Feed: TypeAlias = Callable[[Sequence[Match]], dict[str, Any]]
-"""Makes the arguments of a network's `forward` from some matches, on the CPU."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PixelFeed:
-    """Decodes images and tokenizes texts."""
+    """Makes the arguments of a network's `forward` from matches, on the CPU."""
 
     pictures: Pictures
     processor: Any
@@ -126,11 +117,7 @@ class PixelFeed:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class VectorFeed:
-    """Looks up frozen vectors.
-
-    Attributes:
-      images, captions: float32 tensors of shape (items, dimensions).
-    """
+    """Looks up frozen vectors of images and captions, float32 tensors [items, dimensions]."""
 
     images: Any
     captions: Any
@@ -179,7 +166,7 @@ def encode_frozen(
 
 
 def share_of_step(
-    plan: Plan, feed: Feed, rank: int, processes: int, step: int
+    plan: Plan, feed: PixelFeed | VectorFeed, rank: int, processes: int, step: int
 ) -> tuple[Batch, dict[str, Any]]:
     """Return the whole batch of a step, and the inputs of one process's share of it."""
     batch = plan.batch(step)

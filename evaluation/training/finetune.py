@@ -1,15 +1,15 @@
 """Fine-tuning, from settings to a folder with a model that can be scored.
 
-accelerate handles devices, processes, precision and checkpoints. With several processes each one
-encodes its share of a batch, gathers all vectors, and computes the losses of the whole batch. Only
-its own share carries gradients; the hook on it makes the average over processes equal the gradient
-of the whole batch.
+accelerate handles devices, processes, precision and checkpoints. Each of several processes encodes
+its share of a batch, gathers all vectors, and computes the losses of the whole batch. Only its own
+share carries gradients; a hook on it makes the average over processes equal the gradient of the
+whole batch.
 """
 
 import math
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -21,18 +21,19 @@ from eqforge.core.errors import BuildError, InputError, MissingExtra
 from eqforge.core.files.pictures import VERSION as DECODER_VERSION
 from eqforge.core.identity import derive_seed, versions_of
 from eqforge.evaluation.scoring.pictures import plain_errors
+from eqforge.evaluation.training.command import FinetuneSettings, Schedule
 from eqforge.evaluation.training.examples import Batch, Examples, Plan, count_steps, read_examples
 from eqforge.evaluation.training.feeds import (
-    Feed,
     Pictures,
     PixelFeed,
     Texts,
+    VectorFeed,
     copy_pictures,
     encode_frozen,
     share_of_step,
 )
 from eqforge.evaluation.training.folder import RunFolder
-from eqforge.evaluation.training.losses import Encoded, Objective, compute_losses
+from eqforge.evaluation.training.losses import Encoded, compute_losses
 from eqforge.evaluation.training.networks import (
     DualNetwork,
     HeadsNetwork,
@@ -41,10 +42,8 @@ from eqforge.evaluation.training.networks import (
     parameter_groups,
     save_trained,
 )
-from eqforge.evaluation.training.settings import FinetuneSettings, Schedule
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
-FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
 STEP_VERSION = 1
 REPORT_S = 10.0
@@ -55,42 +54,35 @@ class Job:
     """Everything a loop needs; the network is trained in place."""
 
     settings: FinetuneSettings
-    objective: Objective
     plan: Plan
     network: DualNetwork | HeadsNetwork
-    feed: Feed
-    texts: Texts
+    feed: PixelFeed | VectorFeed
     folder: RunFolder
     accelerator: Any
 
 
 def finetune(settings: FinetuneSettings) -> str | None:
-    """Train a model, or resume where an earlier call was interrupted.
-
-    Returns:
-      A one-line summary; None in all processes but the first.
-    """
-    objective = settings.objective()
+    """Train a model, or resume; return a summary, or None in all processes but the first."""
+    weights = settings.weights()
     texts = Texts(
-        negatives="hard-negative" in objective.weights or objective.negatives_in_contrast,
-        positives="hard-positive" in objective.weights,
+        negatives="hard-negative" in weights or settings.negatives_in_contrast,
+        positives="hard-positive" in weights,
     )
     dataset = open_dataset(settings.dataset)
     examples = read_examples(dataset, settings.split)
-    _check_objective(objective, texts, examples)
-    units, count = examples.units, len(examples.units)
+    _check_losses(settings, texts, examples)
+    count = len(examples.units)
     steps = count_steps(count, settings.batch_size, settings.epochs, settings.steps)
     start = load_start(settings.model, heads=settings.train == "heads")
-    folder = RunFolder(settings.output, _identity(settings, objective, dataset, start))
+    folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: has been trained already"
     accelerator = _accelerator(settings, examples)
     network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
     job = Job(
         settings=settings,
-        objective=objective,
         plan=Plan(
-            units=units,
+            units=examples.units,
             batch_size=settings.batch_size,
             steps=steps,
             seed=settings.seed,
@@ -98,7 +90,6 @@ def finetune(settings: FinetuneSettings) -> str | None:
         ),
         network=network,
         feed=feed,
-        texts=texts,
         folder=folder,
         accelerator=accelerator,
     )
@@ -111,7 +102,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     loss = sum(entry["loss"] for entry in logged) / len(logged) if logged else None
     if accelerator.is_main_process:
         outcome = {
-            "format": FORMAT,
+            "format": "eqforge training",
             "format_version": 1,
             "steps": steps,
             "samples": count,
@@ -133,9 +124,9 @@ def finetune(settings: FinetuneSettings) -> str | None:
     )
 
 
-def _check_objective(objective: Objective, texts: Texts, examples: Examples) -> None:
+def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) -> None:
     """Check that the dataset has what the losses need: pairs, or hard texts."""
-    wants_pairs = "eqsim-v2" in objective.weights and objective.close == "known"
+    wants_pairs = "eqsim-v2" in settings.weights() and settings.close == "known"
     if wants_pairs and examples.matches_per_unit == 1:
         raise InputError(
             "--loss eqsim-v2: the dataset names no close pairs; choose them with --close top-k or "
@@ -149,13 +140,12 @@ def _check_objective(objective: Objective, texts: Texts, examples: Examples) -> 
             )
 
 
-def _identity(
-    settings: FinetuneSettings, objective: Objective, dataset: Dataset, start: Start
-) -> dict[str, Any]:
-    """Return everything that decides the weights, besides versions and device."""
+def _identity(settings: FinetuneSettings, dataset: Dataset, start: Start) -> dict[str, Any]:
+    """Return everything that decides the trained weights, besides versions and device."""
+    aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
     return {
-        **settings.identity(),
-        "loss": [f"{name}={weight:g}" for name, weight in objective.weights.items()],
+        **{name: value for name, value in asdict(settings).items() if name not in aside},
+        "loss": [f"{name}={weight:g}" for name, weight in settings.weights().items()],
         "dataset": dataset.manifest.dataset,
         "dataset_sha256": dataset.sha256,
         "kind": start.kind,
@@ -191,8 +181,7 @@ def _prepare(
     start: Start,
     folder: RunFolder,
     accelerator: Any,
-) -> tuple[DualNetwork | HeadsNetwork, Feed]:
-    """Return what is trained, and what makes its inputs."""
+) -> tuple[DualNetwork | HeadsNetwork, PixelFeed | VectorFeed]:
     copied = folder.work / "pictures.arrow"
     with accelerator.main_process_first():
         folder.begin()
@@ -213,22 +202,15 @@ def _prepare(
 
 
 def train(job: Job) -> list[dict[str, float]]:
-    """Train to the end of the plan, from the checkpoint if there is one.
-
-    Returns:
-      The log entries of the last steps of this call, at most 100.
-    """
+    """Train to the end of the plan, from the checkpoint if any; return the last log entries."""
     settings, accelerator, steps = job.settings, job.accelerator, job.plan.steps
-    optimizer: Any = torch.optim.AdamW(
-        parameter_groups(job.network, settings.weight_decay),
-        lr=settings.learning_rate,
-        betas=(0.9, 0.98),  # CLIP's, as epsilon is
-        eps=1e-6,
-    )
+    groups = parameter_groups(job.network, settings.weight_decay)
+    # The betas and epsilon are CLIP's.
+    optimizer: Any = torch.optim.AdamW(groups, settings.learning_rate, (0.9, 0.98), 1e-6)
     network, optimizer = accelerator.prepare(job.network.train(), optimizer)
     start = job.folder.load_checkpoint(accelerator)
     logged: list[dict[str, float]] = []
-    begun = said = time.monotonic()
+    begun = reported = time.monotonic()
     images = 0
     is_main = accelerator.is_main_process
     order = range(start, steps)
@@ -247,8 +229,8 @@ def train(job: Job) -> list[dict[str, float]]:
             logged = [*logged[-99:], entry]
             images += len(batch.matches)
             done, now = step + 1, time.monotonic()
-            if is_main and now - said >= REPORT_S:
-                said = now
+            if is_main and now - reported >= REPORT_S:
+                reported = now
                 print(
                     f"step {done:,} of {steps:,}: loss {entry['loss']:.4f}, "
                     f"{images / (now - begun):,.0f} images a second",
@@ -276,9 +258,9 @@ def _step(
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed + accelerator.process_index)
         output = network(**send_to_device(inputs, device, non_blocking=True))
-        encoded = encode_batch(output, batch, job.texts, accelerator)
-        losses = compute_losses(encoded, job.objective, torch.Generator().manual_seed(seed))
-        weighted = [weight * losses[name] for name, weight in job.objective.weights.items()]
+        encoded = encode_batch(output, batch, job.feed.texts, accelerator)
+        losses = compute_losses(encoded, settings, torch.Generator().manual_seed(seed))
+        weighted = [weight * losses[name] for name, weight in settings.weights().items()]
         total = torch.stack(weighted).sum()
         accelerator.backward(total)
     longest = math.inf if settings.max_grad_norm is None else settings.max_grad_norm
@@ -302,10 +284,7 @@ def _step(
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
-    """Return the rate of a step, from 0: rising to the peak, then constant or a half cosine to 0.
-
-    Step `warmup` is the first one at the peak.
-    """
+    """Rate of a step, from 0: rising to the peak at step `warmup`, then by the schedule."""
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
     if schedule == "constant":
@@ -335,7 +314,7 @@ def encode_batch(
 
 
 def _gather(own: Any, accelerator: Any) -> Tensor:
-    """Return the rows of all processes, in their order; gradients flow to this process's own."""
+    """Return the rows of all processes, in their order; gradients flow to this process's rows."""
     processes = accelerator.num_processes
     if processes == 1:
         return own

@@ -26,9 +26,7 @@ LOG = "log.jsonl"
 class RunFolder:
     """Where one training writes.
 
-    Args:
-      identity: everything that decides the weights, as JSON values; a run resumes only with an
-        equal identity.
+    A run resumes only with an equal `identity`: JSON values that decide the trained weights.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -62,13 +60,9 @@ class RunFolder:
             raise InputError(f"{self.folder} is not empty and holds no training; name another one")
 
     def _compare(self, what: str, there: Mapping[str, Any]) -> None:
-        differing = sorted(
-            name
-            for name in self._identity.keys() | there.keys()
-            if self._identity.get(name) != there.get(name)
-        )
-        if differing:
-            name = differing[0]
+        names = sorted(self._identity.keys() | there.keys())
+        name = next((n for n in names if self._identity.get(n) != there.get(n)), None)
+        if name is not None:
             raise InputError(
                 f"{self.folder} {what} with other settings: {name_of(name)} is "
                 f"{shown(there.get(name))} there and {shown(self._identity.get(name))} here; "
@@ -126,7 +120,7 @@ class RunFolder:
             yield lambda entry: print(json.dumps(entry), file=stream)
 
     def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
-        """Save the model, then the manifest, then deletes the work."""
+        """Save the model, then the manifest, then delete the work."""
         made = self.work / "model"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)

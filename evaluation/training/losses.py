@@ -5,15 +5,14 @@ text of image i. Every loss is pure, returns a scalar, and is differentiable in 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import nearest
 from eqforge.evaluation.training.eqsim import (
-    MarginMode,
-    Side,
+    SIDES,
     close_mask,
     drawn_couples,
     eqsim_close,
@@ -26,30 +25,12 @@ from eqforge.evaluation.training.eqsim import (
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
+    from eqforge.evaluation.training.command import FinetuneSettings
+
 LossName = Literal["infonce", "sigmoid", "eqsim-v1", "eqsim-v2", "hard-negative", "hard-positive"]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 ClosePairs = Literal["known", "top-k", "multinomial"]
 EqsimScores = Literal["cosine", "logit", "softmax"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Objective:
-    """The losses, their weights, and how EqSim takes its scores.
-
-    Attributes:
-      eqsim_scores: what EqSim compares: cosines, scaled logits, or each image's softmax of them
-        over the texts of the batch.
-    """
-
-    weights: Mapping[LossName, float]
-    negatives_in_contrast: bool = False
-    close: ClosePairs = "known"
-    close_count: int = 4
-    eqsim_scores: EqsimScores = "cosine"
-    sides: tuple[Side, ...] = ("text", "image")
-    margin: float = 0.0
-    margin_mode: MarginMode = "after-mean"
-    distant_margin: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -57,13 +38,11 @@ class Encoded:
     """One encoded batch of n image-caption pairs; pair i is row i of everything.
 
     Attributes:
-      images, captions: unit vectors, float of shape (n, dimensions).
-      negatives, positives: unit vectors of the hard negatives and hard positives; None if no
-        loss needs them.
-      has_negative, has_positive: bool of shape (n,), which rows of those count.
-      excluded: bool of shape (n, n), pairs that share an image or a caption; false on the
-        diagonal.
-      partners: int64 of shape (n,), the index of the pair that the dataset calls close; or -1.
+      images, captions: unit vectors, float [n, dimensions].
+      negatives, positives: unit vectors of the hard texts; None if no loss needs them.
+      has_negative, has_positive: bool [n], which rows of those count.
+      excluded: bool [n, n], pairs that share an image or a caption; false on the diagonal.
+      partners: int64 [n], the index of the pair that the dataset calls close; or -1.
     """
 
     images: Any
@@ -99,17 +78,25 @@ def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
 
 
 def compute_losses(
-    encoded: Encoded, objective: Objective, generator: "Generator"
+    encoded: Encoded, settings: "FinetuneSettings", generator: "Generator"
 ) -> "dict[LossName, Tensor]":
-    """Return every loss of the objective on a batch, not yet weighted."""
-    cosines = encoded.images @ encoded.captions.T
+    """Return every loss of the settings on a batch, not yet weighted."""
+    import torch
+
+    cosines, excluded = encoded.images @ encoded.captions.T, encoded.excluded
     logits = encoded.scale * cosines + encoded.bias
     found: dict[LossName, Tensor] = {}
-    for name in objective.weights:
+    for name in settings.weights():
         if name == "infonce":
-            found[name] = _infonce(encoded, logits, objective)
+            choices, left_out = logits, excluded
+            if settings.negatives_in_contrast:
+                more = encoded.scale * (encoded.images @ encoded.negatives.T) + encoded.bias
+                choices = torch.cat([logits, more], dim=1)
+                missing = ~encoded.has_negative[None, :].expand(more.shape)
+                left_out = torch.cat([excluded, missing], dim=1)
+            found[name] = infonce_loss(choices, left_out)
         elif name == "sigmoid":
-            found[name] = sigmoid_loss(logits, encoded.excluded)
+            found[name] = sigmoid_loss(logits, excluded)
         elif name == "hard-negative":
             rows = encoded.has_negative
             against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
@@ -119,52 +106,40 @@ def compute_losses(
             positives = encoded.positives[rows].T
             images = encoded.scale * (encoded.images[rows] @ positives) + encoded.bias
             texts = encoded.scale * (encoded.captions[rows] @ positives)
-            found[name] = hard_positive_loss(images, texts, encoded.excluded[rows][:, rows])
-    if any(name.startswith("eqsim") for name in objective.weights):
-        found |= _eqsim(encoded, cosines, logits, objective, generator)
+            found[name] = hard_positive_loss(images, texts, excluded[rows][:, rows])
+    if any(name.startswith("eqsim") for name in settings.weights()):
+        found |= _eqsim(encoded, cosines, logits, settings, generator)
     return found
-
-
-def _infonce(encoded: Encoded, logits: "Tensor", objective: Objective) -> "Tensor":
-    import torch
-
-    excluded = encoded.excluded
-    if objective.negatives_in_contrast:
-        more = encoded.scale * (encoded.images @ encoded.negatives.T) + encoded.bias
-        logits = torch.cat([logits, more], dim=1)
-        missing = ~encoded.has_negative[None, :].expand(more.shape)
-        excluded = torch.cat([excluded, missing], dim=1)
-    return infonce_loss(logits, excluded)
 
 
 def _eqsim(
     encoded: Encoded,
     cosines: "Tensor",
     logits: "Tensor",
-    objective: Objective,
+    settings: "FinetuneSettings",
     generator: "Generator",
 ) -> "dict[LossName, Tensor]":
-    count, excluded = objective.close_count, encoded.excluded
-    if objective.close == "known":
+    count, excluded = settings.close_count, encoded.excluded
+    if settings.close == "known":
         couples = known_couples(encoded.partners)
-    elif objective.close == "top-k":
+    elif settings.close == "top-k":
         couples = top_k_couples(logits, count, excluded)
     else:
         couples = drawn_couples(logits, count, excluded, generator)
     scores = cosines
-    if objective.eqsim_scores != "cosine":
-        scores = logits if objective.eqsim_scores == "logit" else logits.softmax(dim=1)
+    if settings.eqsim_scores != "cosine":
+        scores = logits if settings.eqsim_scores == "logit" else logits.softmax(dim=1)
     found: dict[LossName, Tensor] = {}
-    if "eqsim-v2" in objective.weights:
+    if "eqsim-v2" in settings.weights():
         found["eqsim-v2"] = eqsim_close(
             quadruples(scores, couples),
-            sides=objective.sides,
-            margin=objective.margin,
-            margin_mode=objective.margin_mode,
+            sides=SIDES if settings.eqsim_side == "both" else (settings.eqsim_side,),
+            margin=settings.margin,
+            margin_mode=settings.margin_mode,
         )
-    if "eqsim-v1" in objective.weights:
+    if "eqsim-v1" in settings.weights():
         close = close_mask(couples, len(scores)) | excluded
-        found["eqsim-v1"] = eqsim_distant(scores, close, margin=objective.distant_margin)
+        found["eqsim-v1"] = eqsim_distant(scores, close, margin=settings.distant_margin)
     return found
 
 
@@ -172,14 +147,14 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     """Return the mean of the cross-entropies from images to texts and from texts to images.
 
     Args:
-      logits: float of shape (n, n + extra). Columns after the n-th are texts of no image, such as
-        hard negatives: images choose among them too, but they choose no image.
-      excluded: bool of shape (n, n + extra); where true, text and image are left out of each
-        other's choices, because they match though they are not a pair. False on the diagonal.
+      logits: float [n, n + extra]. Columns after the n-th are texts of no image, such as hard
+        negatives: images choose among them too, but they choose no image.
+      excluded: bool [n, n + extra]; texts and images that are not offered to each other, because
+        they match though they are not a pair. False on the diagonal.
 
     Source: Radford et al. 2021 (CLIP), figure 3; Couairon et al. 2022 (SIMAT), equation 3, which
-    omits the logarithm in print. The extra columns are NegCLIP's
-    (Yuksekgonul et al. 2023) and the default of TSVLC's code.
+    omits the logarithm in print. The extra columns are NegCLIP's (Yuksekgonul et al. 2023) and the
+    default of TSVLC's code.
     """
     if excluded is not None:
         logits = logits.masked_fill(excluded, -math.inf)
@@ -187,10 +162,7 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
 
 
 def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":
-    """Return SigLIP's loss: binary classification of every image-text pair, except the excluded.
-
-    Args:
-      logits: float of shape (n, n), scale * cosine + bias.
+    """Return SigLIP's loss: binary classification of every image-text pair [n, n], if not excluded.
 
     Source: Zhai et al. 2023, algorithm 1: the sum over all pairs, divided by the number of images.
     """
@@ -206,14 +178,11 @@ def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
 
 
 def hard_negative_loss(own: "Tensor", negatives: "Tensor") -> "Tensor":
-    """Return the cross-entropy of choosing an image's caption against its hard negatives.
+    """Return the mean cross-entropy of choosing an image's caption against its hard negatives.
 
     Args:
-      own: float of shape (n,), the logit of each image with its caption.
-      negatives: float of shape (n, k), the logits of each image with its hard negatives.
-
-    Returns:
-      The mean over images; zero if there are none.
+      own: float [n], the logit of each image with its caption.
+      negatives: float [n, k], the logits of each image with its hard negatives.
 
     Source: Doveh et al. 2023 (SVLC), negatives loss; TSVLC `src/open_clip/loss.py`,
     `get_loss_neg_only`; Kamath et al. 2024, appendix D.1, with k = 1.
@@ -234,13 +203,9 @@ def hard_positive_loss(
     """Return the analogy loss: image and caption each choose their hard positive in the batch.
 
     Args:
-      images: float of shape (n, n), logits of images (rows) with hard positives (columns).
-      texts: float of shape (n, n), the same scale times the cosines of captions (rows) with hard
-        positives (columns).
-      excluded: bool of shape (n, n); left out of the choices, as in `infonce_loss`.
-
-    Returns:
-      The mean of the two cross-entropies; zero if there is no hard positive.
+      images: float [n, n], logits of images (rows) with hard positives (columns).
+      texts: float [n, n], the same scale times the cosines of captions (rows) with hard positives.
+      excluded: bool [n, n]; left out of the choices, as in `infonce_loss`.
 
     Source: Doveh et al. 2023 (SVLC), analogy loss; TSVLC `src/open_clip/loss.py`,
     `get_loss_pos_only`, without `symmetric`, its default; Kamath et al. 2024, appendix D.1.

@@ -1,7 +1,4 @@
-"""The model that training starts from, its trainable parts as torch modules, and the trained one.
-
-This module imports torch; import it where needed.
-"""
+"""The model that training starts from, its trainable parts, and the trained one; imports torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -51,7 +48,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
 
 
 class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
-    """A linear layer on an image encoder and one on a text encoder, both frozen.
+    """Linear layers on an image encoder and on a text encoder, both frozen.
 
     Both start near the identity: 1 on the diagonal, plus a hundredth of torch's default init.
 
@@ -70,7 +67,6 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         self.temperature = temperature
 
     def forward(self, images: Tensor, texts: Tensor) -> tuple[Tensor, ...]:
-        """Return unit vectors of images and texts, and the scale and the bias."""
         scale = images.new_tensor(1 / self.temperature)
         return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
 
@@ -93,9 +89,8 @@ def fold_heads(model: Any, heads: HeadsNetwork) -> None:
     norms = (model.vision_model.post_layernorm, model.text_model.final_layer_norm)
     projections = (model.visual_projection, model.text_projection)
     with torch.no_grad():
-        for norm, projection, head in zip(
-            norms, projections, (heads.image, heads.text), strict=True
-        ):
+        parts = zip(norms, projections, (heads.image, heads.text), strict=True)
+        for norm, projection, head in parts:
             weight = head.weight.double().cpu() @ projection.weight.double().cpu()
             shift = torch.linalg.lstsq(weight, head.bias.double().cpu()[:, None]).solution[:, 0]
             projection.weight.copy_(weight)
@@ -115,7 +110,7 @@ def check_foldable(model: Any) -> None:
 
 
 def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Return the optimizer's parameter groups: only matrices decay, not gains and biases.
+    """Only matrices decay, not gains and biases.
 
     Source: Radford et al. 2021 (CLIP), section 2.5.
     """
@@ -149,8 +144,7 @@ def load_start(model: str, heads: bool) -> Start:
         raise InputError(
             "--train heads: expected a model of kind clip, whose projections they join"
         )
-    called = ARCHITECTURES[kind]
-    weights = specs[0].weights()
+    called, weights = ARCHITECTURES[kind], specs[0].weights()
     preprocessor = load_preprocessor(weights)
     loaded = load_model(weights, called.model)
     text = loaded.config.text_config

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.evaluation.training.command import PRESETS
 from eqforge.evaluation.training.losses import LOSSES
-from eqforge.evaluation.training.settings import PRESETS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "training.md").read_text(encoding="utf-8")
 
