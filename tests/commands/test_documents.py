@@ -101,16 +101,6 @@ def test_inspect_gives_rejects_by_reason_and_single_rows(
     assert all(row["value"] > row["threshold"] == 0.25 for row in refused)
 
 
-def test_what_was_refused_is_drawn_from_the_work_folder(
-    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sheet = tmp_path / "rejects.png"
-    arguments = ["inspect", str(built), "--rejects", "change_too_small", "--sheet", str(sheet)]
-    assert main(arguments) == 0
-    assert "3 of 3 rejects" in capsys.readouterr().out
-    assert sheet.stat().st_size > 10_000
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

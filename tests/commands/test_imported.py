@@ -135,9 +135,7 @@ def _check_questions(
 
 @pytest.mark.parametrize("benchmark", sorted(KINDS.keys() - WITH_PICTURES), indirect=True)
 def test_without_pictures(
-    benchmark: tuple[str, Path, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    benchmark: tuple[str, Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, bare, whole = benchmark
     assert main(["verify", str(bare)]) == 0

@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
@@ -11,13 +10,12 @@ from PIL import Image
 from eqforge import cli
 from eqforge.commands import overlap
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
 from eqforge.pipelines import vlue
-from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.sources.training_ids import keys_of_name, read_training_ids, training_list
 from eqforge.transforms.filters.near_duplicates import hash_folder, nearest, to_numbers
 from tests import handmade
+from tests.made_datasets import write_dataset
 
 NAMES = (
     "COCO_val2014_000000000042.jpg", "VG_100K/7.jpg", "VG_100K_2/8.jpg", "1000092795.jpg",
@@ -74,9 +72,6 @@ def keys(path: str, *splits: str) -> list[tuple[str, ...]]:
 )
 def test_an_image_is_known_by_its_name(name: str, key: str) -> None:
     assert keys_of_name(name) == (key,)
-
-
-def test_a_mere_number_is_what_the_user_says() -> None:
     assert keys_of_name("1000092795.jpg", "flickr") == ("flickr:1000092795",)
     assert keys_of_name("VG_100K/7.jpg", "flickr") == ("vg:7",)
 
@@ -116,9 +111,6 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
 def test_a_wrong_list_is_one_error(tmp_path: Path, content: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         keys(write(tmp_path, content))
-
-
-def test_lines_of_json_are_no_ids(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 1: expected an id or a file name"):
         keys(write(tmp_path, '{"image_id": 7}\n', "ids.jsonl"))
 
@@ -240,21 +232,10 @@ def test_the_two_images_of_a_pair_are_compared_by_look(tmp_path: Path) -> None:
 
 
 def test_simats_queries_are_known_by_visual_genomes_ids(tmp_path: Path) -> None:
-    """Of a dataset only the manifest and the samples are looked at."""
-    names = ("sample_id", "source_id", "image_id")
-    rows = [dict(zip(names, (f"simat/{n}", str(n), None), strict=True)) for n in (7, 8)]
-    (tmp_path / "data").mkdir()
-    path = "data/samples.parquet"
-    pq.write_table(pa.Table.from_pylist(rows), tmp_path / path)
-    size, digest = storage.digest(str(tmp_path / path))
-    file = DataFile(path=path, rows=2, num_bytes=size, sha256=digest)
-    manifest = Manifest(
-        dataset="simat", mode="paper", config={}, inputs=[], versions={}, stages={},
-        tables={"samples": [file]},
-    )  # fmt: skip
-    (tmp_path / "dataset.json").write_bytes(to_json(manifest))
+    rows = [{"sample_id": f"simat/{n}", "source_id": str(n), "image_id": None} for n in (7, 8)]
+    folder = write_dataset(tmp_path / "d", "simat", {"samples": rows})
 
-    found = run(tmp_path, "--training-ids", f"vg={write(tmp_path, [8, 9])}")
+    found = run(folder, "--training-ids", f"vg={write(tmp_path, [8, 9])}")
 
     assert seen(found) == {"8": ("id", "vg:8")}
 

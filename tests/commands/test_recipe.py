@@ -86,9 +86,7 @@ def test_a_recipe_has_no_pictures_and_no_texts(built: Path, recipe: Path) -> Non
         *("luminance_shift", "phash_distance", "word_edit_distance"),
         *("edited_spans_0", "edited_spans_1"),
     }
-    digests = {
-        *("caption_0", "caption_1", "captions_0", "captions_1", "annotation", "scores"),
-    }
+    digests = {*("caption_0", "caption_1", "captions_0", "captions_1", "annotation", "scores")}
     for row in found:
         own = by_id[row["sample_id"]]
         assert set(row) == plain | {f"{name}_sha256" for name in digests}
@@ -208,10 +206,7 @@ def test_what_no_longer_matches_is_named(
 
 
 def test_a_plan_names_the_inputs_that_changed(
-    demo_workspace: Workspace,
-    recipe: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    demo_workspace: Workspace, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     videos = demo_workspace.videos
     same = ["--captions", str(demo_workspace.captions), "--videos", str(videos)]
@@ -403,11 +398,7 @@ HOSTILE: list[tuple[Change, str]] = [
 
 @pytest.mark.parametrize(("change", "message"), HOSTILE)
 def test_a_hostile_recipe_is_refused_in_one_sentence_before_any_work(
-    recipe: Path,
-    tmp_path: Path,
-    change: Change,
-    message: str,
-    capsys: pytest.CaptureFixture[str],
+    recipe: Path, tmp_path: Path, change: Change, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     check_refused(altered(recipe, tmp_path / "evil", change), tmp_path, message, capsys)
 

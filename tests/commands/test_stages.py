@@ -19,22 +19,8 @@ def test_a_stage_is_the_same_in_every_pipeline() -> None:
     assert len({id(stage) for stage in found}) == len({stage.name for stage in found}) > 10
 
 
-def test_a_reason_is_one_sentence() -> None:
-    texts = [
-        text
-        for name in DATASETS
-        for each in stages_of(name).values()
-        for text in each.reasons.values()
-    ]
-    assert all(text.endswith(".") and ". " not in text for text in texts)
-
-
 def test_only_documented_reasons_and_exceptions_may_be_given() -> None:
     stages = stages_of("eq-video")
     assert stages["frames"].may_give("face_found")
     assert stages["pairs"].may_give("error:ValueError")
     assert not stages["pairs"].may_give("face_found")
-
-
-def test_an_unknown_dataset_has_no_stages() -> None:
-    assert stages_of("nothing") == {}

@@ -40,7 +40,7 @@ SCANS_LICENCE = "CC-BY-4.0"
 
 AT_ONCE = 4
 PINNED_EVERY = 20
-"""How many archives come between writes of the manifest, and at most are lost in a power cut."""
+"""Number of archives between writes of the manifest: a power cut loses no more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,7 +122,14 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
     if isinstance(arguments, Fetch):
         return _fetch(arguments, found)
     if isinstance(arguments, Check):
-        return _check(found)
+        bad = 0
+        for asset in found:
+            findings = list(findings_of(asset))
+            bad += any(finding.is_wrong for finding in findings)
+            lines = [("" if each.is_wrong else "warning: ") + each.text for each in findings]
+            print(in_lines(lines), end="\n" if lines else "")
+        print(f"{len(found) - bad} of {len(found)} assets are sound")
+        return 1 if bad else 0
     width = max((len(asset.asset_id) for asset in found), default=0)
     for asset in found:
         pinned = "pinned" if asset.sha256 else "not pinned"
@@ -133,7 +140,6 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
 
 
 def choose(chosen: Chosen) -> Iterator[Asset]:
-    """Yield the chosen assets by id."""
     if chosen.limit is not None and chosen.limit < 1:
         raise InputError(f"--limit {chosen.limit}: expected 1 or more")
     library = AssetLibrary(chosen.manifest, "")
@@ -155,17 +161,11 @@ def fetch_assets(
     say: Callable[[str], object],
     at_once: int = AT_ONCE,
 ) -> dict[str, str]:
-    """Copy assets into a folder and pin them in its manifest.
+    """Copy assets into a folder and pin them in its manifest; return why others failed, by id.
 
     Args:
-      assets: as the source's manifest has them.
-      folder: path or URL of the folder.
       words: for assets, by id.
       say: called with a line for each asset.
-      at_once: archives that are fetched at the same time.
-
-    Returns:
-      Why assets could not be fetched, by id.
     """
     url = storage.join(folder, MANIFEST)
     copies = dict(manifest_to_grow(url, "copies").assets)
@@ -173,12 +173,11 @@ def fetch_assets(
     failures = {}
 
     def copy(asset: Asset) -> Asset | InputError:
-        said = words.get(asset.asset_id)
-        known = copies.get(asset.asset_id)
+        own_words, known = words.get(asset.asset_id), copies.get(asset.asset_id)
         try:
             if known is not None and is_there(known, asset):
-                return with_words(known, said)
-            return fetch_asset(asset, folder, said)
+                return with_words(known, own_words)
+            return fetch_asset(asset, folder, own_words)
         except InputError as error:
             return error
 
@@ -199,17 +198,6 @@ def fetch_assets(
             if number % PINNED_EVERY == 0:
                 grow()
     return failures
-
-
-def _check(assets: list[Asset]) -> int:
-    bad = 0
-    for asset in assets:
-        found = list(findings_of(asset))
-        bad += any(finding.is_wrong for finding in found)
-        said = [("" if each.is_wrong else "warning: ") + each.text for each in found]
-        print(in_lines(said), end="\n" if found else "")
-    print(f"{len(assets) - bad} of {len(assets)} assets are sound")
-    return 1 if bad else 0
 
 
 def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
@@ -254,20 +242,20 @@ def _adopt(arguments: Adopt) -> int:
                 asset = with_words(asset, known.entry.get("words"))
             storage.write_bytes(asset.archive, made.archive)
             assets[asset.asset_id] = asset
-            said = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
-            print(visible(f"{number}/{len(folders)} {said}{_over(known, asset)}"), file=sys.stderr)
+            about = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
+            print(visible(f"{number}/{len(folders)} {about}{_over(known, asset)}"), file=sys.stderr)
             if number % PINNED_EVERY == 0:
                 grow()
     for key in sorted(unused):
-        said = f"{arguments.nouns}: nothing was called by its words for {key!r}"
-        print(visible(said), file=sys.stderr)
+        line = f"{arguments.nouns}: nothing was called by its words for {key!r}"
+        print(visible(line), file=sys.stderr)
     print(f"{_total(url)}, {failures} refused")
     return 1 if failures else 0
 
 
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Keep a folder for one command; its work folder is deleted when all is done."""
+    """Keep a folder for one command; delete its work folder when all is done."""
     if storage.exists(storage.join(folder, WORK, IDENTITY)):
         raise InputError(f"--output {folder}: holds a dataset; give a folder of its own to assets")
     with locked(folder):
@@ -277,7 +265,7 @@ def _alone(folder: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[[], None]]:
-    """Yield a function that adds assets to those of a manifest; it runs once more at the end."""
+    """Yield a function that adds assets to a manifest; it runs once more at the end."""
 
     def grow() -> None:
         there = manifest_to_grow(url, name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from eqforge.core.shell import Command
+from eqforge.core.visible import visible
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.about import About
@@ -36,7 +37,6 @@ class Arguments:
 
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":
-    """Return what the documents of a finished dataset say, beside what its author says."""
     from eqforge.pipelines import stage_of
     from eqforge.pipelines.base.recipe import commands_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
@@ -54,8 +54,6 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
 
 
 def card_command(arguments: Arguments) -> int:
-    from eqforge.core.visible import visible
-
     for url in write_card(arguments):
         print(visible(url))
     return 0

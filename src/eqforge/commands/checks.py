@@ -1,4 +1,4 @@
-"""The checks of `eqforge verify`: each yields a line for everything that is wrong."""
+"""The checks of `eqforge verify`: each yields a line for every fault."""
 
 import json
 import os
@@ -27,27 +27,25 @@ from eqforge.schemas.tables.description import TableType
 from eqforge.sources.labelled_captions import dataset_captions
 from eqforge.transforms.dataset.write import fingerprint_records
 
-NEEDED = ("samples", "rejects")
-
-
 JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 
 def check_files(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every file that is missing, changed or not in the manifest."""
     listed = {file.path for files in dataset.manifest.tables.values() for file in files}
     folders = {path.rpartition("/")[0] for path in listed}
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
     yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
-    yield from (f"{table}: no such table" for table in NEEDED if not dataset.files(table))
+    yield from (
+        f"{table}: no such table" for table in ("samples", "rejects") if not dataset.files(table)
+    )
     yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
 
 
 def changed_files(dataset: Dataset) -> dict[str, str]:
-    """Return the faults of files whose bytes are not the manifest's, by path."""
+    """Return the faults of files whose bytes differ from the manifest, by path."""
     files = (file for files in dataset.manifest.tables.values() for file in files)
-    faults = ((file.path, _fault_of_file(dataset, file)) for file in files)
-    return {path: fault for path, fault in faults if fault is not None}
+    faults = {file.path: _fault_of_file(dataset, file) for file in files}
+    return {path: fault for path, fault in faults.items() if fault is not None}
 
 
 def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
@@ -67,7 +65,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
 
 
 def check_description(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every file that the Croissant description, if there is one, has wrong.
+    """Compare the Croissant description, if any, with the manifest.
 
     While a dataset is moved into place its documents follow the manifest, and are not compared.
     """
@@ -87,7 +85,6 @@ def check_description(dataset: Dataset) -> Iterator[str]:
 
 
 def check_schemas(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every file whose columns or rows are not as the manifest says."""
     for table, files in dataset.manifest.tables.items():
         if (kind := table_type(dataset.manifest.dataset, table)) is None:
             yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
@@ -106,22 +103,19 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every file whose rows are not those it was written with."""
     for table, files in dataset.manifest.tables.items():
         kind = table_type(dataset.manifest.dataset, table)
         for file in files:
             if kind is None:
                 continue
             records = read_records(dataset, file.path, kind)
-            found = fingerprint_records(
-                kind.schema, ticked(records, file.rows, "rows", f"rows of {file.path}")
-            )
+            records = ticked(records, file.rows, "rows", f"rows of {file.path}")
+            found = fingerprint_records(kind.schema, records)
             if found != dataset.fingerprint(file.path):
                 yield f"{file.path}: its rows are not those it was written with"
 
 
 def check_books(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every stage whose counts do not add up or do not match the rows."""
     manifest = dataset.manifest
     known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
     counted = Counter(
@@ -140,7 +134,15 @@ def check_books(dataset: Dataset) -> Iterator[str]:
             yield f"{stage}, {reason}: {rows} rows, {entries} booked"
         if not (known.get(stage) or Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
-    yield from _wrong_findings(dataset)
+    findings: Counter[tuple[str, str]] = Counter()
+    if "findings" in manifest.tables:
+        found = dataset.rows("findings", ["task", "rule"])
+        findings.update((row["task"], row["rule"]) for row in found)
+    for task, rules in manifest.findings.items():
+        findings.subtract({(task, rule): count for rule, count in rules.items()})
+    for (task, rule), count in sorted(findings.items()):
+        if count:
+            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
     if manifest.unchanged is not None and "words_changed" in dataset.columns("samples"):
         changed = (row["words_changed"] for row in dataset.rows("samples", ["words_changed"]))
         unchanged = sum(not one for one in changed)
@@ -151,29 +153,23 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"
 
 
-def _wrong_findings(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every rule whose findings differ in number from the manifest's count."""
-    counted: Counter[tuple[str, str]] = Counter()
-    if "findings" in dataset.manifest.tables:
-        rows = dataset.rows("findings", ["task", "rule"])
-        counted.update((row["task"], row["rule"]) for row in rows)
-    for task, rules in dataset.manifest.findings.items():
-        counted.subtract({(task, rule): count for rule, count in rules.items()})
-    for (task, rule), count in sorted(counted.items()):
-        if count:
-            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
-
-
 def check_ids(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every id that is not unique or refers to nothing."""
     kinds = kinds_of(dataset)
     ids = {
         kind.name: Counter(_key(kind, row) for row in dataset.rows(kind.name, kind.key))
         for kind in kinds
     }
-    yield from _foreign_rows(dataset)
+    name = dataset.manifest.dataset
+    own = TYPES if name in COMBINED else {name}
+    if "dataset" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "dataset"]):
+            if row["dataset"] not in own:
+                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
-    yield from _lacking_details(dataset, details)
+    if "task" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "task"]):
+            if row["sample_id"] not in details.get(row["task"], ()):
+                yield f"sample {row['sample_id']}: no row of {row['task']}"
     for table, found in ids.items():
         yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
     unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
@@ -200,24 +196,6 @@ def called(kind: TableType, key: str) -> str:
     return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
 
 
-def _foreign_rows(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every sample that names another dataset."""
-    name = dataset.manifest.dataset
-    own = TYPES if name in COMBINED else {name}
-    if "dataset" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "dataset"]):
-            if row["dataset"] not in own:
-                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
-
-
-def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yield a line for every sample that names its task and has no row in the task's table."""
-    if "task" in dataset.columns("samples"):
-        for row in dataset.rows("samples", ["sample_id", "task"]):
-            if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: no row of {row['task']}"
-
-
 def _references(
     dataset: Dataset, kinds: Iterable[TableType]
 ) -> Iterator[tuple[str, TableType, str]]:
@@ -232,15 +210,13 @@ def _references(
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every image or mask that does not decode or is not what its row says."""
     for kind in kinds_of(dataset):
         if kind.holds_pictures:
             (key,) = kind.key
             columns = [key, "image", "width_px", "height_px", "num_bytes"]
             rows, total = dataset.rows(kind.name, columns), dataset.manifest.num_rows(kind.name)
             for row in ticked(rows, total, kind.name, "pictures"):
-                fault = _fault(row, row[key])
-                if fault is not None:
+                if fault := _fault(row, row[key]):
                     yield f"{called(kind, row[key])}: {fault}"
 
 
@@ -260,7 +236,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every caption pair that the dataset's own settings reject."""
+    """Check the caption pairs by the dataset's own settings."""
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return
@@ -268,8 +244,7 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
     texts = [name for name in dataset.columns("samples") if name in JSON_COLUMNS]
     for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
         for name in ("caption_0", "caption_1") if limits is not None else ():
-            rejection = lint_caption(row[name], CaptionSettings(**limits))
-            if rejection is not None:
+            if rejection := lint_caption(row[name], CaptionSettings(**limits)):
                 yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
         equal = lint_pair(row["caption_0"], row["caption_1"])
         if equal is not None and settings["distinct_captions"]:
@@ -279,13 +254,13 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
 
 
 def check_lints(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every finding of error level in the captions of a dataset of captions.
+    """Lint the captions of a dataset of captions, at error level.
 
     Edits beyond CLIP's context length are left to `eqforge lint`: a dataset may be for models that
     read longer captions, and one built with a token limit has none.
     """
     for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
-        if found.severity == "error" and found.kind not in OF_CLIP:
+        if found.severity == "error" and found.kind != "edit_beyond_context":
             yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
 
 
@@ -306,11 +281,5 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
 }
 
 
-OF_CLIP = frozenset(("edit_beyond_context",))
-
-
 PROOFS = "proofs"
 LINTS = "lints of error level"
-
-
-NOTED_IN_PAPER_MODE = frozenset((LINTS,))

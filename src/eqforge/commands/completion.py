@@ -17,7 +17,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.core.errors import MissingExtra
 from eqforge.core.shell import Command, in_words, with_console
-from eqforge.evaluation.training.settings import FinetuneSettings
+from eqforge.evaluation.training.command import FinetuneSettings
 from eqforge.pipelines import combined, pipeline_of
 from eqforge.pipelines.base.command import PlanOptions
 from eqforge.schemas.tables.datasets import MADE_BY
@@ -45,11 +45,8 @@ def complete(arguments: Arguments) -> int:
             prog="eqforge",
         )
     # A shell would take each line of a help text as one more word to choose from.
-    print(
-        re.sub(
-            r"(?m)^COMPLETION_SPEC.*", lambda line: line[0].replace(r"\n", " "), script.getvalue()
-        )
-    )
+    text = script.getvalue()
+    print(re.sub(r"(?m)^COMPLETION_SPEC.*", lambda line: line[0].replace(r"\n", " "), text))
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Draw samples of a dataset as a grid of pictures with their texts below them."""
+"""Draw samples of a dataset as a grid of images with their texts below them."""
 
 import contextlib
 import functools
@@ -16,7 +16,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
-from eqforge.evaluation.report.items import Box, Item, Text
+from eqforge.evaluation.report.items import Item, Text
 from eqforge.evaluation.report.kinds import some_items
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import make_shelf
@@ -58,7 +58,12 @@ def draw_items(
     boxes: bool = False,
 ) -> int:
     """Draw items of a dataset, given the encoded images by their ids; return how many."""
-    images = {name: _opened(dataset, name, data) for name, data in pictures.items()}
+    images = {}
+    for name, data in pictures.items():
+        try:
+            images[name] = open_rgb(data)
+        except (BadImage, TooManyPixels) as error:
+            raise InputError(f"{dataset.folder}: image {name_of(name)}: {error}") from error
     cells = [_cell(item, images, boxes) for item in items]
     width, height = (max(cell.size[axis] for cell in cells) + 2 * GAP_PX for axis in (0, 1))
     columns = min(len(cells), max(1, WIDTH_PX // width))
@@ -79,18 +84,15 @@ def draw_items(
     return len(cells)
 
 
-def _opened(dataset: Dataset, name: str, data: bytes) -> Image.Image:
-    try:
-        return open_rgb(data)
-    except (BadImage, TooManyPixels) as error:
-        raise InputError(f"{dataset.folder}: image {name_of(name)}: {error}") from error
-
-
 def _cell(item: Item, images: Mapping[str, Image.Image], boxes: bool) -> Image.Image:
-    """Draw pictures side by side, each with its texts below it, and the item's texts below all."""
+    """Draw images side by side, each with its texts below it, and the item's texts below all."""
     panels: list[tuple[Image.Image, list[str]]] = []
     for pane in [pane for pane in item.panes if pane.image_id in images][:MOST_PANES]:
-        picture = _with_boxes(images[pane.image_id or ""], pane.boxes if boxes else ())
+        picture = images[pane.image_id or ""].copy()
+        for box in pane.boxes if boxes else ():
+            right, bottom = box.x + box.width - 1, box.y + box.height - 1
+            if right >= box.x and bottom >= box.y:
+                ImageDraw.Draw(picture).rectangle((box.x, box.y, right, bottom), outline=BOX)
         named = [pane.name] if len(item.panes) > 2 and pane.name else []
         scale = SIDE_PX / max(picture.size)
         size = max(1, round(scale * picture.width)), max(1, round(scale * picture.height))
@@ -156,19 +158,10 @@ def _height(text: str) -> int:
 
 
 def difference(first: Image.Image, second: Image.Image) -> Image.Image:
-    """Shade where two images differ, the darker the more, in any of the three channels."""
+    """Shade where two images differ in any channel; darker is more."""
     scaled = second.resize(first.size, Image.Resampling.BICUBIC)
     pixels = [np.asarray(image, dtype=np.int16) for image in (first, scaled)]
     differing = np.abs(pixels[0] - pixels[1]).max(axis=2)
     # A third of the full range is black already: most changes are faint.
     shades = np.clip(255 - 3 * differing, 0, 255).astype(np.uint8)
     return Image.fromarray(shades).convert("RGB")
-
-
-def _with_boxes(picture: Image.Image, boxes: Sequence[Box]) -> Image.Image:
-    drawn = picture.copy()
-    for box in boxes:
-        right, bottom = box.x + box.width - 1, box.y + box.height - 1
-        if right >= box.x and bottom >= box.y:
-            ImageDraw.Draw(drawn).rectangle((box.x, box.y, right, bottom), outline=BOX)
-    return drawn

@@ -21,9 +21,6 @@ OWN = "eq-video"
 LARGE = frozenset(("eq-sd", "eq-edit", "eq-kubric"))
 """Datasets that need gigabytes of packages."""
 
-SHOWN_PAIRS = 6
-"""Pairs of the contact sheet."""
-
 SMALL_SCENES = ("--pairs", "3", "--resolution", "128")
 """A pair of each kind, in a quarter of the default's time."""
 
@@ -123,7 +120,7 @@ def demo(arguments: Arguments) -> int:
         status = max(status, _score(arguments.output))
     sheet = arguments.output / "pairs.png"
     shown = arguments.output / (OWN if OWN in built else built[0])
-    draw_sheet(open_dataset(str(shown)), SHOWN_PAIRS, False, sheet)
+    draw_sheet(open_dataset(str(shown)), 6, False, sheet)
     print(f"\nthe demo took {time.monotonic() - started:.0f} s")
     for name, text in missing.items():
         print(visible(f"{name} was left out: {text}"))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
@@ -13,13 +13,8 @@ from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, json_text, nearest, shortened, visible
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
 
-if TYPE_CHECKING:
-    from eqforge.evaluation.report.differences import Comparison
-
-SHOWN_CHARACTERS = 100
 SHOWN_FACTS = 10
 SHOWN_RECORDS = 50
-_SHOWN = "samples"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -65,8 +60,8 @@ class Difference:
     Attributes:
       a, b: their folders or URLs.
       is_equal: whether all records that were compared are equal.
-      tables: what differs in each table that was compared.
-      manifest: what the manifests of A and B say else that differs, such as `config.seed`.
+      tables: the differences of each table that was compared.
+      manifest: other differences of the manifests of A and B, such as `config.seed`.
     """
 
     a: str
@@ -80,18 +75,18 @@ def diff_command(arguments: Arguments) -> int:
     found = differences(arguments)
     print(in_lines(difference_lines(found)))
     if arguments.report is not None:
-        written = write_report(arguments, arguments.report)
-        print(f"{visible(written.page)}: open it in a browser")
+        page = write_report(arguments, arguments.report)
+        print(f"{visible(page)}: open it in a browser")
     give(found)
     return 0 if found.is_equal else 1
 
 
 def differences(arguments: Arguments) -> Difference:
-    """Return what differs between two datasets; write no pages of it yet."""
+    """Return what differs between two datasets, without writing pages of it."""
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: there is no --report that could replace another")
-    if arguments.report is not None and arguments.table and _SHOWN not in arguments.table:
-        raise InputError(f"--table: --report shows samples alone; add {_SHOWN} to it")
+    if arguments.report is not None and arguments.table and "samples" not in arguments.table:
+        raise InputError("--table: --report shows samples alone; add samples to it")
     return diff_datasets(
         arguments.a,
         arguments.b,
@@ -101,7 +96,7 @@ def differences(arguments: Arguments) -> Difference:
     )
 
 
-def write_report(arguments: Arguments, output: Path) -> "Comparison":
+def write_report(arguments: Arguments, output: Path) -> str:
     from eqforge.evaluation.report.differences import write_comparison
     from eqforge.schemas.dataset.recipe import FORMAT, open_either
 
@@ -184,7 +179,7 @@ def _table_lines(name: str, table: TableDifference, examples: int) -> Iterator[s
 
 
 def _value(value: Any) -> str:
-    return shortened(visible(json_text(value)), SHOWN_CHARACTERS)
+    return shortened(visible(json_text(value)), 100)
 
 
 main = Command("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)

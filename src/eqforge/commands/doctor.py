@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from eqforge.core.errors import EqforgeError
 from eqforge.core.files.disk import cache_folder
@@ -26,9 +26,6 @@ from eqforge.core.sandbox.sandbox import VARIABLE
 from eqforge.core.shell import Command
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 State = Literal["ok", "missing", "NECESSARY"]
 
@@ -42,14 +39,14 @@ _COSTS: Final = {
     "dataflow": "Dataflow, and gs:// addresses",
     "s3": "s3:// addresses",
 }
-_REFUSED_BY: Final = {
+_BLOCKED_BY: Final = {
     "files": ("landlock", ("read", "list", "write", "delete")),
     "network": ("seccomp", ("tcp", "udp", "ipv6", "unix", "pair")),
     "programs": ("seccomp", ("exec", "fork")),
     "other processes": ("seccomp", ("signal", "owner")),
     "memory": ("limits", ("memory",)),
 }
-_CAGE_REMEDY: Final = {
+_SANDBOX_REMEDY: Final = {
     "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container one whose "
     "profile lets its calls pass",
     "seccomp": "Linux on x86-64 or ARM64; in a container one whose profile lets seccomp pass",
@@ -74,7 +71,6 @@ class Fact:
     """One thing that the machine has or lacks.
 
     Attributes:
-      name: what it is.
       state: NECESSARY is missing, and nothing runs without it.
       found: a version, an amount, or what the system said.
       cost: what does not work without it.
@@ -90,20 +86,33 @@ class Fact:
 
 def doctor(arguments: Arguments) -> int:
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
     found = list(facts())
     if arguments.json:
         print(json.dumps([asdict(fact) for fact in found], indent=2))
     else:
-        Console(width=None if sys.stdout.isatty() else 160).print(_table(found))
+        table = Table(box=None)
+        for heading in ("", "", "found", "without it", "how to get it"):
+            table.add_column(heading, overflow="fold")
+        for fact in found:
+            table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
+        Console(width=None if sys.stdout.isatty() else 160).print(table)
     return int(any(fact.state == "NECESSARY" for fact in found))
 
 
 def facts() -> Iterator[Fact]:
     yield Fact(name="python", state="ok", found=platform.python_version())
     yield from _packages()
-    yield from _cage()
-    yield from _data()
+    yield from _sandbox()
+    version, fault = "", ""
+    try:
+        version = wordnet_version()
+    except EqforgeError as error:
+        fault = str(error).splitlines()[0]
+    cost, remedy = "hard negatives, perturbations and granularity", "eqforge setup wordnet"
+    yield _fact("WordNet", version, cost, remedy, said=fault)
     java = _first_line("java", "-version")
     yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
     yield from _resources()
@@ -116,7 +125,10 @@ def _packages() -> Iterator[Fact]:
         match = _REQUIREMENT.match(text)
         assert match is not None  # of a file that setuptools wrote
         name, extra = match[1], match[2] or ""
-        installed = _version(name)
+        try:
+            installed = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            installed = None
         if f"{name} {installed}" in extras[extra]:
             continue  # one line for each Python
         extras[extra].append(f"{name} {installed}")
@@ -154,15 +166,8 @@ def _packages() -> Iterator[Fact]:
     )
 
 
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def _cage() -> Iterator[Fact]:
-    """Yield whether the sandbox stops decoders, by trying it."""
+def _sandbox() -> Iterator[Fact]:
+    """Try what the sandbox stops decoders from doing."""
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",
@@ -172,32 +177,18 @@ def _cage() -> Iterator[Fact]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         path.touch()
-        said = probe.outcomes(str(path))
-    for name, (part, tries) in _REFUSED_BY.items():
-        passed = [each for each in tries if not said[each]]
+        blocked = probe.outcomes(str(path))
+    for name, (part, tries) in _BLOCKED_BY.items():
+        passed = [each for each in tries if not blocked[each]]
         yield _fact(
             f"cage: {name}",
             None if passed else f"refused: {', '.join(tries)}",
             f"decoders reach {name} that are none of theirs",
-            _CAGE_REMEDY[part],
+            _SANDBOX_REMEDY[part],
             said=f"let through: {', '.join(passed)}",
         )
     if 0 < landlock.version() < 4:
         yield Fact(name="landlock", state="ok", found=f"version {landlock.version()}, without TCP")
-
-
-def _data() -> Iterator[Fact]:
-    try:
-        version, said = wordnet_version(), ""
-    except EqforgeError as error:
-        version, said = "", str(error)
-    yield _fact(
-        "WordNet",
-        version,
-        "hard negatives, perturbations and granularity",
-        "eqforge setup wordnet",
-        said=said.splitlines()[0] if said else "",
-    )
 
 
 def _first_line(*command: str) -> str | None:
@@ -244,18 +235,6 @@ def _fact(
         return Fact(name=name, state="ok", found=found)
     state: State = "NECESSARY" if is_necessary else "missing"
     return Fact(name=name, state=state, found=said, cost=cost, remedy=remedy)
-
-
-def _table(found: list[Fact]) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None)
-    for heading in ("", "", "found", "without it", "how to get it"):
-        table.add_column(heading, overflow="fold")
-    for fact in found:
-        table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
-    return table
 
 
 main = Command("eqforge doctor", Arguments, doctor, keeps_output=True)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.manifest import DataFile
     from eqforge.transforms.export.note import ExportNote
 
-_SHOWN = 20
-"""The most files that are listed; more are counted by their folders."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments(ExportSettings):
@@ -50,8 +47,8 @@ class Arguments(ExportSettings):
 def export_command(arguments: Arguments) -> int:
     note = export(arguments)
     if note.left_out:
-        said = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
-        print(visible(f"left out {counted(sum(note.left_out.values()), 'rows')}: {said}"))
+        reasons = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
+        print(visible(f"left out {counted(sum(note.left_out.values()), 'rows')}: {reasons}"))
     for line in _lines(arguments.output, note.files):
         print(line)
     give(note)
@@ -76,7 +73,7 @@ def export(arguments: Arguments) -> "ExportNote":
 
 def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
     """Yield what was written: few files one by one, many by the first folder."""
-    is_few = sum(1 for file in files if file.rows) <= _SHOWN
+    is_few = sum(1 for file in files if file.rows) <= 20
     folders: defaultdict[str, list[DataFile]] = defaultdict(list)
     for file in files:
         first, below, _ = file.path.partition("/")

@@ -25,7 +25,7 @@ _MOST_IDS: Final = 5
 _WORDS: Final = frozenset(
     ("table", "column", "type", "stage", "reason", "meaning", "task", "rule", "feature")
 )
-"""The headings of columns that hold words; those of numbers stand at the right."""
+"""Headings of columns of words; numbers are aligned at the right."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,9 +62,9 @@ class Inspection:
 
     Attributes:
       folder: of the dataset, or its URL.
-      manifest: the dataset's, with its books.
-      samples: whole rows: as many as were asked for, from all over, or the one with the id.
-      rejects: whole rows: those with the reason, or with the id.
+      manifest: of the dataset, with its counts.
+      samples: whole rows: as many as were asked for, spread over it, or the one with the id.
+      rejects: whole rows: with the reason, or with the id.
     """
 
     folder: str
@@ -148,16 +148,16 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
     if "nouns" in dataset.columns("captions"):
         yield _granularity(dataset)
     if is_full:
-        columns = (
-            (name, field.name, _short_type(str(field.type)))
-            for name in manifest.tables
-            for field in dataset.schema(name)
-        )
+        columns = []
+        for name in manifest.tables:
+            for field in dataset.schema(name):
+                kind = str(field.type).replace(" not null", "").replace("item: ", "")
+                columns.append((name, field.name, kind if len(kind) <= 60 else kind[:57] + "..."))
         yield _table(("table", "column", "type"), columns)
 
 
 def _granularity(dataset: "Dataset") -> "Table":
-    """Return the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    """Table the mean granularity of the captions, with 95 % bootstrap intervals over images."""
     from eqforge.core.identity import picture_key
     from eqforge.generators.text.granularity import Granularity, summarise_granularity
 
@@ -192,13 +192,8 @@ def _size(num_bytes: int) -> str:
     return next(f"{num_bytes / size:,.1f} {name}" for name, size in units if num_bytes >= size)
 
 
-def _short_type(kind: str) -> str:
-    plain = kind.replace(" not null", "").replace("item: ", "")
-    return plain if len(plain) <= 60 else plain[:57] + "..."
-
-
 def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
-    """Yield samples from all over a dataset; those between are not turned into Python objects."""
+    """Yield samples spread over a dataset; others are not turned into Python objects."""
     from eqforge.evaluation.report.kinds import spread_places
 
     places = spread_places(dataset.manifest.num_rows("samples"), rows)
@@ -213,7 +208,7 @@ def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
     from eqforge.commands.contact_sheet import draw_items
     from eqforge.commands.rejects import StoredRejects, read_rejects
-    from eqforge.evaluation.report.rejects import Whys
+    from eqforge.evaluation.report.kinds import Whys
 
     found = read_rejects(dataset, reason)
     few = found[: arguments.rows]
@@ -225,7 +220,11 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
     else:
         stored = StoredRejects(dataset)
         drawn = draw_items(
-            dataset, stored.items(few, whys), stored.read(few), arguments.sheet, arguments.boxes
+            dataset,
+            stored.items(few, whys),
+            dict(stored.pictures(few)),
+            arguments.sheet,
+            arguments.boxes,
         )
         lost = "" if drawn == len(few) else "; of the others no picture is left"
         print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
@@ -235,7 +234,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
     from eqforge.commands.contact_sheet import draw_items, draw_sheet
     from eqforge.commands.rejects import StoredRejects
-    from eqforge.evaluation.report.rejects import Whys
+    from eqforge.evaluation.report.kinds import Whys
 
     name = _whole_id(dataset, part)
     samples = tuple(row for row in dataset.rows("samples") if row["sample_id"] == name)
@@ -246,7 +245,9 @@ def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection
         print(f"{arguments.sheet}: {visible(name)}")
     elif arguments.sheet is not None:
         stored = StoredRejects(dataset)
-        draw_items(dataset, stored.items(rejects, whys), stored.read(rejects), arguments.sheet)
+        draw_items(
+            dataset, stored.items(rejects, whys), dict(stored.pictures(rejects)), arguments.sheet
+        )
         print(in_lines([f"{arguments.sheet}: {whys.words_of(rejects[0])}"]))
     else:
         for row in (*samples, *rejects):
@@ -257,7 +258,7 @@ def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection
 
 
 def _whole_id(dataset: "Dataset", part: str) -> str:
-    """Return the id of a sample or reject that is a text, or that alone has it as a part."""
+    """Return the id of a sample or reject, given whole or by a part that no other id has."""
     columns = {"samples": "sample_id", "rejects": "candidate_id"}
     ids = {row[key]: None for table, key in columns.items() for row in dataset.rows(table, [key])}
     if part in ids:

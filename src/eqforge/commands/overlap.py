@@ -1,35 +1,32 @@
 """`eqforge overlap`: which images of a dataset a model saw in training, and which it did not."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import tyro
 
-from eqforge.commands.overlap_seen import (
-    REASONS,
-    Seen,
-    Shown,
-    collection_of,
-    not_compared,
-    read_looks,
-    read_named,
-    seen_by_id,
-    seen_by_look,
-    shown_images,
-)
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.ranges import check_workers
 from eqforge.core.shell import Command
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
+from eqforge.sources.training_ids import keys_of_name, read_training_ids, training_list
 from eqforge.transforms.filters.minimality import HASH_BITS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from eqforge.schemas.dataset.reader import Dataset
+
+REASONS: Final[dict[str, str]] = {
+    "id": "The image's own id or name is in a list.",
+    "linked_id": "The id that the same photograph has in another collection is in a list.",
+    "near_duplicate": "A training image looks the same.",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,17 +67,76 @@ class Arguments:
     """Processes that hash the training images."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """One image of one sample."""
+
+    sample_id: str
+    image: str | None
+    image_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """Why an image counts as seen.
+
+    Attributes:
+      why: one of REASONS.
+      matched: the training image: its key, such as `coco:391895`, or its file.
+      found_in: the list, folder or dataset that has it.
+      distance: bits in which the hashes differ; None if no hash decided.
+    """
+
+    why: str
+    matched: str
+    found_in: str
+    distance: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Named:
+    """The names of the images that were seen.
+
+    Attributes:
+      listed: the list or dataset that has an image, by its key.
+      links: the keys of the same photograph, by each of them.
+    """
+
+    listed: Mapping[str, str]
+    links: Mapping[str, set[str]]
+
+    def match(self, own: Sequence[str]) -> Seen | None:
+        linked = sorted({other for key in own for other in self.links.get(key, ())} - set(own))
+        for why, keys in (("id", own), ("linked_id", linked)):
+            for key in keys:
+                if key in self.listed:
+                    return Seen(why=why, matched=key, found_in=self.listed[key])
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """Perceptual hashes, uint64 [images, 3], of the images of a folder or a dataset.
+
+    `names` are files or ids; `unreadable` counts the files that are no readable images.
+    """
+
+    found_in: str
+    names: tuple[str, ...]
+    hashes: Any
+    unreadable: int = 0
+
+
 def overlap_command(arguments: Arguments) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.schemas.tables.columns import required
 
     if not (arguments.training_ids or arguments.images or arguments.datasets):
-        raise InputError(
-            "nothing to compare with: name --training-ids FILE, --images FOLDER or --datasets "
-            "FOLDER"
-        )
+        options = "--training-ids FILE, --images FOLDER or --datasets FOLDER"
+        raise InputError(f"nothing to compare with: name {options}")
     if not 0 <= arguments.max_distance <= HASH_BITS:
         raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
     check_workers(arguments.workers)
@@ -95,8 +151,19 @@ def overlap_command(arguments: Arguments) -> int:
     looks = read_looks(dataset, arguments.images, others, arguments.workers)
     by_look = seen_by_look(dataset, looks, arguments.max_distance)
     rows = overlap_rows(shown, by_look | seen_by_id(shown, named, collection))
+    text = pa.string()
+    schema = pa.schema(
+        [
+            required("sample_id", text),
+            *(pa.field(name, text) for name in ("image", "image_id")),
+            required("seen", pa.bool_()),
+            *(pa.field(name, text) for name in ("why", "matched", "found_in")),
+            pa.field("distance", pa.int32()),
+            required("sample_seen", pa.bool_()),
+        ]
+    )
     with storage.open_atomic(arguments.output) as stream:
-        table = pa.Table.from_pylist(rows, schema=overlap_schema())
+        table = pa.Table.from_pylist(rows, schema=schema)
         pq.write_table(table, stream, compression="zstd")
     _print(rows, sum(each.unreadable for each in looks))
     if unknown := len(not_compared(shown, named, collection, bool(looks))):
@@ -149,22 +216,128 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
         console.print(f"{unreadable:,} training images could not be read and were not compared")
 
 
-def overlap_schema() -> "pa.Schema":
-    import pyarrow as pa
+def collection_of(dataset: "Dataset") -> Collection | None:
+    """Return the collection whose images a dataset names; None if unknown."""
+    name = dataset.manifest.dataset
+    known = BENCHMARKS.get(name)
+    return known.collection if known else dataset_type(name).collection
 
-    from eqforge.schemas.tables.columns import required
 
-    text = pa.string()
-    return pa.schema(
-        [
-            required("sample_id", text),
-            *(pa.field(name, text) for name in ("image", "image_id")),
-            required("seen", pa.bool_()),
-            *(pa.field(name, text) for name in ("why", "matched", "found_in")),
-            pa.field("distance", pa.int32()),
-            required("sample_seen", pa.bool_()),
-        ]
-    )
+def shown_images(dataset: "Dataset") -> Iterator[Shown]:
+    columns = set(dataset.columns("samples"))
+    own = (dataset_type(dataset.manifest.dataset).image, "image_id")
+    known = (own, ("image_0", "image_0_id"), ("image_1", "image_1_id"))
+    pairs = [(name, key) for name, key in known if key in columns]
+    wanted = ["sample_id", *(name for pair in pairs for name in pair if name in columns)]
+    for row in dataset.rows("samples", wanted):
+        for name, key in pairs:
+            if row.get(name) is not None or row[key] is not None:
+                yield Shown(sample_id=row["sample_id"], image=row.get(name), image_id=row[key])
+
+
+def read_named(
+    lists: Iterable[str],
+    links: Iterable[Path],
+    splits: tuple[str, ...],
+    dataset: "Dataset",
+    others: Iterable["Dataset"],
+) -> Named:
+    """Read the names of the images that were seen, in lists and in other datasets.
+
+    A name of another dataset counts if it is the id of a collection, such as COCO's. Others, such
+    as `1.jpg`, mean the same only where both are of one benchmark.
+    """
+    listed: dict[str, str] = {}
+    for word in lists:
+        source = training_list(word)
+        for keys in read_training_ids(source, splits):
+            for key in keys:
+                listed.setdefault(key, source.path.name)
+    for other in others:
+        collection, name = collection_of(other), _name_of(other)
+        is_same = other.manifest.dataset == dataset.manifest.dataset
+        for image in sorted({each.image for each in shown_images(other) if each.image}):
+            for key in keys_of_name(image, collection):
+                if is_same or not key.startswith("name:"):
+                    listed.setdefault(key, name)
+    linked: dict[str, set[str]] = {}
+    for path in links:
+        for keys in read_training_ids(training_list(str(path)), ("all",)):
+            for key in keys:
+                linked.setdefault(key, set()).update(keys)
+    return Named(listed=listed, links=linked)
+
+
+def _name_of(dataset: "Dataset") -> str:
+    return dataset.folder.rstrip("/").rpartition("/")[2]
+
+
+def seen_by_id(
+    shown: Iterable[Shown], named: Named, collection: Collection | None
+) -> dict[str, Seen]:
+    names = {each.image for each in shown if each.image}
+    matches = {name: named.match(keys_of_name(name, collection)) for name in names}
+    return {name: match for name, match in matches.items() if match is not None}
+
+
+def read_looks(
+    dataset: "Dataset", folders: Iterable[Path], others: Iterable["Dataset"], workers: int
+) -> list[Looks]:
+    """Hash the images of folders, and read the hashes of other datasets that hold images."""
+    from eqforge.transforms.filters.near_duplicates import hash_folder, to_numbers
+
+    found = []
+    for folder in folders:
+        if "images" not in dataset.manifest.tables:
+            raise InputError(f"{dataset.folder}: holds no images; {dataset.remedy}")
+        hashed = hash_folder(str(folder), workers)
+        unreadable = len(hashed.unreadable)
+        found.append(Looks(folder.name, hashed.names, hashed.hashes, unreadable))
+    for other in others if "images" in dataset.manifest.tables else ():
+        rows = list(other.rows("images", ["image_id", "phash"]))
+        hashes = to_numbers(row["phash"] for row in rows)
+        names = tuple(row["image_id"] for row in rows)
+        found.append(Looks(_name_of(other), names, hashes))
+    return [looks for looks in found if looks.names]
+
+
+def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) -> dict[str, Seen]:
+    """Return the nearest match of each image that looks like one that was seen, by id."""
+    from eqforge.transforms.filters.near_duplicates import nearest, to_numbers
+
+    if not looks:
+        return {}
+    rows = list(dataset.rows("images", ["image_id", "phash"]))
+    hashes, seen = to_numbers(row["phash"] for row in rows), dict[str, Seen]()
+    for each in looks:
+        for row, place, distance in zip(rows, *nearest(hashes, each.hashes), strict=True):
+            known = seen.get(row["image_id"])
+            is_nearer = known is None or known.distance is None or distance < known.distance
+            if distance <= max_distance and is_nearer:
+                seen[row["image_id"]] = Seen(
+                    why="near_duplicate",
+                    matched=each.names[place],
+                    found_in=each.found_in,
+                    distance=int(distance),
+                )
+    return seen
+
+
+def not_compared(
+    shown: Iterable[Shown], named: Named, collection: Collection | None, has_looks: bool
+) -> set[str]:
+    """Return the images, by name or id, of which nothing shows whether they were seen.
+
+    Their names are ids of no collection that the lists have, and their looks were not compared.
+    """
+    known = {key.partition(":")[0] for key in (*named.listed, *named.links)}
+    found = set()
+    for each in shown:
+        keys = keys_of_name(each.image, collection) if each.image else ()
+        is_named = any(key.partition(":")[0] in known for key in keys)
+        if not (is_named or (has_looks and each.image_id)):
+            found.add(each.image or each.image_id or "")
+    return found
 
 
 main = Command("eqforge overlap", Arguments, overlap_command)

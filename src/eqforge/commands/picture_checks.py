@@ -1,5 +1,6 @@
-"""The checks of `eqforge verify` that measure the stored pictures of generated pairs again."""
+"""The checks of `eqforge verify` that measure the stored images of generated pairs again."""
 
+import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
@@ -32,42 +33,31 @@ TOLERANCE = 0.001
 """Greatest difference of a score that other versions of NumPy or SciPy may make."""
 
 
-class _Mask(msgspec.Struct, frozen=True):
-    lock: bool = False
-
-
-class _Parameters(msgspec.Struct, frozen=True):
-    mask: _Mask | None = None
-
-
 def check_locks(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every locked pair whose images differ outside its mask."""
     if not {"mask_0_id", "source_sha256"} <= set(dataset.columns("samples")):
         return  # no edited photographs
     names = ["sample_id", "image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "generation"]
     locked = []
     for row in dataset.rows("samples", names):
-        said = msgspec.json.decode(row["generation"]["parameters"], type=_Parameters)
-        if row["mask_0_id"] is not None and said.mask is not None and said.mask.lock:
+        mask = json.loads(row["generation"]["parameters"]).get("mask") or {}
+        if row["mask_0_id"] is not None and mask.get("lock"):
             locked.append(row)
     for row, pixels, masks in _pictures(dataset, locked, "locks"):
         if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
             yield f"sample {row['sample_id']}: its mask has another size than its images"
         elif (pixels[0] != pixels[1])[masks[0] == 0].any():
-            yield (
-                f"sample {row['sample_id']}: its images differ outside the mask, and it says `lock`"
-            )
+            where = "outside the mask, and it says `lock`"
+            yield f"sample {row['sample_id']}: its images differ {where}"
 
 
 def check_specs(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every rendered pair whose scenes do not differ as declared."""
     for row in _rendered(dataset):
         if not differs_as_declared(scene_pair_of(row)):
             yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
 
 
 def check_proofs(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every score that the stored pictures of a rendered pair do not have."""
+    """Compare the scores of rendered pairs with what their stored images measure now."""
     rows = list(_rendered(dataset))
     is_measured = any(row["versions"] for row in rows)
     for row in rows:
@@ -102,8 +92,8 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
 def check_draws(dataset: Dataset) -> Iterator[str]:
     """Yield a line for every rendered pair whose captions are not those of its scenes.
 
-    Its seed draws both again. Where it draws other scenes, as another version of eqforge may, and
-    where an erratum corrected a caption, nothing is compared.
+    Its seed draws both again. Nothing is compared where it draws different scenes, as another
+    version of eqforge may, and where an erratum corrected a caption.
     """
     manifest = dataset.manifest
     if manifest.dataset != DATASET or manifest.config.get("assets") != BUILTIN:
@@ -128,7 +118,7 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
 
 
 def why_not_proved(dataset: Dataset) -> str:
-    """Return why stored images cannot be measured again; empty where they can."""
+    """Say why stored images cannot be measured again; empty where they can."""
     rows = list(_rendered(dataset))
     if not rows or any(row["scores"] for row in rows):
         return ""
@@ -165,7 +155,7 @@ def _pictures(
 ) -> Iterator[tuple[dict[str, Any], list[NDArray[np.uint8]], list[NDArray[Any]]]]:
     """Yield samples with the pixels of their two images and the numbers of their masks.
 
-    Every file is read once: an encoded image waits in a temporary folder for the other one of its
+    Every file is read once: an encoded image waits in a temporary folder for the other image of its
     pair.
     """
     if not samples:

@@ -1,4 +1,4 @@
-"""`eqforge build --recipe`: makes a dataset again from a recipe, and compares, or plans it."""
+"""`eqforge build --recipe`: rebuilds a dataset from a recipe, and compares, or plans it."""
 
 import contextlib
 import sys
@@ -39,7 +39,7 @@ from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"
 NAMED = 1_000
-"""So many records that were added, removed or changed are named in the document."""
+"""Number of added, removed or changed records that the document names."""
 
 USAGE = f"""usage: eqforge {{command}} {OPTION} RECIPE [options]
 
@@ -61,13 +61,13 @@ class RecipeReport:
     """What a recipe became, and what no longer matches.
 
     Attributes:
-      build: what the build did.
+      build: the outcome of the build.
       inputs: the recipe's input files, by name, that none of the build's has the bytes of.
       changed_sources: videos and images, as the recipe names them, that have other bytes now.
-      missing_sources: those that no record was made of now: they are missing, cannot be read, or
-        all of their records were refused; the table `rejects` has the reasons.
-      difference: what differs between the recipe (A) and the dataset (B), of each table at most
-        1,000 records by name; null where the end of the build is not waited for.
+      missing_sources: videos and images without a record now: they are missing, cannot be read, or
+        all of their records were rejected; the table `rejects` has the reasons.
+      difference: between the recipe (A) and the dataset (B), up to 1,000 records of each table by
+        name; null where the end of the build is not waited for.
     """
 
     build: BuildReport
@@ -113,9 +113,8 @@ def main(command: str, argv: Sequence[str]) -> int:
         settings.check_given(given)
         there, here = manifest.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
         if there != here:
-            print(
-                visible(f"{url}: was written by eqforge {there}, this is {here}"), file=sys.stderr
-            )
+            note = f"{url}: was written by eqforge {there}, this is {here}"
+            print(visible(note), file=sys.stderr)
         if is_plan:
             print_plan(pipeline, line, manifest)
             return 0
@@ -147,7 +146,6 @@ def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def _check_command(command: str, name: str, url: str) -> None:
-    """Check that a command makes the dataset of a recipe."""
     other = "import" if command == "build" else "build"
     if name in MADE_BY[command]:
         return
@@ -160,7 +158,6 @@ def _check_command(command: str, name: str, url: str) -> None:
 
 
 def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
-    """Compare a dataset with its recipe, and print what differs."""
     if build.manifest is None:
         print(f"when it is complete, compare: eqforge diff {recipe.folder} {build.output}")
         return RecipeReport(build=build)

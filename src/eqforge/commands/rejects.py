@@ -1,19 +1,20 @@
-"""The rejects of a dataset by reason, with the pictures that the build has stored of them."""
+"""The rejects of a dataset by reason, with the images that the build has stored of them."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
+import more_itertools
 import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import nearest
 from eqforge.evaluation.report.items import Item, Pane, plain
+from eqforge.evaluation.report.kinds import Whys
 from eqforge.evaluation.report.of_rows import of_pair
 from eqforge.evaluation.report.pictures import Stored
-from eqforge.evaluation.report.rejects import Whys
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.pipelines.base.identity import plan_name
 from eqforge.schemas.dataset.manifest import WORK
@@ -64,8 +65,8 @@ class _Pair:
 class StoredRejects:
     """The images of rejects that are left in the work folder of a dataset.
 
-    Videos leave the frames that were taken, drawn and rendered pairs their images; other datasets
-    leave none. An InputError rejects ids or suffixes that might lead elsewhere.
+    Videos leave the extracted frames, drawn and rendered pairs their images; other datasets leave
+    none. An InputError rejects ids or suffixes that might lead elsewhere.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -80,7 +81,14 @@ class StoredRejects:
         for extraction in _done(work, "extract", Extraction):
             for frame in _checked(work, extraction.stored):
                 self._images[frame.frame_id] = frame
-        self._pairs.update(_pairs_of_videos(plan))
+        with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
+            for clip in read_plan(Clip, plan):
+                for pair in clip.pairs:
+                    names, captions = (
+                        (pair.frame_0_id, pair.frame_1_id),
+                        (pair.caption_0, pair.caption_1),
+                    )
+                    self._pairs[pair.sample_id] = _Pair(names=names, captions=captions)
         for name, captions, made in _generated_pairs(work, plan, dataset):
             names = f"{name}/0", f"{name}/1"
             self._images |= dict(zip(names, made.images, strict=True))
@@ -100,7 +108,6 @@ class StoredRejects:
         return list(of_pair(shown).panes) if images else []
 
     def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
-        """Yield the images of rejects by their ids, without their bytes, each once."""
         for image in self._each(rows):
             width, height = image.width_px, image.height_px
             yield image.image_id, Stored(suffix=image.suffix, width_px=width, height_px=height)
@@ -109,16 +116,9 @@ class StoredRejects:
         for image in self._each(rows):
             yield image.image_id, self._media.get(image.image_id, image.suffix)
 
-    def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
-        return dict(self.pictures(rows))
-
     def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredImage]:
-        done = set()
-        for row in rows:
-            for image in self._stored(row):
-                if image.image_id not in done:
-                    done.add(image.image_id)
-                    yield image
+        images = (image for row in rows for image in self._stored(row))
+        yield from more_itertools.unique_everseen(images, key=lambda image: image.image_id)
 
     def _stored(self, row: Mapping[str, Any]) -> list[StoredImage]:
         """Return the images of a reject; none unless all are stored."""
@@ -155,22 +155,13 @@ class StoredRejects:
         return f"nothing to draw of {reasons}: no picture of these is stored{_LIST}"
 
 
-def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
-    with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
-        for clip in read_plan(Clip, plan):
-            for pair in clip.pairs:
-                names = pair.frame_0_id, pair.frame_1_id
-                captions = pair.caption_0, pair.caption_1
-                yield pair.sample_id, _Pair(names=names, captions=captions)
-
-
 def _generated_pairs(
     work: str, plan: Sequence[str], dataset: Dataset
 ) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
     """Yield the id, the captions and the images of each pair that was drawn or rendered.
 
-    A seed tells which images are whose. Where the folder holds others of the same seed, made with
-    other settings, none are yielded.
+    Seeds identify images. If the folder holds different images of a seed, made with other settings,
+    none of them are yielded.
     """
     made: dict[int, MadePair | None] = {}
     for step in ("draw", "render"):

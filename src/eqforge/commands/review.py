@@ -16,21 +16,18 @@ if TYPE_CHECKING:
 
 
 def review_command(arguments: Plan | Import) -> int:
-    return _plan(arguments) if isinstance(arguments, Plan) else _import(arguments)
-
-
-def _plan(arguments: Plan) -> int:
+    if isinstance(arguments, Import):
+        return _import(arguments)
     from eqforge.evaluation.review.plan import in_minutes, write_plan
 
     written = write_plan(arguments)
     lines = [f"{written.page}: {counted(written.items, 'items')} to review"]
     for name, tasks in written.tasks.items():
-        told = f"{counted(tasks, 'tasks')}, {in_minutes(written.minutes[name])}"
-        lines.append(f"  {name}: {told if tasks else 'no tasks'}")
+        work = f"{counted(tasks, 'tasks')}, {in_minutes(written.minutes[name])}"
+        lines.append(f"  {name}: {work if tasks else 'no tasks'}")
     if written.unjudged:
-        lines.append(
-            f"  left out: {counted(written.unjudged, 'samples')} that no judge was asked about"
-        )
+        left_out = counted(written.unjudged, "samples")
+        lines.append(f"  left out: {left_out} that no judge was asked about")
     print(in_lines(lines))
     give(written)
     return 0

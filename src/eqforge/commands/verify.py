@@ -1,10 +1,10 @@
 """`eqforge verify`: checks a finished dataset against its manifest and against itself.
 
 A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed; lints are
-`not linted` where the dataset has no captions that were made from others. Proofs are `not proved`
-where rendered pairs have no scores of the version that can be measured again. Lints of error level
-fail a dataset of captions, except the one about CLIP's context; in paper mode they are `noted`, as
-that mode keeps the defects of the published sets.
+`not linted` for datasets without edited captions. Proofs are `not proved` where rendered pairs
+have no scores of the version that can be measured again. Lints of error level fail a dataset of
+captions, except the lint of CLIP's context; in paper mode they are `noted`, as that mode keeps the
+defects of the published sets.
 """
 
 from collections import Counter
@@ -15,11 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from eqforge.core.console import DocumentOptions, give
-from eqforge.core.errors import (
-    MAX_MESSAGE_CHARS,
-    EqforgeError,
-    MissingExtra,
-)
+from eqforge.core.errors import MAX_MESSAGE_CHARS, EqforgeError, MissingExtra
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, shortened, visible
 
@@ -77,7 +73,6 @@ class Verification:
 
 
 def verify_command(arguments: Arguments) -> int:
-    """Return 0 if nothing is wrong, 1 if something is, 3 if some check could not be made."""
     found = verify_dataset(arguments.dataset, _print)
     print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {found.verdict}"))
     give(found)
@@ -85,8 +80,7 @@ def verify_command(arguments: Arguments) -> int:
 
 
 def verify_dataset(
-    folder: str,
-    show: Callable[[str, Outcome], None] = lambda name, outcome: None,
+    folder: str, show: Callable[[str, Outcome], None] = lambda name, outcome: None
 ) -> Verification:
     """Run all checks of a dataset; `show` is called with the name and result of each."""
     from eqforge.commands.checks import CHECKS, changed_files
@@ -104,11 +98,11 @@ def verify_dataset(
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Run a check; damage that stops it is one more finding, a missing package is none."""
-    from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE, PROOFS
+    from eqforge.commands.checks import CHECKS, LINTS, PROOFS
     from eqforge.commands.picture_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
 
-    is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
+    is_noted = name == LINTS and dataset.manifest.mode == "paper"
     found: list[str] = []
     stopped: list[str] = []
     try:
@@ -140,7 +134,7 @@ def _print(name: str, outcome: Outcome) -> None:
 
 
 def _verdict(outcomes: Collection[Outcome]) -> str:
-    """Return the last line, which is never only "sound" if something was noted or not checked."""
+    """Word the verdict, which is never only `sound` if something was noted or not checked."""
     found = Counter({"FAILED": 0, "noted": 0})
     for outcome in outcomes:
         found[outcome.state] += len(outcome.lines)
