@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.commands.overlap_seen import REASONS
+from eqforge.commands.overlap import REASONS
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.tables.vlue import Finding, Task
 from eqforge.sources.vlue import VlueItem
