@@ -180,12 +180,11 @@ def claims_of(item: Item) -> list[Claim]:
     elif question := texts.get("question"):
         answers = [t.plain.strip() for t in item.texts if t.role.startswith("answer")]
         options = [t.plain.strip() for t in item.texts if t.role.startswith("option")]
-        named = (
-            pair for pair in _ALTERNATIVES if {each.capitalize() for each in answers} & {*pair}
-        )
+        said = {each.capitalize() for each in answers}
+        named = [[*pair] for pair in _ALTERNATIVES if said & {*pair}]
         right = {each.casefold() for each in answers}
         # The answer alone would always be the right one.
-        for each in options or next(named, answers):
+        for each in options or (named[0] if named else answers):
             tone: Tone = "true" if each.casefold() in right else "false"
             claims.append(Claim(f"{question.plain} {each}", "answer", (tone,)))
     else:
