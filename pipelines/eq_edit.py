@@ -106,11 +106,8 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        settings = {"settings": DrawnSettings.of_mode(mode)}
-        if mode == "corrected":
-            return settings
-        locking = LockSettings(max_changed_outside=None)
-        return {**settings, "language": "any", "locking": locking}
+        paper = {"language": "any", "locking": LockSettings(max_changed_outside=None)}
+        return {"settings": DrawnSettings.of_mode(mode), **(paper if mode == "paper" else {})}
 
     @property
     def model(self) -> str:
