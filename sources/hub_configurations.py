@@ -28,6 +28,7 @@ _TRAIN: Final = "train"
 """The split of files for which none is named, as `datasets` has it."""
 _HEAD: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _MOST_CHARS: Final = 1 << 20
+_MOST_DEEP: Final = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,15 +81,28 @@ def _said(card: Path) -> list[dict[str, Any]]:
         raise InputError(f"{card}: cannot be read: {error.strerror}") from error
     if head is None or "configs" not in head[1]:
         return []
-    from huggingface_hub import metadata_load  # takes long to import
-
     try:
-        value = metadata_load(card)
+        value = _parsed(head[1])
     except Exception as error:  # YAML can make its reader raise anything
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{card}: its head is not valid YAML: {why}") from error
     said = value.get("configs") if isinstance(value, dict) else None
     return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+
+
+def _parsed(head: str) -> Any:
+    """Parse YAML without aliases, by which a few lines can stand for billions of values."""
+    import yaml
+
+    loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
+    for event in yaml.parse(head, Loader=loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"it has an alias (*{name_of(event.anchor)}); write the value out")
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MOST_DEEP:
+            raise ValueError(f"its values are nested more than {_MOST_DEEP} deep")
+    return yaml.load(head, Loader=loader)
 
 
 def _configuration(root: Path, said: dict[str, Any]) -> Configuration:

@@ -371,17 +371,28 @@ def test_a_part_that_a_card_s_pattern_should_match_is_missed(tmp_path: Path) -> 
     assert said_by(folder) == [("train", one)]
 
 
-@pytest.mark.parametrize(
-    "head", ["", "configs: 3", "configs: [3, {}]", "a card: [", "configs: &a [*a]"]
-)
+@pytest.mark.parametrize("head", ["", "configs: 3", "configs: [3, {}]", "a card: ["])
 def test_a_card_without_configurations_says_nothing(tmp_path: Path, head: str) -> None:
     folder = configured(tmp_path / "d", [], TRAIN)
     (folder / "README.md").write_text(f"---\n{head}\n---\n")
     assert said_by(folder) == [("train", TRAIN)]
 
 
-def test_a_card_whose_head_is_no_yaml_is_refused(tmp_path: Path) -> None:
+MERGED = "".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 20))
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "head",
+    [
+        "configs: [",
+        "configs: &a [*a]",
+        f"configs: []\na0: &a0 {{x: 1}}\n{MERGED}",
+        f"configs: {'[' * 100_000}",
+    ],
+)
+def test_a_card_whose_head_is_no_plain_yaml_is_refused(tmp_path: Path, head: str) -> None:
     folder = configured(tmp_path / "d", [], TRAIN)
-    (folder / "README.md").write_text("---\nconfigs: [\n---\n")
+    (folder / "README.md").write_text(f"---\n{head}\n---\n")
     with pytest.raises(InputError, match=r"README.md: its head is not valid YAML: "):
         row_folder(folder)
