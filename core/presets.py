@@ -8,7 +8,6 @@ import dataclasses
 import itertools
 import os
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,15 +104,13 @@ def _from_file(
     given += [text.partition("=")[2] for text in argv if text.startswith(f"--{CONFIG}=")]
     if not given:
         return
+    from eqforge.core.files.checked import read_toml
+
     path = Path(given[-1])
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"--{CONFIG} {path}: there is no such file") from error
-    except OSError as error:
-        raise InputError(f"--{CONFIG} {path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"--{CONFIG} {path}: cannot be read as TOML: {error}") from error
+        values = read_toml(path)
+    except InputError as error:
+        raise InputError(f"--{CONFIG} {error}") from error
     named = {name.replace("_", "-"): value for name, value in values.items()}
     for name in named:
         if name not in options or name == CONFIG:

@@ -4,6 +4,7 @@ import json
 import math
 import re
 import reprlib
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -259,6 +260,15 @@ def read_text_lines(path: str | Path) -> list[str]:
     text = read_text(path)
     lines = text.removesuffix("\n").split("\n") if text else []
     return [line.removesuffix("\r") for line in lines]
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Read a TOML file of a user's."""
+    try:
+        return tomllib.loads(read_text(path))
+    except (ValueError, RecursionError) as error:  # also a number of thousands of digits
+        why = "its values are nested too deep" if isinstance(error, RecursionError) else error
+        raise InputError(f"{path}: cannot be read as TOML: {why}") from error
 
 
 def load_json(path: str | Path) -> Node:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import shown
+from eqforge.core.files.checked import read_toml, shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import nearest
 
@@ -129,13 +129,7 @@ def protocol_of(name: str) -> Protocol:
         hint = nearest(name, known) or f"; there are {', '.join(known)}"
         raise InputError(f"--protocol {name}: no such protocol{hint}, or a file that ends in .toml")
     path = Path(name)
-    try:
-        values = msgspec.toml.decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is no TOML: {error}") from error
-    return _own(path, values)
+    return _own(path, read_toml(path))
 
 
 def _own(path: Path, values: dict[str, Any]) -> Protocol:

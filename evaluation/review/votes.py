@@ -7,9 +7,9 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import shown
-from eqforge.core.files.typed_json import decode
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.review.assign import Task, hidden_id, is_turned, shuffled
 from eqforge.evaluation.review.forms import FORMS, Vote
@@ -145,12 +145,10 @@ def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
 
 
 def _read(path: Path) -> VoteFile:
-    try:
+    with readable(path):
         if path.stat().st_size > _MOST_BYTES:
             raise InputError(f"{path}: has more than {_MOST_BYTES:,} bytes")
-        data = path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    data = read_bytes(path)
     file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
     known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:

@@ -2,7 +2,6 @@
 
 import datetime
 import re
-import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.files.checked import read_toml
+from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.licences import spdx
 
@@ -93,10 +93,7 @@ def read_about(path: str | Path) -> About:
     Raises:
       InputError: the file cannot be read, or a field is unknown or wrong; the message says which.
     """
-    try:
-        said = tomllib.loads(read_bytes(path).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as TOML: {error}") from error
+    said = read_toml(path)
     _check_names(said, About, str(path), "")
     for number, author in enumerate(_tables(said.get("authors"))):
         _check_names(author, Author, str(path), f"authors[{number}].")

@@ -80,6 +80,8 @@ def test_variables_hold_lists_and_switches(monkeypatch: pytest.MonkeyPatch) -> N
         ("strict = 3", "strict is 3; expected true or false"),
         ("max-side = [3]", "expected a text or a number"),
         ("max-side = ", "cannot be read as TOML"),
+        (f"path = {'[' * 5_000}{']' * 5_000}", "cannot be read as TOML: its values are nested"),
+        (f"max-side = {'9' * 5_000}", "cannot be read as TOML: Exceeds the limit"),
         ("path = 'x'", "no option 'path'"),
     ],
 )
@@ -93,7 +95,8 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
 
 def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) -> None:
     for path, said in (
-        (tmp_path / "no.toml", "there is no such file"),
+        (tmp_path / "no.toml", "cannot be read: No such file"),
+        (Path("/dev/zero"), "cannot be read: it is no plain file"),
         (tmp_path, "cannot be read: "),
     ):
         with pytest.raises(InputError, match=f"^--config {path}: {said}") as refused:

@@ -41,7 +41,8 @@ def test_everything_is_read(tmp_path: Path) -> None:
         ('published = "soon"', "published: "),
         ('citation = "```"', "three backticks"),
         ("title", "cannot be read as TOML"),
-        ("title = '\udcff'", "cannot be read as TOML"),
+        ("title = '\udcff'", "not UTF-8 text"),
+        (f"title = {'[' * 5_000}", "cannot be read as TOML"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_field(tmp_path: Path, text: str, message: str) -> None:
