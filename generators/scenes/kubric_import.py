@@ -72,7 +72,7 @@ def import_kubric(scratch: str) -> None:
 
 
 def stand_in_for_tensorflow() -> None:
-    """Provide the `GFile` and `copy` of TensorFlow for local files: all that kubric calls."""
+    """Provide TensorFlow's `GFile` and `copy` for local files: all that kubric 2023.12.27 calls."""
     tensorflow, files, gfile = (
         _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
     )
