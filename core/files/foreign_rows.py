@@ -71,11 +71,16 @@ _groups: deque[tuple[tuple[str, str, int | None], int, list[bytes]]] = deque(max
 
 def with_names(row: Any) -> Any:
     """Return a row with the names of its images in place of their places."""
-    if isinstance(row, dict):
-        return {name: with_names(value) for name, value in row.items()}
-    if isinstance(row, list):
-        return [with_names(value) for value in row]
-    return row.name if isinstance(row, Cell) else row
+
+    def named(value: Any) -> Any:
+        return value.name if isinstance(value, Cell) else value
+
+    if not isinstance(row, dict):
+        return row
+    return {
+        column: [*map(named, value)] if isinstance(value, list) else named(value)
+        for column, value in row.items()
+    }
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:

@@ -89,6 +89,9 @@ def enter(sandbox: Sandbox) -> dict[str, str]:
         _limit(resource.RLIMIT_FSIZE, MOST_STDERR_BYTES)
     if sandbox.memory_gb is not None:
         _limit(resource.RLIMIT_AS, int(sandbox.memory_gb * 2**30))
+    if sys.platform == "linux":
+        # Never closed: short of memory, the kernel would forget the folder and its rule.
+        os.open("/proc/self", os.O_PATH)
     lacking = {}
     try:
         landlock.restrict(

@@ -1,5 +1,6 @@
 """What a process in its sandbox tries is refused; each try is a real one, made from inside."""
 
+import contextlib
 import hashlib
 import io
 import json
@@ -49,6 +50,8 @@ def answer(request, alive):
         thread.start()
         thread.join()
         yield from found
+    if request == "itself":
+        yield open("/proc/self/statm").read()
     if isinstance(request, dict):
         yield request
 """
@@ -151,6 +154,13 @@ def test_threads_are_inside_too_and_the_limits_cannot_be_lifted(sandboxed: Child
     if os.geteuid():
         with pytest.raises((ChildFailed, OSError)):
             list(sandboxed.ask("lift"))
+
+
+def test_a_process_reads_of_itself_also_after_memory_was_short(sandboxed: Child) -> None:
+    assert list(sandboxed.ask("itself"))
+    with contextlib.suppress(OSError):  # only root may; the kernel does so by itself, too
+        Path("/proc/sys/vm/drop_caches").write_text("2")
+    assert list(sandboxed.ask("itself"))
 
 
 def test_a_request_that_takes_too_much_processor_time_ends_the_process(sandboxed: Child) -> None:
