@@ -156,7 +156,7 @@ _CONSOLE = "console"
 
 
 def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
-    """Return dataclasses of options with those of the output added."""
+    """Add the options of the output to the settings of a command."""
     if not isinstance(settings, type):
         return functools.reduce(
             operator.or_, (with_console(kind, console) for kind in get_args(settings))

@@ -27,7 +27,7 @@ class TiedProcess(subprocess.Popen[bytes]):
     """
 
     def __init__(self, module: str, *arguments: str, **options: Any) -> None:
-        """Start `python -P -m module LIFELINE arguments`; the options are those of Popen."""
+        """Start `python -P -m module LIFELINE arguments`; `options` go to `Popen`."""
         lifeline, held = os.pipe()
         self.let_go = weakref.finalize(self, os.close, held)
         # -P: no modules are imported from the current folder, which anybody may own.

@@ -31,7 +31,7 @@ class ConverseSettings:
 
     answers: Path | None = None
     """Instead of a model: a file of JSON lines with sample_id, image_order, caption_order and
-    answer, by any program; it is read and measured alike."""
+    answer, written by any program. eqforge measures them in the same way."""
 
     samples: int | None = None
     """How many pairs of each subset, drawn by their ids; the paper asks about 20."""

@@ -186,8 +186,8 @@ def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float6
     """Each sample's smallest margin [n] from its scores [n, images x captions].
 
     A sample is right above 0, tied at 0 and wrong below. The margins of pairs are the four
-    comparisons of the group score (Winoground, section 3.1); those of hard positives are the two
-    comparisons of the augmented accuracy.
+    comparisons of the group score (Winoground, section 3.1); with a hard positive,
+    the margins are the two comparisons of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:

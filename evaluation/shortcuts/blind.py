@@ -107,7 +107,7 @@ def audit_questions(
     seed: int = 0,
     resamples: int = 1000,
 ) -> BlindAudit:
-    """Audit a dataset of questions in groups, by default by those of `blind_answerers`."""
+    """Audit a dataset of grouped questions, by default with all of `blind_answerers`."""
     columns = read_columns(dataset, "samples", COLUMNS)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}

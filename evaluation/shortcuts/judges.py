@@ -1,4 +1,4 @@
-"""The judges of captions, none of which sees an image."""
+"""Judges that read captions without seeing an image."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

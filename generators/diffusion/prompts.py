@@ -259,7 +259,7 @@ def prompt_pair(
     language: Language,
     additions: bool = False,
 ) -> PromptPair:
-    """Return the pair of a number, from 0, among those of its kind, independent of all others.
+    """Return pair `number` of a kind, from 0; it depends on no other pair.
 
     The `published` language is without the article of the object and with the phrases that the
     vocabulary has as published: "A photo of beach at sunset." With `additions` there are pairs
@@ -287,7 +287,7 @@ def prompt_pair(
 
 
 class _Prompt:
-    """The words of a prompt, and the numbers of those of each slot.
+    """The words of a prompt, and for each slot the numbers of its words.
 
     Slots are the fields of Picture, `of`, and `article` for the noun's.
     """

@@ -95,8 +95,8 @@ class DiffusionSettings:
             raise InputError(f"--guidance-scale {self.guidance_scale}: expected a number")
 
 
-# Source: Hertz et al. 2022, sections 3.2 and 3.3; the defaults are those of the authors' README,
-# the threshold is that of `LocalBlend` in their notebooks.
+# Source: Hertz et al. 2022, sections 3.2 and 3.3; defaults from the authors' README,
+# threshold from `LocalBlend` in their notebooks.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditSettings:
     """How the first picture of a pair guides the second."""
