@@ -11,15 +11,18 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import tyro
-from tyro.conf import HelptextFromCommentsOff, OmitArgPrefixes
+from tyro.conf import OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from eqforge.core.console import ConsoleOptions, session, take
 from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.help import ALL, Help, asked_help, subcommands_help
 from eqforge.core.identity import Trace
-from eqforge.core.presets import check_names, options_of, read_presets
+from eqforge.core.options import check_line, options_of
+from eqforge.core.presets import read_presets
 from eqforge.core.ranges import check_numbers
 from eqforge.core.urls import copy_of, takes_urls
+from eqforge.core.visible import nearest
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
 _TYPES = {"STR": "TEXT", "INT": "NUMBER", "FLOAT": "NUMBER"}
@@ -34,7 +37,8 @@ class Command:
       program: its name in the help, such as `eqforge lint`.
       settings: the class of its options, or a union of such classes; its docstring is the help.
       run: does the work, and returns the exit status.
-      description: the help, if it is not the docstring.
+      example: a command line that works, for the help.
+      basics: the options that the help shows first; see Help.
       console: the options of its output: DocumentOptions for a command that gives a document.
       keeps_output: see `console.session`.
     """
@@ -43,22 +47,16 @@ class Command:
     settings: Any
     run: Callable[[Any], int]
     _: dataclasses.KW_ONLY
-    description: str | None = None
+    example: str = ""
+    basics: tuple[str, ...] = ()
     console: type[ConsoleOptions] = ConsoleOptions
     keeps_output: bool = False
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the command with `argv`, by default the program's own; return the exit status."""
         with reported_errors(), session(keeps_output=self.keeps_output):
-            return self.run(
-                parse(
-                    self.settings,
-                    argv,
-                    console=self.console,
-                    prog=self.program,
-                    description=self.description,
-                )
-            )
+            about = Help(program=self.program, example=self.example, basics=self.basics)
+            return self.run(parse_line(self.settings, argv, about, self.console).settings)
         raise AssertionError("reported_errors swallows nothing")
 
 
@@ -75,54 +73,68 @@ class CommandLine:
     sources: dict[str, str]
 
 
-def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
-    return parse_line(settings, argv, **options).settings
-
-
 def parse_line(
     settings: Any,
     argv: Sequence[str] | None,
-    *,
+    about: Help,
     console: type[ConsoleOptions] = ConsoleOptions,
     default: Callable[[Sequence[str]], Any] | None = None,
-    **options: Any,
 ) -> CommandLine:
     """Parse a command line, and take its options of output for the session.
 
     Args:
       settings: a dataclass, or a union of dataclasses: one for each subcommand.
+      about: what the help says.
       default: returns the settings of an empty command line, given all arguments; None takes
         the dataclass's own.
-      **options: see tyro.cli.
+
+    Raises:
+      InputError: an option is unknown, missing, or has a wrong value.
+      SystemExit: after the help.
     """
     given = list(sys.argv[1:] if argv is None else argv)
-    commands = [settings] if isinstance(settings, type) else get_args(settings)
-    chosen = (kind for kind in commands if [kind.__name__.lower()] == given[:1])
-    kinds = [next(chosen, commands[0]), console]
-    check_names(kinds, given)
+    chosen = list[str]()
+    if not isinstance(settings, type):
+        settings, chosen = _subcommand(settings, given, about)
+        about = dataclasses.replace(about, program=" ".join((about.program, *chosen)))
+        given = given[1:]
     with in_words():
-        presets = read_presets(kinds, given)
+        usual = default(given) if default is not None else None
+        options = [*options_of(settings, usual), *options_of(console, group=_CONSOLE)]
+        if (text := asked_help(about, settings, options, given)) is not None:
+            print(text)
+            raise SystemExit(0)
+        presets = read_presets(options, given)
         given += presets.arguments
         start = tyro.MISSING_NONPROP
         if default is not None:
             known = default(given)
+            options = [*options_of(settings, known), *options_of(console, group=_CONSOLE)]
             values = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
             start = with_console(type(known), console)(**values)
+        check_line(options, given, about.program)
         found = tyro.cli(
-            with_console(settings, console),
-            args=given,
-            default=start,
-            config=(HelptextFromCommentsOff,),
-            **options,
+            with_console(settings, console), args=given, default=start, prog=about.program
         )
     own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     output = own.pop(_CONSOLE)
     take(output)
-    made = found.own_kind(**own)
+    made = settings(**own)
     check_numbers(made)
     common = {option.name for option in options_of(console)}
     sources = {name: source for name, source in presets.sources.items() if name not in common}
     return CommandLine(settings=made, console=output, sources=sources)
+
+
+def _subcommand(settings: Any, argv: Sequence[str], about: Help) -> tuple[type, list[str]]:
+    """Return the settings of the subcommand that comes first, and its name."""
+    kinds = {kind.__name__.lower(): kind for kind in get_args(settings)}
+    if argv and argv[0] in kinds:
+        return kinds[argv[0]], [argv[0]]
+    if argv and argv[0] not in ("-h", "--help", ALL):
+        raise InputError(f"{about.program}: no command {argv[0]!r}{nearest(argv[0], kinds)}")
+    print(subcommands_help(about, kinds))
+    raise SystemExit(0 if argv else 2)
 
 
 def local_path(text: str) -> Path:
@@ -165,7 +177,7 @@ def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
         settings.__name__,
         [(_CONSOLE, Annotated[console, OmitArgPrefixes], console())],
         bases=(settings,),
-        namespace={"__doc__": settings.__doc__, "own_kind": settings},
+        namespace={"__doc__": settings.__doc__},
         frozen=True,
         kw_only=True,
     )

@@ -66,6 +66,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
     """The items of a published benchmark, with their images; a subclass has its name."""
 
     Config = Config
+    basics = ("images", "columns", "sample", "max-error-rate", "workers", "overwrite")
     record = BenchmarkBatch
     stages = (ITEMS_STAGE,)
     steps = (("imported", "records"),)

@@ -61,6 +61,7 @@ class Combined(Pipeline[Config, "Piece"]):
 
     name = ""  # of an instance that of what its parts become
     Config = Config
+    basics = ("sample", "limit", "workers", "overwrite")
     stages: tuple[Stage, ...] = (COMBINE_STAGE,)
     steps = (("combined", SAMPLES),)
 

@@ -97,6 +97,7 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
 
     name = "eq-edit"
     Config = Config
+    basics = ("model", "editor", "device", "precision", "masks", "grounder", "seeds", "workers")
     record = PhotographBatch
     stages = (CAPTIONS_STAGE, NEGATIVES_STAGE, PROMPTS_STAGE, EDITS_STAGE, *JUDGED_STAGES)
     steps = ((EDITED, "captions"), (MEASURED, "captions"))

@@ -97,6 +97,17 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
 
     name = "eq-sd"
     Config = Config
+    basics = (
+        "pairs",
+        "model",
+        "device",
+        "precision",
+        "seeds",
+        "size-px",
+        "oracle",
+        "workers",
+        "mode",
+    )
     stages = (PROMPTS_STAGE, DRAWINGS_STAGE, *JUDGED_STAGES)
     steps = ((DRAWN, "pairs"), (MEASURED, "pairs"))
     pilot = PilotUnit(records="pairs", number=0, unit="pairs", clock="the device")

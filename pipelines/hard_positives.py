@@ -93,6 +93,17 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
 
     name = "hard-positives"
     Config = Config
+    basics = (
+        "vl-checklist",
+        "pairs",
+        "captions",
+        "images",
+        "kinds",
+        "model",
+        "verify",
+        "workers",
+        "mode",
+    )
     record = TextsBatch
     stages = (CAPTIONS_STAGE, HARD_POSITIVES_STAGE)
     steps = (("reworded", "images"),)

@@ -47,6 +47,7 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
 
     name = "retrieval-perturbations"
     Config = Config
+    basics = ("images", "max-synonyms", "language", "workers", "sample", "overwrite", "mode")
     record = CaptionBatch
     stages = (CAPTIONS_STAGE, PERTURBATIONS_STAGE)
     steps = (("perturbed", "captions"),)

@@ -82,6 +82,16 @@ class Simat(TextPipeline[Config, PlannedImage]):
 
     name = "simat"
     Config = Config
+    basics = (
+        "relationships",
+        "retrieval-db",
+        "triplets",
+        "transfos",
+        "captions",
+        "oracle",
+        "workers",
+        "mode",
+    )
     record = PlannedImage
     stages = (RELATIONS_STAGE, QUERIES_STAGE)
     steps = ((CUT, "source images"),)

@@ -54,6 +54,7 @@ class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
 
     name = "training-captions"
     Config = Config
+    basics = ("images", "model", "negative-kinds", "verify", "workers", "sample", "overwrite")
     record = CaptionBatch
     stages = (CAPTIONS_STAGE, TRAINING_TEXTS_STAGE)
     steps = (("edited", "captions"),)

@@ -73,6 +73,7 @@ class Vlue(TextPipeline[Config, VlueBatch]):
 
     name = "vlue"
     Config = Config
+    basics = ("retrieval", "nlvr2", "vqa", "captioning", "grounding", "images", "workers", "mode")
     record = VlueBatch
     stages = (ANNOTATIONS_STAGE,)
     steps = (("imported", "items"),)

@@ -141,7 +141,14 @@ def converse_command(settings: ConverseSettings) -> int:
     return 0
 
 
-main = Command("eqforge converse", ConverseSettings, converse_command, keeps_output=True)
+main = Command(
+    "eqforge converse",
+    ConverseSettings,
+    converse_command,
+    example="eqforge converse out/eq-video --model FOLDER --output out/answers",
+    basics=("model", "output", "samples", "device", "precision", "by", "question"),
+    keeps_output=True,
+)
 """Asks what a command line names."""
 
 if __name__ == "__main__":

@@ -33,7 +33,13 @@ def efficiency_command(settings: EfficiencySettings) -> int:
     return 0
 
 
-main = Command("eqforge efficiency", EfficiencySettings, efficiency_command, keeps_output=True)
+main = Command(
+    "eqforge efficiency",
+    EfficiencySettings,
+    efficiency_command,
+    example="eqforge efficiency out/eq-video --model clip:FOLDER --output out/times.json",
+    keeps_output=True,
+)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

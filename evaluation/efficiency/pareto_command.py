@@ -177,7 +177,13 @@ def as_text(front: Front) -> str:
     )
 
 
-main = Command("eqforge pareto", ParetoSettings, pareto_command, keeps_output=True)
+main = Command(
+    "eqforge pareto",
+    ParetoSettings,
+    pareto_command,
+    example="eqforge pareto a.json b.json --dataset out/eq-video --scores out/a out/b",
+    keeps_output=True,
+)
 """Finds the front that a command line asks for."""
 
 if __name__ == "__main__":

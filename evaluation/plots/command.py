@@ -167,4 +167,9 @@ def _draw_table(settings: PlotSettings) -> None:
     tables.draw_strengths(numbers, settings.title or "SIMAT", settings.output)
 
 
-main = Command("eqforge plot", PlotSettings, plot_command)
+main = Command(
+    "eqforge plot",
+    PlotSettings,
+    plot_command,
+    example="eqforge plot bars out/metrics.json --output bars.pdf",
+)

@@ -139,7 +139,13 @@ def score_command(settings: ScoreSettings) -> int:
     return int(_lacks_scores(manifest))
 
 
-main = Command("eqforge score", ScoreSettings, score_command)
+main = Command(
+    "eqforge score",
+    ScoreSettings,
+    score_command,
+    example="eqforge score out/eq-video --model clip:FOLDER --output out/scores",
+    basics=("task", "devices", "workers", "image-batch", "caption-batch", "autocast", "top"),
+)
 """Scores what a command line names."""
 
 if __name__ == "__main__":

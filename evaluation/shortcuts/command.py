@@ -189,4 +189,10 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     return pairs, len(records) - len(pairs)
 
 
-main = Command("eqforge audit", AuditSettings, audit_command, keeps_output=True)
+main = Command(
+    "eqforge audit",
+    AuditSettings,
+    audit_command,
+    example="eqforge audit out/sugar-crepe",
+    keeps_output=True,
+)

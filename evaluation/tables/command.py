@@ -34,7 +34,14 @@ def metrics_report(settings: MetricsSettings) -> Report:
     return labelled(measured(settings), settings.labels)
 
 
-main = Command("eqforge metrics", MetricsSettings, metrics_command, keeps_output=True)
+main = Command(
+    "eqforge metrics",
+    MetricsSettings,
+    metrics_command,
+    example="eqforge metrics out/eq-video out/scores",
+    basics=("format", "by", "ties", "mode", "show", "json", "labels", "output", "allow-missing"),
+    keeps_output=True,
+)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

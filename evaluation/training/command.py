@@ -10,16 +10,12 @@ import tyro
 
 from eqforge.core.console import session
 from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.help import Help
 from eqforge.core.ranges import check_workers
-from eqforge.core.shell import parse
+from eqforge.core.shell import parse_line
 from eqforge.evaluation.training.eqsim import MarginMode
 from eqforge.evaluation.training.losses import ClosePairs, EqsimScores, LossName, parse_weights
 from eqforge.models.pretrained import import_torch
-
-_DESCRIPTION = """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
-
-The losses are added up by their weights. The folder that is written can be named wherever a model
-is asked for, behind the kind that it was, as clip:FOLDER."""
 
 Preset = Literal["none", "eqsim-paper", "hard-positives-paper", "simat-paper"]
 Schedule = Literal["cosine", "constant"]
@@ -28,7 +24,11 @@ Off = tyro.conf.FlagCreatePairsOff
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """What to train, on what, and for what."""
+    """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
+
+    eqforge adds the losses up by their weights. Wherever a command asks for a model, you can name
+    the folder that this one writes, behind the model's kind: clip:FOLDER.
+    """
 
     dataset: tyro.conf.Positional[str]
     """Folder of a dataset: pairs of images, captions with hard texts, or captions; with images."""
@@ -177,10 +177,16 @@ PRESETS: dict[Preset, dict[str, Any]] = {
 }
 
 
+HELP = Help(
+    program="eqforge finetune",
+    example="eqforge finetune out/eq-video --model clip:FOLDER --output out/trained",
+    basics=("preset", "loss", "train", "epochs", "batch-size", "learning-rate", "device"),
+)
+
+
 def parse_settings(argv: Sequence[str] | None) -> FinetuneSettings:
     """Parse a command line; a preset overrides the defaults."""
-    common = {"prog": "eqforge finetune", "description": _DESCRIPTION}
-    first: FinetuneSettings = parse(FinetuneSettings, argv, **common)
+    first: FinetuneSettings = parse_line(FinetuneSettings, argv, HELP).settings
     if first.preset == "none":
         return first
     chosen = dict(PRESETS[first.preset])
@@ -188,7 +194,8 @@ def parse_settings(argv: Sequence[str] | None) -> FinetuneSettings:
     start = FinetuneSettings(
         dataset=first.dataset, model=first.model, output=first.output, **chosen
     )
-    found: FinetuneSettings = parse(FinetuneSettings, argv, default=lambda _: start, **common)
+    line = parse_line(FinetuneSettings, argv, HELP, default=lambda _: start)
+    found: FinetuneSettings = line.settings
     return dataclasses.replace(found, loss=found.loss or losses)
 
 

@@ -2,7 +2,10 @@
 
 import contextlib
 import itertools
+import re
+import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,11 +14,13 @@ from eqforge.core import shell, signals
 from eqforge.core.console import ConsoleOptions, DocumentOptions, give, session
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files.source_file import one_content
+from eqforge.core.help import Help
 from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
 from eqforge.pipelines.base.pilot import Piloted
 from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
+from eqforge.schemas.tables.datasets import MADE_BY
 from eqforge.transforms.engines.run_folder import private_folder
 
 if TYPE_CHECKING:
@@ -36,8 +41,8 @@ class Main:
         """Build the dataset as its command line says; return the exit status."""
         rest = contextlib.ExitStack()
         with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
-            program = f"eqforge {self.command} {self.pipeline.name}".rstrip()
-            line, beam_args = parse_line(self.pipeline, argv, program)
+            about = help_of(self.pipeline, self.command)
+            line, beam_args = parse_line(self.pipeline, argv, about)
             with signals.idle():  # an exception may leave a library half loaded
                 from eqforge.pipelines.base.runner import build_dataset
             report = build_dataset(self.pipeline(line.settings), beam_args, print)
@@ -62,8 +67,7 @@ def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:
         line, _ = parse_line(
             pipeline,
             argv,
-            f"eqforge plan {pipeline.name}",
-            "Shows what a build would try and what the plan refuses. --output may be left out.",
+            help_of(pipeline, "plan"),
             console_of(pipeline),
             lambda mode: pipeline.usual(mode, UNNAMED),
         )
@@ -102,11 +106,24 @@ def print_plan(
     give(replace(report, sources=line.sources))
 
 
+def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:
+    """Return what a dataset's help says; the example is the first of the module's docstring."""
+    program = f"eqforge {command} {pipeline.name}".rstrip()
+    docstring = f"{sys.modules[pipeline.Config.__module__].__doc__}"
+    found = re.search(r"Example:\n((?:.*\\\n)*.*)", docstring)
+    example = textwrap.dedent(found[1]) if found else ""
+    if pipeline.name in MADE_BY["import"]:
+        example = f"{program} SOURCE --output out/{pipeline.name}"
+    if command == "plan":
+        example = example.replace("eqforge build", "eqforge plan")
+        note = "Shows what a build would try and what the plan rejects. You may leave out --output."
+    return Help(program=program, note=note, example=example, basics=pipeline.basics)
+
+
 def parse_line(
     pipeline: type[AnyPipeline],
     argv: Sequence[str],
-    program: str,
-    note: str = "",
+    about: Help,
     console: type[ConsoleOptions] = DocumentOptions,
     default: Callable[[Mode], Any] | None = None,
 ) -> tuple[shell.CommandLine, list[str]]:
@@ -115,8 +132,7 @@ def parse_line(
     Args:
       pipeline: the dataset.
       argv: the arguments after the command.
-      program: what the help calls the command.
-      note: added to the help.
+      about: what the help says.
       console: the options of the output.
       default: returns the configuration of an empty command line in a mode.
     """
@@ -131,10 +147,9 @@ def parse_line(
     line = shell.parse_line(
         pipeline.Config,
         argv[:split],
-        prog=program,
-        description=f"{pipeline.Config.__doc__} {note}".strip(),
-        console=console,
-        default=default_of,
+        about,
+        console,
+        default_of,
     )
     return line, list(argv[split + 1 :])
 

@@ -173,6 +173,7 @@ class Pipeline(Generic[Configured, Record]):
     Attributes:
       name: name of the dataset, and the prefix of its ids.
       Config: its settings, from which the command line is made.
+      basics: the options that the help shows first, besides those that are required.
       stages: the stages of the counts, in order; an instance may lack some of its class.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.
@@ -180,6 +181,7 @@ class Pipeline(Generic[Configured, Record]):
 
     name: str
     Config: type[Any]
+    basics: tuple[str, ...] = ("mode", "workers", "sample", "limit", "overwrite")
     stages: tuple[Stage, ...]
     steps: tuple[tuple[str, str], ...]
 

@@ -138,6 +138,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
 
     drops_faces: tuple[Mode, ...] = ()
     gates: GateSettings = NO_GATES
+    basics = ("min-changed-area", "max-changed-area", "face-policy", "max-side", "workers", "mode")
     steps = (("extracted", "videos"), ("judged", "frames"), ("paired", "candidate pairs"))
     pilot = PilotUnit(records="videos", number=0, unit="frames", clock="one core")
 

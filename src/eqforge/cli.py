@@ -63,9 +63,9 @@ _MODULES = {
 """The modules of commands, below eqforge, that are not named like their command."""
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
-EVERYWHERE = """Before or behind any command: --quiet (errors and the last line only), --verbose,
---config FILE (TOML, named as the options are); EQFORGE_SEED=3 in the environment is --seed 3.
-`eqforge --version` or -V tells the version, `eqforge completion bash` completes commands by Tab."""
+EVERYWHERE = """Every command has --help, --help GROUP and --help-all, --verbose, --quiet (errors
+and the last line only) and --config FILE (TOML, named as the options are). EQFORGE_SEED=3 in the
+environment is --seed 3. `eqforge --version` or -V prints the version."""
 
 _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""

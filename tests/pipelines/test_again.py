@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
+from eqforge.core.help import Help
 from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import parse_line
 from eqforge.pipelines.base.identity import settings_of_rows
@@ -28,7 +29,7 @@ def built_again(manifest: Manifest) -> dict[str, Any]:
     pipeline = pipeline_of(manifest.dataset)
     words = shlex.split(command_of(manifest))
     assert words[:3] == ["eqforge", "build", manifest.dataset]
-    line, beam = parse_line(pipeline, words[3:], "eqforge build")
+    line, beam = parse_line(pipeline, words[3:], Help(program="eqforge build"))
     assert not beam
     found: dict[str, Any] = msgspec.json.decode(
         msgspec.json.encode(settings_of_rows(line.settings))

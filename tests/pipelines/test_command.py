@@ -18,6 +18,7 @@ from eqforge.core.errors import (
     MissingExtra,
     reported_errors,
 )
+from eqforge.core.help import Help
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import (
     eq_ag,
@@ -31,6 +32,8 @@ from eqforge.transforms.engines.exclusive_job import locked
 from tests.builds import ENTRY, environment
 
 Main = Callable[[list[str]], int]
+
+HELP = Help(program="eqforge build")
 
 
 @pytest.fixture
@@ -424,7 +427,7 @@ def test_a_mistake_of_the_program_keeps_its_trace() -> None:
 
 def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]) -> None:
     def settings(*arguments: str) -> tuple[str, int | None, int | None, bool]:
-        line, _ = parse_line(eq_video.EqVideo, [*command, *arguments], "program")
+        line, _ = parse_line(eq_video.EqVideo, [*command, *arguments], HELP)
         found = line.settings.settings
         return (
             found.faces.face_policy,
@@ -442,7 +445,7 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
 
 def test_what_follows_two_dashes_is_beam_s(command: list[str]) -> None:
     arguments = [*command, "--", "--runner", "FlinkRunner", "--mode", "x"]
-    line, beam_args = parse_line(eq_video.EqVideo, arguments, "program")
+    line, beam_args = parse_line(eq_video.EqVideo, arguments, HELP)
 
     assert line.settings.mode == "corrected"
     assert beam_args == ["--runner", "FlinkRunner", "--mode", "x"]

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.help import Help
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
 from eqforge.pipelines.base.command import parse_line
@@ -62,7 +63,7 @@ def test_the_order_of_an_annotation_file_changes_no_plan(
     def plan(annotations: Path) -> list[Clip]:
         inputs = [f"--{flag}", str(annotations), "--videos", str(demo_workspace.videos)]
         argv = [*inputs, "--output", str(tmp_path / "out"), *limit]
-        line, _ = parse_line(pipeline, argv, "eqforge plan")
+        line, _ = parse_line(pipeline, argv, Help(program="eqforge plan"))
         return list(pipeline(line.settings).plan())
 
     first = plan(published)

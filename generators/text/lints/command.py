@@ -185,7 +185,13 @@ def _samples(path: Path) -> Mapping[str, list[str]] | None:
     return found
 
 
-main = Command("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
+main = Command(
+    "eqforge lint",
+    LintSettings,
+    lint_command,
+    example="eqforge lint out/sugar-crepe --errata out/errata.jsonl",
+    console=DocumentOptions,
+)
 
 if __name__ == "__main__":
     sys.exit(main())

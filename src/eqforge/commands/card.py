@@ -70,4 +70,9 @@ def write_card(arguments: Arguments) -> list[str]:
     return write_documents(profile_of(dataset, about), arguments.output or dataset.folder)
 
 
-main = Command("eqforge card", Arguments, card_command)
+main = Command(
+    "eqforge card",
+    Arguments,
+    card_command,
+    example="eqforge card out/eq-video --about about.toml",
+)

@@ -182,4 +182,11 @@ def _value(value: Any) -> str:
     return shortened(visible(json_text(value)), 100)
 
 
-main = Command("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)
+main = Command(
+    "eqforge diff",
+    Arguments,
+    diff_command,
+    example="eqforge diff out/first out/second",
+    console=DocumentOptions,
+    keeps_output=True,
+)

@@ -90,4 +90,19 @@ def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
     yield f"{output}: {counted(len(files), 'files')}, {counted(rows, 'rows')}, {size / 1e6:,.1f} MB"
 
 
-main = Command("eqforge export", Arguments, export_command, console=DocumentOptions)
+main = Command(
+    "eqforge export",
+    Arguments,
+    export_command,
+    example="eqforge export out/eq-video --format hf --output out/hub",
+    basics=(
+        "table",
+        "max-side",
+        "image-format",
+        "image-files",
+        "redistributable",
+        "rows-per-file",
+        "overwrite",
+    ),
+    console=DocumentOptions,
+)

@@ -292,4 +292,11 @@ def _is_short(value: object) -> bool:
     return value is not None and not is_long and not isinstance(value, dict)
 
 
-main = Command("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)
+main = Command(
+    "eqforge inspect",
+    Arguments,
+    inspect,
+    example="eqforge inspect out/eq-video --sheet pairs.png",
+    console=DocumentOptions,
+    keeps_output=True,
+)

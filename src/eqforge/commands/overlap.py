@@ -340,4 +340,9 @@ def not_compared(
     return found
 
 
-main = Command("eqforge overlap", Arguments, overlap_command)
+main = Command(
+    "eqforge overlap",
+    Arguments,
+    overlap_command,
+    example="eqforge overlap out/coco-pairs --training-ids ids.txt --output out/overlap.json",
+)

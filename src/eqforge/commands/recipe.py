@@ -13,6 +13,7 @@ from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
+from eqforge.core.help import Help
 from eqforge.core.identity import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
 from eqforge.pipelines import pipeline_of
@@ -104,8 +105,10 @@ def main(command: str, argv: Sequence[str]) -> int:
         line, beam_args = parse_line(
             pipeline,
             rest,
-            f"eqforge {command} {OPTION} {recipe.folder}",
-            f"The settings are those of {url}: sources and the run are named here.",
+            Help(
+                program=f"eqforge {command} {OPTION} {recipe.folder}",
+                note=f"The settings are those of {url}: sources and the run are named here.",
+            ),
             console_of(pipeline) if is_plan else DocumentOptions,
             lambda _: settings.config,
         )

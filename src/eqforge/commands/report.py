@@ -89,4 +89,10 @@ def report_dataset(arguments: Arguments) -> "Report":
     )
 
 
-main = Command("eqforge report", Arguments, report_command, console=DocumentOptions)
+main = Command(
+    "eqforge report",
+    Arguments,
+    report_command,
+    example="eqforge report out/eq-video --output out/report",
+    console=DocumentOptions,
+)

@@ -146,4 +146,10 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
     return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
 
 
-main = Command("eqforge verify", Arguments, verify_command, console=DocumentOptions)
+main = Command(
+    "eqforge verify",
+    Arguments,
+    verify_command,
+    example="eqforge verify out/eq-video",
+    console=DocumentOptions,
+)

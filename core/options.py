@@ -1,0 +1,180 @@
+"""The options of a command: their names, groups, types, defaults and help texts."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+
+import tyro
+from tyro.conf import FlagCreatePairsOff, Positional, Suppress, UseAppendAction
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from eqforge.core.errors import InputError
+from eqforge.core.visible import nearest
+
+POSITIONAL, NO_PAIR, APPENDS, _HIDDEN = (
+    get_args(mark[bool])[1] for mark in (Positional, FlagCreatePairsOff, UseAppendAction, Suppress)
+)
+_NUMBER = re.compile(r"-\.?\d")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """An option of a command.
+
+    Attributes:
+      name: without dashes; the names of groups are not part of it.
+      kind: its type.
+      marks: tyro's marks.
+      group: the field that holds its settings class; "" for the command's own options.
+      default: `tyro.MISSING` if it must be given.
+      owner: the settings class that declares it.
+    """
+
+    name: str
+    kind: Any
+    marks: tuple[Any, ...] = ()
+    group: str = ""
+    default: Any = tyro.MISSING
+    owner: type
+
+    @property
+    def is_positional(self) -> bool:
+        return POSITIONAL in self.marks
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.kind) is tuple
+
+    @property
+    def spec(self) -> PrimitiveConstructorSpec[Any]:
+        """How its values are written and read; inside `shell.in_words` in plain words."""
+        kind = get_args(self.kind)[0] if APPENDS in self.marks else self.kind
+        own = [mark for mark in self.marks if isinstance(mark, PrimitiveConstructorSpec)]
+        found = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, set()))
+        spec = own[0] if own else found
+        assert isinstance(spec, PrimitiveConstructorSpec), self.name
+        return spec
+
+    @property
+    def text(self) -> str:
+        """The help text: paragraphs without line breaks."""
+        given = next((mark.help for mark in self.marks if getattr(mark, "help", None)), None)
+        text = given or _texts(self.owner).get(self.name.replace("-", "_")) or ""
+        return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
+
+    def read(self, values: Sequence[str], where: str) -> None:
+        """Raise InputError if the values are none of this option."""
+        try:
+            spec = self.spec
+            if spec.choices and (wrong := [text for text in values if text not in spec.choices]):
+                raise ValueError(f"found {wrong[0]!r}, expected one of {', '.join(spec.choices)}")
+            spec.instance_from_str(list(values))
+        except ValueError as error:
+            raise InputError(f"{where}: {error}") from error
+
+
+def options_of(kind: type, defaults: Any = None, group: str = "") -> Iterator[Option]:
+    """Yield the options of a settings class, and those of its groups.
+
+    Args:
+      kind: a dataclass; fields that are dataclasses are groups.
+      defaults: an instance with the defaults; None takes the class's own.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    for field in dataclasses.fields(kind):
+        found = hints[field.name]
+        hint, *marks = get_args(found) if get_origin(found) is Annotated else (found,)
+        default = field.default
+        if defaults is not None:
+            default = getattr(defaults, field.name)
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        if dataclasses.is_dataclass(hint):
+            inner = default if isinstance(default, cast(type, hint)) else None
+            yield from options_of(cast(type, hint), inner, field.name)
+        elif _HIDDEN not in marks:
+            yield Option(
+                name=field.name.replace("_", "-"),
+                kind=hint,
+                marks=tuple(marks),
+                group=group,
+                default=tyro.MISSING if default is dataclasses.MISSING else default,
+                owner=kind,
+            )
+
+
+@functools.cache
+def _texts(kind: type) -> dict[str, str]:
+    """Return the docstrings of a class's fields, by name."""
+    import docstring_parser  # only for a help text
+
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__[:-1]):
+        try:
+            said = docstring_parser.parse_from_object(each)
+        except OSError:  # a class without a source, as of make_dataclass
+            continue
+        found |= {one.arg_name: one.description for one in said.params if one.description}
+    return found
+
+
+def name_of(argument: str) -> str | None:
+    """Return the name of the option that an argument gives; None if it is a value."""
+    is_option = argument.startswith("--") and argument != "--"
+    return argument[2:].partition("=")[0].replace("_", "-") if is_option else None
+
+
+def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> None:
+    """Check a command line before it is parsed: names, values, and whether anything is missing.
+
+    Raises:
+      InputError: in one sentence; tyro would print a page.
+    """
+    known = {option.name: option for option in options if not option.is_positional}
+    given, rest = set[str](), list(argv)
+    positional: list[str] = []
+    while rest:
+        argument = rest.pop(0)
+        if (name := name_of(argument)) is None:
+            positional.append(argument)
+            continue
+        option = known.get(name) or known.get(name.removeprefix("no-"))
+        if option is None:
+            raise InputError(f"no option --{name}{_hint(name, known, program)}")
+        given.add(option.name)
+        if option.kind is bool:
+            continue
+        values = [argument.partition("=")[2]] if "=" in argument else []
+        number = option.spec.nargs
+        most = number if isinstance(number, int) else len(argv)
+        while rest and len(values) < most and _is_value(rest[0]):
+            values.append(rest.pop(0))
+        if values:
+            option.read(values, f"--{name}")
+        elif number != "*":
+            raise InputError(f"--{name}: expected {option.spec.metavar} behind it")
+    missing = [f"--{name}" for name, each in known.items() if each.default is tyro.MISSING]
+    missing = [name for name in missing if name[2:] not in given]
+    own = [option for option in options if option.is_positional]
+    if positional and not own:
+        raise InputError(
+            f"unexpected argument {positional[0]!r}; {program} --help shows the options"
+        )
+    named = [each.name.upper() for each in own if each.default is tyro.MISSING][len(positional) :]
+    if missing or named:
+        needed = ", ".join((*named, *missing))
+        raise InputError(f"{program} needs {needed}; {program} --help shows an example")
+
+
+def _is_value(argument: str) -> bool:
+    return not argument.startswith("-") or argument == "-" or bool(_NUMBER.match(argument))
+
+
+def _hint(name: str, known: dict[str, Option], program: str) -> str:
+    if name == "dry-run":
+        return "; eqforge plan shows what a build would make, and writes nothing"
+    hint = nearest(f"--{name}", [f"--{other}" for other in sorted(known)])
+    return hint or f"; {program} --help-all lists the options"
