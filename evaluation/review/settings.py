@@ -1,4 +1,4 @@
-"""What `eqforge review plan` and `eqforge review import` are told."""
+"""The settings of `eqforge review plan` and `eqforge review import`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,27 +12,28 @@ Tool = Literal["pages", "label-studio"]
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "what more votes say, keep or drop; as many of each, or none, are unsure",
-    "unanimous": "what all votes say; anything else is unsure",
-    "weighted": "as majority, each vote by how often its reviewer answered the repeats alike",
+    "majority": "keep or drop, whichever has more votes; a tie, or no votes, is unsure",
+    "unanimous": "all votes must be equal; anything else is unsure",
+    "weighted": "as majority, but votes count more from reviewers who answer repeats the same way",
 }
-"""What follows from several votes."""
+"""How several votes become one decision."""
 
 _PROTOCOL: Final = (
-    f"What is asked: {', '.join(protocols())}, or a TOML file of your own with name, question, "
+    "Name of a review protocol, or a TOML file with your own. "
+    f"Names: {', '.join(protocols())}. Your own file has name, question, "
     "guide, reasons, seconds, source, form and fields."
 )
-_RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
+_RULE: Final = "How several votes become one decision.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """Write the tasks of reviewers, which they answer with keys: as pages, or for Label Studio.
+    """Write review tasks as web pages, or for Label Studio.
 
-    Who sees what follows from hashes: the same options give the same tasks. Each reviewer has an
-    order of their own, and sees some items twice, unannounced. Ids, scores and lineage are hidden.
+    The same options give the same tasks. Each reviewer gets a separate order, and sees some items
+    twice.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
@@ -41,45 +42,44 @@ class Plan:
     protocol: Annotated[str, tyro.conf.arg(help=_PROTOCOL)]
 
     reviewers: tuple[str, ...]
-    """Names of the reviewers, with commas or spaces between."""
+    """Names of the reviewers, separated by commas or spaces."""
 
     output: Path
-    """Folder of the tasks; give it whole to each reviewer, or to who runs Label Studio."""
+    """Folder for the tasks. Give the whole folder to each reviewer, or import it into Label
+    Studio."""
 
     tool: Tool = "pages"
-    """pages: reviewers answer on pages that they open from disk. label-studio: on a server of Label
-    Studio, for which tasks and a labelling config are written."""
+    """Write pages that reviewers open from disk, or tasks for a Label Studio server."""
 
     overlap: int | None = None
-    """How many reviewers see each item; without it two, or one where one is named or texts or boxes
-    are asked for, and all who are named with --disagreed or where pictures are put in order."""
+    """Number of reviewers per item. The default is 2; 1 with a single reviewer, or where reviewers
+    write texts or draw boxes; and all reviewers with --disagreed, or where they rank images."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""
 
     each: str | None = None
-    """A column of the samples, such as group or kind: --sample is how many of each of its
-    values."""
+    """Column such as group or kind; --sample then counts the items per value of it."""
 
     of: Path | None = None
-    """JSON lines that the tasks are about, where the dataset does not have it: of picture-ranking
-    the queries, with id, text and images, names or ids; of vlue-expressions the boxes that review
-    import made of vlue-boxes."""
+    """JSON lines of items that the dataset does not contain. For picture-ranking: queries with id,
+    text and images (names or ids). For vlue-expressions: the boxes that `review import` wrote for
+    vlue-boxes."""
 
     answer_list: Path | None = None
-    """For vlue-questions: the answers that there may be: JSON, or a line each."""
+    """For vlue-questions: file of the possible answers, as JSON or one per line."""
 
     disagreed: Path | None = None
-    """A file of decisions: review again what not all voted alike on, are unsure about, or were
-    asked about and left without a vote, and nothing else."""
+    """File of decisions; review again only items without a clear decision. These are items with
+    different votes, unsure ones, and ones left without a vote."""
 
     disputed: Literal["judges", "rules"] | None = None
-    """Of a dataset that was built with --verify: review what its judges disagree on among each
-    other, or where one of them denies what the rules claim, and nothing else."""
+    """Review only items on which the judges disagree with each other, or with the rules. Needs a
+    dataset built with --verify."""
 
     unlikely: float | None = None
-    """Of a dataset with probabilities: review what is right with less than this probability, or
-    with one that is not known, as of a combined dataset's parts without, and nothing else."""
+    """Review only items less likely than this to be right, or of unknown probability. Needs a
+    dataset with probabilities."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -87,40 +87,39 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Import:
-    """Take the votes of reviewers: check them, tell how far they agree, and write what follows.
+    """Read votes, measure how far reviewers agree, and write decisions, rows or ranks.
 
-    Decisions are for --decisions of a build, rows of VLUE's protocols for build vlue; ranks of
-    captions are measured by metrics --human.
+    Pass decisions to a build as --decisions, rows of VLUE's protocols to `build vlue`, and ranks of
+    captions to `metrics --human`.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset that was reviewed."""
 
     votes: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """The files that reviewers saved, or that Label Studio exported as JSON, one each."""
+    """Files that reviewers saved, or JSON exports of Label Studio, one per reviewer."""
 
     output: Path
-    """File to write, JSON lines: decisions, or rows, ranks or pictures in their order."""
+    """JSON lines to write: decisions, rows, ranks, or images in order."""
 
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
     earlier: Path | None = None
-    """File of decisions of an earlier round: what it decides stays unless these votes decide
-    otherwise."""
+    """Decisions of an earlier round, which stay unless these votes say otherwise."""
 
     of: Path | None = None
-    """The file that was given to review plan as --of."""
+    """File that you passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
-    """For picture-ranking: what models say, to be held against people: folders of eqforge score of
-    all images with all captions, or CSV files with query, image_id and score."""
+    """For picture-ranking: scores of models, to compare with people. Give folders of `eqforge
+    score` of all images with all captions, or CSV files with query, image_id and score."""
 
     answer_list: Path | None = None
-    """For vlue-questions: as for review plan."""
+    """For vlue-questions: the file that you passed to `review plan`."""
 
     answers: Path | None = None
-    """File to write every answer to, JSON lines: item, reviewer, answer, reason, note, seconds,
-    is_repeat, and what was given."""
+    """File to write every single answer to, as JSON lines. Its fields are item, reviewer, answer,
+    reason, note, seconds, is_repeat, and the given answer."""
 
     overwrite: bool = False
     """Replace existing files of decisions and answers."""

@@ -27,13 +27,13 @@ _VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionSettings:
-    """What a caption may be; None switches a check off."""
+    """Length limits of captions; None switches a limit off."""
 
     max_chars: int | None = 2_000
-    """Most characters; the longest of 68,000 published captions has 373."""
+    """Maximum number of characters. The longest of 68,000 published captions has 373."""
 
     max_tokens: int | None = CONTEXT_TOKENS
-    """Most tokens of CLIP's tokenizer, the two at the ends included; what follows is cut off."""
+    """Maximum number of CLIP tokens, start and end included. CLIP ignores what follows."""
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:

@@ -54,11 +54,11 @@ class Main:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(DocumentOptions):
-    """What is printed, where settings come from, and how the cost is estimated."""
+    """Printed output, configuration file, and cost estimate."""
 
     pilot: int | None = None
-    """Also build so many of the plan's records in a temporary folder, estimate time and storage,
-    and show the scores that a setting limits."""
+    """Number of records to build in a temporary folder, to estimate time and storage. The plan then
+    also shows the scores that your limits apply to."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:

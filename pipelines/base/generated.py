@@ -53,11 +53,11 @@ MAX_DRAWS_PER_PAIR = 4.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawSettings:
-    """How long a dataset goes on for pairs in place of refused ones."""
+    """Replacement of rejected pairs."""
 
     max_draws_per_pair: float = MAX_DRAWS_PER_PAIR
-    """Where filters refuse pairs, others are drawn until as many are kept as were asked for, at
-    most so many draws for each of them. 1 draws no others."""
+    """Maximum number of draws per requested pair, when rejected pairs are replaced. With 1, none is
+    replaced."""
 
     def __post_init__(self) -> None:
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
@@ -74,7 +74,7 @@ class PairFilters(ImageFilters):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Refuse pairs whose two captions say the same."""
+    """Reject pairs whose two captions are the same; --no-distinct-captions keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

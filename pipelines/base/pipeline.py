@@ -36,59 +36,58 @@ MEDIA = ("videos", "images", "masks")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
-    """Where the dataset goes, which part of it is built, and with how many processes."""
+    """Output folder, part to build, and processes."""
 
     output: Annotated[str, Trace.NONE]
-    """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
+    """Folder or URL to write the dataset to. An interrupted build resumes there."""
 
     overwrite: Annotated[bool, Trace.NONE] = False
-    """Build again over the finished dataset that the output folder holds, whatever its settings,
-    inputs and versions were. It stays complete until the new one is, and takes its place. Without
-    it, a dataset that would become the same is left alone, and another one is refused."""
+    """Replace the finished dataset in the output folder. It stays complete until the new one is.
+    Without this flag, eqforge keeps a dataset that would stay the same, and stops at any other."""
 
     only: tuple[str, ...] = ()
-    """Build these samples alone, by id, into a folder of their own; their rows are the same as in
-    the whole dataset."""
+    """Build only the samples with these ids, into a separate folder. Their rows equal those of the
+    whole dataset."""
 
     limit: int | None = None
-    """At most so many candidates, from the beginning of the plan."""
+    """Maximum number of candidates to use, from the start of the plan."""
 
     sample: str = "100%"
-    """Share of the videos, images or scenes, such as 1%, chosen by a hash of their ids."""
+    """Share of the videos, images or scenes to use, such as 1%. A hash of their ids decides
+    which."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the folder of videos or images; without it what lies
-    behind them is refused. Links that stay inside the folder are always followed; stores have
-    none."""
+    """Follow symbolic links that lead out of the folder of videos or images. Without this flag,
+    files behind such links are rejected; links within the folder are always followed."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
-    """Room for copies of videos and images from stores, for all processes of a machine together.
-    A copy is deleted as soon as it was read; they lie in the folder `copies` of $EQFORGE_CACHE."""
+    """Disk space in GB for copies of remote media, shared by all processes. The copies lie in
+    $EQFORGE_CACHE/copies, and each is deleted once it is read."""
 
     errata: Path | None = None
-    """JSON lines of what is wrong with single samples, by id: each is dropped, one of its texts is
-    corrected, or something is noted. Dropped samples are rejects of the stage errata, and the card
-    lists all; eqforge lint --errata writes such a file."""
+    """JSON lines of known errors in single samples, by id. Each line drops a sample, corrects one
+    of its texts, or adds a note; the card lists them. `eqforge lint --errata` writes such a
+    file."""
 
     decisions: Path | None = None
-    """JSON lines of what people decided, by id, as eqforge review import writes them: samples that
-    they drop are rejects of the stage review."""
+    """JSON lines of what reviewers decided, as `eqforge review import` writes them. The samples
+    that they drop become rejects of the stage `review`."""
 
     workers: Annotated[int, Trace.NONE] = 1
-    """Processes of the local runner."""
+    """Number of parallel processes on this machine."""
 
     seed: int = 0
-    """Seed of the run; every random choice derives from it and a record's id."""
+    """Random seed. Every random choice depends on it and on the id of a record."""
 
     max_error_rate: Annotated[float, Trace.NONE] = 0.01
-    """The run fails when more than this share of a stage's candidates end in an exception, or
-    cannot be downloaded from their store."""
+    """Share of candidates that may fail in a stage before the build stops. Errors and failed
+    downloads count."""
 
     samples_per_file: int = 50_000
-    """Candidates for each samples file."""
+    """Number of candidates per samples file."""
 
     images_per_file: int = 4_000
-    """Images for each images file."""
+    """Number of images per images file."""
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
@@ -116,8 +115,8 @@ class DatasetConfig:
     """What every dataset is configured with."""
 
     mode: Mode = "corrected"
-    """paper: as the published dataset was made, its defects included. corrected: without them. The
-    mode sets the defaults shown here; every setting can be given beside it."""
+    """Reproduce the paper's defects (`paper`) or fix them (`corrected`). The mode sets the defaults
+    shown here; you can override each of them."""
 
     run: OmitArgPrefixes[RunSettings]
 

@@ -48,26 +48,26 @@ class CaptionDataset(DatasetConfig):
     """What every dataset made of captions is configured with."""
 
     captions: Path
-    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
-    (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
-    split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
-    the hub, or with a metadata file."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
+    (.csv, .tsv), a JSON array or JSON lines with the column `caption`, and optionally `image`, `id`
+    and `split`; or a Hugging Face folder with these columns (a snapshot of the hub, the output of
+    Dataset.save_to_disk, or a folder with a metadata file)."""
 
     source: Source | None = None
-    """The format of the captions; told by the file where it is not given. `text-pairs` takes the
+    """Format of the captions; by default eqforge detects it from the file. `text-pairs` reads the
     true captions of VL-CheckList, ARO and other files of text pairs."""
 
     images: MediaRoot | None = None
-    """Folder of the images, here or in a store, or tar shards: they are embedded, and a caption
-    whose image is missing is a reject. Without it the rows name the images alone."""
+    """Folder or URL of the images, or tar shards, to store in the dataset. A caption whose image is
+    missing is rejected. Without this option, rows only name their images."""
 
     spacy_model: str | None = None
-    """A spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm; without it a
-    tagger that needs no data."""
+    """spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm. The default is a
+    built-in tagger that needs no data."""
 
     language: Language = "en"
-    """The rules that edit captions are for English: en refuses captions in another language, any
-    takes them as they come."""
+    """Accept captions in English only (`en`), or in any language (`any`). The rules that edit
+    captions are written for English."""
 
 
 class TextPipeline(Pipeline[Configured, Record]):

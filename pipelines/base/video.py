@@ -67,7 +67,7 @@ class _Frames:
 
 @dataclass(frozen=True, kw_only=True)
 class VideoSettings(ImageFilters, _Frames):
-    """What happens to frames, captions and pairs, whatever dataset they come from."""
+    """Limits on captions and on pairs per video."""
 
     cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
@@ -75,10 +75,10 @@ class VideoSettings(ImageFilters, _Frames):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Refuse pairs whose two captions say the same."""
+    """Reject pairs whose two captions are the same; --no-distinct-captions keeps them."""
 
     max_pairs_per_video: int | None = None
-    """Keep at most so many pairs of a video, chosen by a hash of their ids."""
+    """Maximum number of pairs per video. A hash of their ids decides which are kept."""
 
     def __post_init__(self) -> None:
         most = self.max_pairs_per_video
@@ -90,18 +90,18 @@ class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
     videos: MediaRoot
-    """Folder of the videos, here or in a store, such as gs://BUCKET/videos. Each is looked for by
-    the name that the annotations or captions give, as it stands and with an ending such as .mp4;
-    where they give an id, that is the name. Tar shards will do, too: their folder, one of them, or
-    a quoted pattern such as 'shards/*.tar'."""
+    """Folder or URL of the videos, or tar shards. A file is found by the name or id in the captions
+    or annotations, with or without an ending such as .mp4. For tar shards, give their folder, one
+    shard, or a quoted pattern such as 'shards/*.tar'."""
 
     frames_fps: float | None = None
-    """How many frames a second were taken, where a video is not a file but a folder of its frames,
-    such as VIDEO/00001.jpg, numbered from 1. Needed where moments are given in seconds: the frame
-    at t seconds is the one with the number t * RATE + 1, rounded down."""
+    """Frame rate of videos that are folders of numbered frames, such as VIDEO/00001.jpg. Required
+    if captions give times in seconds: the frame at t seconds has the number t * RATE + 1, rounded
+    down."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
-    """A video whose next frame takes longer is given up; its other frames are kept."""
+    """Seconds without progress before eqforge stops decoding a video. Frames decoded earlier are
+    kept."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 

@@ -35,64 +35,66 @@ class ModelSettings:
     """The language model that writes hard positives, and how it is asked."""
 
     model: Annotated[str | None, Trace.NAME] = None
-    """A language model that writes the hard positives by the paper's prompts: a folder saved by
-    transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
-    server, such as llama-2-70b-chat@http://localhost:8000/v1, whose key is in the environment
-    variable EQFORGE_MODEL_KEY. Without it they are made by rules."""
+    """Language model that writes the hard positives; without it, rules do. Give a folder saved by
+    transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible server, such
+    as llama-2-70b-chat@http://localhost:8000/v1. The key for the server is read from
+    EQFORGE_MODEL_KEY."""
 
     model_for: Literal["all", "rest"] = "all"
-    """all: the model writes every hard positive. rest: those for which no rule is found."""
+    """Ask the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """What the model is asked for: swap where the caption has "and", else one of the others, drawn
-    by the caption's seed. replace_printed is the paper's REPLACE, the others are the code's."""
+    """Prompts for the model. Captions with "and" get `swap`; each other caption gets one of the
+    rest, drawn by its seed. `replace_printed` is the paper's REPLACE prompt; the others come from
+    the paper's code."""
 
     model_answers: Taken = "checked"
-    """checked: answers that differ from the caption in one edit of the prompt's kind, and by words
-    of a dictionary. raw: as the authors took them, several edits in one answer included."""
+    """Check the model's answers (`checked`), or take them as the authors did (`raw`). A checked
+    answer makes one edit of the kind that the prompt asks for, in dictionary words."""
 
     model_revision: str | None = None
-    """Branch, tag or commit of the model on the hub; a commit makes runs repeatable."""
+    """Branch, tag or commit of the model on the hub. Only a commit makes runs repeatable."""
 
     model_device: str = "cpu"
     """Device of the model as torch names it, such as cuda:0."""
 
     model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Type of the model's weights."""
+    """Number type of the model's weights."""
 
     model_batch: int = 32
-    """Prompts completed at a time; of a server, requests under way at a time."""
+    """Number of prompts per batch, or of parallel requests to a server."""
 
     model_sample: bool = False
-    """Draw the model's answers, each from its caption's seed, instead of the likeliest tokens."""
+    """Sample the model's answers, seeded per caption, instead of taking the likeliest tokens."""
 
     model_temperature: float = 0.7
-    """How freely answers are drawn."""
+    """Sampling temperature of --model-sample."""
 
     model_top_p: float = 0.95
-    """Answers are drawn from the likeliest tokens that have this probability together."""
+    """Share of the probability, in the likeliest tokens, that --model-sample draws from."""
 
     model_chat: bool = False
-    """Put the prompts into the chat template of a model of transformers. A server does, unless its
-    address ends in /completions."""
+    """Put the prompts into the chat template of a transformers model. A server applies its own,
+    unless its address ends in /completions."""
 
     model_retries: int = 3
-    """How often an answer that is not valid is asked for again, with the next seed."""
+    """Number of times to ask again after an invalid answer, each with the next seed."""
 
     model_timeout_s: Annotated[float, Trace.NONE] = 120.0
-    """How long a server may take for an answer until it is asked again."""
+    """Seconds to wait for a server's answer before asking again."""
 
     model_prices: Annotated[tuple[float, float] | None, Trace.NONE] = None
-    """What a million tokens cost, those of the questions and those of the answers."""
+    """Prices of a million tokens of input and of output."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Stop before anything is asked if it may cost more, at the prices given."""
+    """Maximum cost at --model-prices. If the questions may cost more, the build stops before it
+    asks any."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Stop before anything is asked if more may be asked than so many questions."""
+    """Maximum number of questions. If more may be needed, the build stops before it asks any."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL in which answers are kept for other datasets too; without it they are kept with
+    """Folder or URL for answers that other datasets can reuse. By default, answers are kept with
     the dataset. No question is asked twice."""
 
 

@@ -115,22 +115,22 @@ def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroundingSettings:
-    """How it is found out where a photograph may change, where the user has no mask of it."""
+    """Models that find where a photograph may change, if you give no mask."""
 
     grounder: Annotated[str | None, Trace.NAME] = None
-    """A detector that finds what changes by its words: a folder that transformers saved, or
-    ID@COMMIT of the hub, of Grounding DINO, OWL-ViT or OWLv2."""
+    """Object detector that finds what changes, by its words. Give a folder saved by transformers,
+    or ID@COMMIT on the Hugging Face hub; Grounding DINO, OWL-ViT and OWLv2 work."""
 
     segmenter: Annotated[str | None, Trace.NAME] = None
-    """A model that outlines what the grounder finds, likewise: SAM or SAM 2. Without it the
-    grounder's boxes are the masks."""
+    """Segmentation model that outlines what the grounder finds: SAM or SAM 2. Name it as the
+    grounder. Without it, the grounder's boxes are the masks."""
 
     grounding_score: float = 0.3
-    """The grounder's score from which on a thing counts as found."""
+    """Minimum detection score of the grounder, in [0, 1]."""
 
     mask_margin: float = 0.02
-    """What was found is widened by this share of the photograph's longer side, as what takes its
-    place has another outline."""
+    """Width added around a found region, as a share of the photograph's longer side. The new object
+    needs room for another outline."""
 
     def __post_init__(self) -> None:
         check_range("grounding_score", self.grounding_score, 0, 1)

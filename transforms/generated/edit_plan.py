@@ -149,18 +149,17 @@ class PhotographBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LockSettings:
-    """How photographs are kept as they are where they may not change."""
+    """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Where a mask is known, take the photograph's own pixels outside of it, bit for bit."""
+    """Keep the photograph's pixels outside a mask bit for bit; --no-lock keeps the edit's."""
 
     feather_px: int = 0
-    """Inside the mask, over so many pixels from its rim, fade from the photograph to the edit."""
+    """Width in pixels, inside the mask's edge, of the fade from photograph to edit."""
 
     max_changed_outside: float | None = 0.5
-    """Greatest share of what lies outside the mask that the editor may have changed before it was
-    locked: of an edit that changed everything a piece is left that does not fit in. Not
-    calibrated."""
+    """Maximum share of the area outside the mask that the editor changed, in [0, 1]. Beyond it, the
+    locked edit would be a fragment. The default is not calibrated."""
 
     def __post_init__(self) -> None:
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)

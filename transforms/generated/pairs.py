@@ -58,15 +58,15 @@ MEASURED = "measured"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankSettings:
-    """From how many seeds each pair is drawn, and by which score the best drawing is chosen."""
+    """Seeds per pair, and the score that picks the best drawing."""
 
     seeds: int = 1
-    """Number of seeds to draw each pair from, 1 to 64. The best drawing that no filter rejects is
-    kept; the others become rejects with the reason `not_best` and their score."""
+    """Number of seeds to draw each pair from, 1 to 64. The best drawing that passes the filters is
+    kept; the others become rejects with the reason `not_best`."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score that the best drawing of --seeds has most of: `background_ssim`, how alike the images
-    are outside the changed area, or `oracle_margin`, by how much the --oracle prefers each image's
+    """Score that picks the best drawing of --seeds. `background_ssim` is the similarity of the two
+    images outside the changed area. `oracle_margin` is how much the --oracle prefers each image's
     own caption."""
 
     def __post_init__(self) -> None:

@@ -11,116 +11,112 @@ from eqforge.schemas.records.scores import Rejection, Score
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGates:
-    """Limits on what was measured on the two renderings; None switches one off.
+    """Limits on measures of the two renderings; None switches a limit off.
 
-    Shares of the picture do not depend on the resolution: 0.002 of 256 x 256 pixels are 131 of
-    them, and 0.01 of their width are 2.6.
+    Shares do not depend on the resolution: 0.002 of 256 x 256 pixels are 131 pixels, and 0.01 of
+    the width are 2.6.
     """
 
     max_overlap_m: float | None = 0.01
-    """Greatest depth to which two objects may be in each other, in metres."""
+    """Maximum depth by which two objects may overlap, in metres."""
 
     min_frame_margin: float | None = 0.004
-    """Least distance of an object that is spoken of to the picture's edge, in picture widths."""
+    """Minimum distance of a captioned object from the image's edge, in image widths."""
 
     min_visible_area: float | None = 0.002
-    """Least share of the picture that every object covers."""
+    """Minimum share of the image that each object covers."""
 
     min_named_area: float | None = 0.003
-    """Least share of the picture that an object that is spoken of covers."""
+    """Minimum share of the image that each captioned object covers."""
 
     max_named_area: float | None = 0.4
-    """Greatest share of the picture that an object that is spoken of covers."""
+    """Maximum share of the image that a captioned object covers."""
 
     min_lightness: float | None = 12.0
-    """Least mean lightness (L*) of a picture, in [0, 100]: below it, it is black."""
+    """Minimum mean lightness (L*), in [0, 100]. Darker images are rejected as black."""
 
     max_blown_out: float | None = 0.3
-    """Greatest share of a picture's pixels that are plain white; a bright sky takes some."""
+    """Maximum share of pure white pixels. A bright sky has some."""
 
     max_occlusion: float | None = 0.5
-    """Greatest share of an object that is spoken of that others, or the picture's edge, hide."""
+    """Maximum share of a captioned object that is hidden or outside the image."""
 
     min_blob_gap: float | None = 0.004
-    """Least distance between two copies that are counted, in picture widths: nearer ones look
-    like one thing."""
+    """Minimum gap between two counted copies, in image widths. Closer copies look like one
+    object."""
 
     min_side_margin: float | None = 0.08
-    """How far left or right of the other an object has to be to be called so, in picture widths
-    between the middles of their boxes."""
+    """Minimum offset for "left of" and "right of", between box centres, in image widths."""
 
     min_depth_margin_m: float | None = 0.4
-    """How much nearer or farther than the other an object has to be to be called in front of or
-    behind it, in metres along the view."""
+    """Minimum offset for "in front of" and "behind", along the view, in metres."""
 
     max_crossed_side_margin: float | None = 0.08
-    """How far left or right of the other an object may be, in picture widths, where only the
-    caption of the other picture says so."""
+    """Maximum sideways offset, in image widths, where only the other caption claims it."""
 
     max_crossed_depth_margin_m: float | None = 0.4
-    """How much nearer or farther than the other an object may be, in metres along the view, where
-    only the caption of the other picture says so."""
+    """Maximum depth offset, in metres, where only the other caption claims it."""
 
     max_near_gap: float | None = 0.15
-    """Greatest gap between things that are next to each other, in picture widths."""
+    """Maximum gap between objects that are "next to" each other, in image widths."""
 
     max_near_depth_m: float | None = 0.8
-    """How much nearer than the other one of them may be, in metres along the view."""
+    """Maximum depth offset of objects that are "next to" each other, in metres."""
 
     min_far_gap: float | None = 0.25
-    """Least gap between things that are far from each other, in picture widths."""
+    """Minimum gap between objects that are "far from" each other, in image widths."""
 
     min_height_margin: float | None = 0.18
-    """How much higher than the lowest pixel of what it is on that of a thing is, as a share of the
-    picture's height."""
+    """Minimum height of an object above its support, as a share of the image height. It compares
+    the lowest pixels of the two."""
 
     max_crossed_height_margin: float | None = 0.14
-    """How much higher it may be where only the other caption says that it is on it."""
+    """Maximum height above the support where only the other caption says "on"."""
 
     min_within_margin: float | None = 0.0
-    """How far a thing is inside the box of what it is in or under, in picture widths."""
+    """Minimum distance of an object from the edges of the box it is in or under. In image
+    widths."""
 
     max_crossed_within_margin: float | None = 0.0
-    """How far it may be inside where only the other caption says so."""
+    """Maximum distance from those edges where only the other caption says "in" or "under"."""
 
     min_named_colour: float | None = 0.1
-    """Least share of a coloured object's pixels that look like its colour, on the photographic
-    stage: of a purple toy house with its red roof it is a fifth, of most things nearly all."""
+    """Minimum share of an object's pixels that show its captioned colour. Photographic stage only.
+    A purple toy house with a red roof has 0.2, most objects nearly 1."""
 
     min_unchanged_iou: float | None = 0.95
-    """Least intersection over union of the masks of an object that was to stay as it is."""
+    """Minimum overlap (IoU) of the two masks of an object that should not move."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Least structural similarity, in lightness and colour, outside the changed objects, where
-    shadows change: a parasol's give 0.96."""
+    """Minimum SSIM, in lightness and colour, outside the changed objects. Shadows change: a
+    parasol's gives 0.96."""
 
     max_unchanged_difference: float | None = 0.03
-    """Greatest mean difference of the pixels outside the changed objects, in [0, 1]: a parasol's
-    shadow gives 0.018."""
+    """Maximum mean pixel difference outside the changed objects, in [0, 1]. A parasol's shadow
+    gives 0.018."""
 
     max_unchanged_block: float | None = 0.45
-    """Greatest mean difference of a block outside the changed objects, a sixteenth of the picture
-    wide, in [0, 1]: the shadow of a thing that moves gives up to 0.37. Only pairs on the
-    photographic stage are judged."""
+    """Maximum mean difference of one block outside the changed objects, in [0, 1]. Photographic
+    stage only; a block is 1/16 of the image wide. The shadow of a moving object gives up to
+    0.37."""
 
     min_change: float | None = 0.06
-    """Least mean difference of the pixels where objects changed, in [0, 1]: black rubber and black
-    metal differ by 0.04, a red and a blue mug by 0.3."""
+    """Minimum mean pixel difference where objects changed, in [0, 1]. Black rubber and black metal
+    differ by 0.04, a red and a blue mug by 0.3."""
 
     min_material_contrast: float | None = 1.0
-    """Least difference of what the two pictures show of the materials that captions name, in
-    multiples of what is plain; only pairs of materials on the photographic stage are judged."""
+    """Minimum visible contrast of two captioned materials; 1 is a plain difference. Only pairs of
+    materials on the photographic stage are measured."""
 
     min_step_share: float | None = 0.5
-    """Least difference that a picture shows of two things which are compared, as a share of the
-    step that the ladder is at."""
+    """Minimum visible difference of two compared objects, as a share of the ladder's step."""
 
     min_posture_margin: float | None = 0.1
-    """How much taller and narrower a thing looks upright than lying, as log2 of the ratio."""
+    """Minimum ratio of upright to lying proportions of an object, as log2."""
 
     min_trim_area: float | None = 0.0015
-    """Least share of the picture on which a thing looks like the colour that its caption gives to a
-    part of it, beyond that of the other picture."""
+    """Minimum share of the image that shows the captioned colour of a part. The other image's share
+    is subtracted."""
 
     def __post_init__(self) -> None:
         """Reject limits that no measure can reach."""

@@ -27,27 +27,28 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LintSettings:
-    """Find defects of text pairs, in published files, your own, or a dataset."""
+    """Find defects in text pairs: published files, your own files, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, JSON lines),
-    SIMAT's captions.txt or transfos.csv, folders of Hugging Face's with such fields, datasets."""
+    """Files of text pairs, Hugging Face folders with their fields, or datasets. Formats:
+    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, JSON lines, and SIMAT's captions.txt
+    and transfos.csv."""
 
     hard_positives: Path | None = None
-    """The second file of a published hard-positive set, whose first is the one path given."""
+    """Second file of a published hard-positive set; PATHS names the first."""
 
     examples: int = 3
-    """How many findings of a kind the summary shows."""
+    """Number of findings of each kind to show in the summary."""
 
     fail_on: Severity = "warning"
-    """The least severity that makes the exit status 1."""
+    """Lowest severity that makes the exit status 1."""
 
     errata: Path | None = None
-    """File to write that drops the records with findings of --errata-kinds, for --errata of
-    `eqforge build`, `import`, `combine` and `metrics`."""
+    """File to write, for --errata of `eqforge build`, `import`, `combine` and `metrics`. It drops
+    the records with findings of --errata-kinds."""
 
     errata_kinds: tuple[str, ...] = ERRORS
-    """Which findings the file of --errata drops; by default those that are errors."""
+    """Kinds of findings whose records --errata drops; by default all errors."""
 
     def __post_init__(self) -> None:
         for kind in self.errata_kinds:
