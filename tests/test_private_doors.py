@@ -93,6 +93,20 @@ DOORS = (
         texts=("print(traceback_string, file=sys.stderr)",),
     ),
     Door(
+        user="transforms/engines/beam_patches.py",
+        package="apache-beam",
+        version="2.77",
+        file="apache_beam/options/pipeline_options.py",
+        texts=("view = cls(self._flags)", "view._all_options = self._all_options"),
+    ),
+    Door(
+        user="transforms/engines/beam_patches.py",
+        package="apache-beam",
+        version="2.77",
+        file="apache_beam/transforms/userstate.py",
+        texts=("def get_dofn_specs(dofn: 'DoFn') -> tuple[set[StateSpec], set[TimerSpec]]:",),
+    ),
+    Door(
         user="transforms/engines/run.py",
         package="apache-beam",
         version="2.77",

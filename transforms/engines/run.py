@@ -78,6 +78,7 @@ def run(
                 alone,
                 beam_patches.outside_notebooks(),
                 beam_patches.without_printed_traces(),
+                beam_patches.remembered(),
                 servers,
                 beam.Pipeline(options=options) as root,
             ):
