@@ -23,6 +23,7 @@ import pytest
 
 from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
+from tests.warm import warm_programs
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
@@ -126,16 +127,22 @@ def is_missing(need: str) -> bool:
 # --- running
 
 
-def run(command: list[str], folder: Path) -> None:
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with warm_programs(tmp_path_factory.mktemp("warm")) as folder:
+        yield folder
+
+
+def run(command: list[str], folder: Path, programs: Path) -> None:
     """Runs a command with the project's programs on the path."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True
     )
     assert done.returncode == 0, f"{command[-1]}\n{done.stderr}{done.stdout}"
 
 
-def run_block(block: Block, folder: Path) -> None:
+def run_block(block: Block, folder: Path, programs: Path) -> None:
     text = block.text
     for kind in ("clip", "siglip", "blip-itm"):
         text = text.replace(f"{kind}:FOLDER", f"{kind}:{folder}/{kind}-FOLDER")
@@ -144,9 +151,9 @@ def run_block(block: Block, folder: Path) -> None:
         (folder / block.file).parent.mkdir(parents=True, exist_ok=True)
         (folder / block.file).write_text(text, encoding="utf-8")
     elif block.language == "python":
-        run([sys.executable, "-c", text], folder)
+        run([str(programs / "run"), text], folder, programs)
     elif block.language in SHELL:
-        run(["bash", "-euc", re.sub(r"^\$ ", "", text, flags=re.M)], folder)
+        run(["bash", "-euc", re.sub(r"^\$ ", "", text, flags=re.M)], folder, programs)
 
 
 def test_every_block_says_what_it_is() -> None:
@@ -168,7 +175,9 @@ def is_json(text: str) -> bool:
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("page", [page for page in PAGES if [*blocks(page)]])
-def test_the_blocks_of_a_page_run(page: str, demo_output: Path, tmp_path: Path) -> None:
+def test_the_blocks_of_a_page_run(
+    page: str, demo_output: Path, programs: Path, tmp_path: Path
+) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "demo").symlink_to(demo_output)
     missing = set()
@@ -179,14 +188,16 @@ def test_the_blocks_of_a_page_run(page: str, demo_output: Path, tmp_path: Path) 
             continue
         for need in block.needs:
             SUPPLIED.get(need, lambda _: None)(tmp_path)
-        run_block(block, tmp_path)
+        run_block(block, tmp_path, programs)
     if missing:
         pytest.skip(f"not installed: {', '.join(sorted(missing))}")
 
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_cells_of_a_notebook_run(notebook: Path, demo_output: Path, tmp_path: Path) -> None:
+def test_the_cells_of_a_notebook_run(
+    notebook: Path, demo_output: Path, programs: Path, tmp_path: Path
+) -> None:
     text = notebook.read_text(encoding="utf-8")
     if "clip:FOLDER" in text:
         if is_missing("clip:FOLDER"):
@@ -196,7 +207,7 @@ def test_the_cells_of_a_notebook_run(notebook: Path, demo_output: Path, tmp_path
     (tmp_path / "out" / "demo").symlink_to(demo_output)
     copy = tmp_path / notebook.name
     copy.write_text(text.replace("clip:FOLDER", f"clip:{tmp_path}/clip-FOLDER"), encoding="utf-8")
-    run(["jupyter-execute", "--inplace", str(copy)], tmp_path)
+    run(["jupyter-execute", "--inplace", str(copy)], tmp_path, programs)
     cells = json.loads(copy.read_text(encoding="utf-8"))["cells"]
     assert all(cell["outputs"] for cell in cells[-1:] if cell["cell_type"] == "code")
 

@@ -29,6 +29,7 @@ from PIL import Image
 
 from tests.builds import dataset_bytes
 from tests.clips import Clip, write_clip
+from tests.warm import BUILDING
 
 HERE = Path(__file__).parent
 STATE = struct.Struct("6q4096s4096s4096s")
@@ -228,7 +229,8 @@ def differences(output: Path, whole: dict[str, bytes]) -> str:
 
 
 def _serve(module: str, library: str) -> None:
-    importlib.import_module("eqforge.commands.verify")
+    for name in (*BUILDING, "eqforge.commands.verify"):
+        importlib.import_module(name)
     pipeline: Any = importlib.import_module(f"eqforge.pipelines.{module}")
     for line in sys.stdin:
         job = json.loads(line)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tests.clips import Clip, write_clip
+from tests.warm import BUILDING
 
 SETTINGS = ["--mode", "paper", "--face-policy", "off"]
 LARGE_BYTES = 16 << 10
@@ -42,7 +43,7 @@ def start_server() -> None:
     """
     forkserver._forkserver._stop()  # type: ignore[attr-defined]  # private
     _server.set_forkserver_preload(
-        ["eqforge.pipelines.eq_video", "eqforge.commands.verify", __name__]
+        [*BUILDING, "eqforge.pipelines.eq_video", "eqforge.commands.verify", __name__]
     )
     forkserver.ensure_running()
 

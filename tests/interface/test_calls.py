@@ -51,9 +51,8 @@ import sys
 import eqforge
 
 print("the script runs", flush=True)
-for count in (1, 2):
-    model, scores = f"clip:{sys.argv[2]}", f"{sys.argv[3]}/scores{count}"
-    eqforge.score(sys.argv[1], model=model, output=scores, workers=1, processes=count)
+model, scores = f"clip:{sys.argv[2]}", f"{sys.argv[3]}/scores"
+eqforge.score(sys.argv[1], model=model, output=scores, workers=1, processes=2)
 """
 
 
@@ -68,7 +67,7 @@ def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
     assert run.stdout.count("the script runs") == 1
-    assert (tmp_path / "scores2" / "scores.json").exists()
+    assert (tmp_path / "scores" / "scores.json").exists()
 
 
 def test_samples_come_with_their_pictures(
