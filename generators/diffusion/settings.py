@@ -50,41 +50,41 @@ def check_precision(precision: Precision, device: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiffusionSettings:
-    """The diffusion model, and how it draws."""
+    """Diffusion model, and how it draws."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub."""
+    """Diffusers pipeline: a folder, or an id on the Hugging Face hub."""
 
     revision: str | None = None
-    """Commit on the hub; needed for every model but the default one, which has a pinned one."""
+    """Commit on the hub. Required for all models but the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Never ask the hub: the model is a folder, or was fetched before."""
+    """Work offline: the model is a folder, or was downloaded before."""
 
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0. Only the same one gives the same bytes again."""
+    """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
 
     precision: Precision = "fp32"
-    """Type of the weights and of the computation; fp16 needs a GPU and half the memory."""
+    """Number type of the model; fp16 needs a GPU, and half the memory."""
 
     scheduler: Scheduler = "ddim"
-    """How noise is removed; `model` takes the one that the model was saved with."""
+    """Noise scheduler; `model` takes the one saved with the model."""
 
     steps: int = 50
-    """Denoising steps; the time grows with it."""
+    """Number of denoising steps. Time grows with it."""
 
     guidance_scale: float = 7.5
-    """Weight of the prompt against none; 1 and less draws without guidance, in half the time."""
+    """Weight of the prompt. Values up to 1 draw without guidance, in half the time."""
 
     size_px: int | None = None
-    """Width and height of the pictures; without it, those that the model was trained on."""
+    """Width and height of the images in pixels; by default the model's training size."""
 
     cpu_threads: int = 4
-    """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
+    """Number of CPU threads. The bytes depend on it."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Rows of a pair that go through the network at a time; less takes less memory and more time.
-    When the memory does not suffice, a pair is drawn again with half of it, and its row says so."""
+    """Rows of a pair per pass of the network. Fewer take less memory and more time. Out of memory,
+    a pair is drawn again with half as many."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -99,32 +99,31 @@ class DiffusionSettings:
 # threshold from `LocalBlend` in their notebooks.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditSettings:
-    """How the first picture of a pair guides the second."""
+    """Prompt-to-prompt: how the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """Share of the steps, from the first, in which the second picture takes the first one's
-    attention to the words that both have."""
+    """Share of steps, from the first, that reuse the first image's attention to shared words."""
 
     changed_cross_replace: float | None = None
-    """The same share for the words that are changed or added; as for the others without it."""
+    """The same share for changed or added words; by default equal to --cross-replace."""
 
     reweight: float = 1.0
-    """Factor on the second picture's attention to the words that are changed or added, in the steps
-    in which its attention is replaced: 2 shows them more strongly."""
+    """Factor on the second image's attention to changed or added words. It acts while attention is
+    replaced: 2 shows these words more strongly."""
 
     self_replace: float = 0.4
-    """Share of the steps in which it takes the first one's layout, its self-attention."""
+    """Share of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Take the first picture's pixels wherever neither picture attends to the object or attribute
-    that is changed; pairs whose scene changes are never blended."""
+    """Keep the first image's pixels away from the changed word; --no-local-blend does not. Pairs
+    whose scene changes are never blended."""
 
     blend_threshold: float = 0.3
-    """Share of the greatest attention from which on a place belongs to a word."""
+    """Share of the maximum attention above which a pixel belongs to a word."""
 
     alignment: Literal["exact", "published"] = "exact"
-    """How words of the prompts are matched: word for word, or as the authors' code does, which
-    shifts what follows a word of several tokens."""
+    """Match prompt words exactly (`exact`), or as the authors' code does (`published`). Their code
+    shifts all that follows a word of several tokens."""
 
     def __post_init__(self) -> None:
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):

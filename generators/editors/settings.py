@@ -14,56 +14,55 @@ EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditorSettings:
-    """The model that edits, and how.
+    """Image editor.
 
-    Numbers that are not given are those of the model's pipeline in diffusers.
+    Numbers you leave out take the defaults of the model's diffusers pipeline.
     """
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub. `tiny` makes one
-    of random weights for --editor inpaint (the default) or instruct-pix2pix, to try everything but
-    the pictures."""
+    """Diffusers pipeline: a folder, or an id on the Hugging Face hub. `tiny` builds one with random
+    weights, to try everything but the images; it works for --editor inpaint (the default) and
+    instruct-pix2pix."""
 
     editor: EditorName | None = None
-    """How the model edits. The class of its pipeline says it (Stable Diffusion inpaints); only
-    `tiny` needs this setting."""
+    """Way the model edits; needed only with `--model tiny`."""
 
     revision: str | None = None
-    """Commit on the hub; needed for every model but the default one, which has a pinned one."""
+    """Commit on the hub. Required for all models but the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Never ask the hub: the model is a folder, or was fetched before."""
+    """Work offline: the model is a folder, or was downloaded before."""
 
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0. Only the same one gives the same bytes again."""
+    """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
 
     precision: Precision = "fp32"
-    """Type of the weights and of the computation; FLUX and Qwen-Image were made in bf16, fp16 needs
-    a GPU, and both take half the memory."""
+    """Number type of the model. FLUX and Qwen-Image were made in bf16. `fp16` needs a GPU; both
+    take half the memory."""
 
     offload: bool = False
-    """Keep the parts of the model in the machine's memory, and only the one that works on the GPU:
-    slower, and for GPUs that do not hold the whole model."""
+    """Keep only the active part of the model on the GPU. Slower, for GPUs that cannot hold the
+    whole model."""
 
     steps: int | None = None
-    """Denoising steps; the time grows with it."""
+    """Number of denoising steps. Time grows with it."""
 
     guidance: float | None = None
     """Weight of the text."""
 
     image_guidance: float | None = None
-    """Weight of the original picture; InstructPix2Pix alone has it."""
+    """Weight of the original image; InstructPix2Pix only."""
 
     strength: float | None = None
-    """Share of the steps, above 0 and up to 1, that are taken from the original with noise:
-    inpainting alone has it, and at 1 nothing of what was there is left."""
+    """Share of the steps to redo on the noised original, above 0 and up to 1; inpainting only. At
+    1, nothing of the original is left."""
 
     resolution: int | None = None
-    """Pictures are edited at about this many pixels squared, and brought back to their own size;
-    without it, at the size that the model was trained on."""
+    """Working size: images are edited at about this many pixels squared, then resized back. The
+    default is the model's training size."""
 
     cpu_threads: int = 4
-    """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
+    """Number of CPU threads. The bytes depend on it."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "resolution", "cpu_threads"):

@@ -20,69 +20,68 @@ MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: larg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
-    """Which pairs of scenes are proposed, and how their objects are placed."""
+    """Scenes: which pairs, objects and cameras are proposed, and limits on the renderings."""
 
     pairs: int = 6000
-    """Number of pairs, shared out evenly among the kinds; the paper has 2,000 of each."""
+    """Number of pairs, split evenly among the kinds. The paper has 2,000 of each."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
-    """What the two scenes of a pair differ in: `attribute`, `counting`, `location`; by name also
-    `beside` (next to or far from), `between` (or beyond), `row` (the order of three), `support`
-    (on, or next to), `inside` and `under` (in or under, or next to), `facing` (two of four
-    directions), `posture` (upright, or on its side), `trim` (the colour of a part), and `graded`:
-    ladders in which two things are compared that differ by 1, 2, 4 and 8 just-noticeable steps in
-    size, lightness, place or number."""
+    """What differs between the two scenes of a pair. `attribute`, `counting`, `location`; `beside`
+    (next to or far from), `between` (or beyond), `row` (the order of three), `support` (on or next
+    to), `inside` and `under` (or next to), `facing` (two of four directions), `posture` (upright or
+    lying), `trim` (the colour of a part); and `graded`: ladders of two objects that differ by 1, 2,
+    4 and 8 just-noticeable steps in size, lightness, place or number."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.
-    Material is off: on the plain stage many pictures do not show what the captions say of it."""
+    """Attributes that change, in turn, in pairs of the kind `attribute`. Material is off by
+    default: on the plain stage many images do not show it."""
 
     max_count: int = 5
-    """Most copies of one object that a counting scene has; the least is 1."""
+    """Maximum number of copies of one object in counting scenes; the minimum is 1."""
 
     stage: StageName = "photo"
-    """`photo` stands the objects on a textured floor in a photographed environment, which lights
-    them; `plain` on one colour under a sun, as the figures of CLEVR do."""
+    """Textured floor in a photographed environment (`photo`), or plain floor and sun (`plain`).
+    `plain` looks like the figures of CLEVR."""
 
     max_distractors: int | None = None
-    """Most objects that no caption speaks of; each scene draws its number. Without it, 4, or 1 on
-    the plain stage."""
+    """Maximum number of objects that no caption mentions. The default is 4, or 1 on the plain
+    stage."""
 
     elevation_deg: Range | None = None
-    """How high above the horizon the camera is, seen from the scene's middle. Without it, 15 to
-    32, and higher where tall objects hide others, or 22 to 38 on the plain stage."""
+    """Range of camera elevations above the horizon, in degrees. The default is 15 to 32, higher
+    where tall objects hide others, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
-    """How far the camera is from the scene's middle; in counting scenes of the plain stage, 1.1
-    times as far. Where the objects find no room, up to half as far again. Without it, as far as
-    `--target-area` says, or 4.5 to 6 on the plain stage."""
+    """Range of camera distances from the scene's middle, in metres. By default `--target-area`
+    decides, or 4.5 to 6 on the plain stage (1.1 times as far in counting scenes). Where objects
+    find no room, the camera moves up to half as far again."""
 
     target_area: Range = (0.04, 0.2)
-    """Share of the picture that the object spoken of first covers, on the photographic stage."""
+    """Range of the share of the image that the first object covers; photographic stage only."""
 
     hdri: tuple[str, ...] = ()
-    """Environment pictures, by asset id, of which each pair draws one. Without it, those that
-    eqforge brings, or none on the plain stage, where a sun shines."""
+    """Asset ids of environment images; each pair draws one. The default is eqforge's own, or none
+    on the plain stage."""
 
     image_margin: float = 0.03
-    """Least distance of every object to the picture's edge, in picture widths."""
+    """Minimum distance of objects from the image's edge, in image widths."""
 
     min_clearance_m: float = 0.08
-    """Least distance between the boxes of two objects on the floor."""
+    """Minimum distance between two objects on the floor, in metres."""
 
     min_relation_margin_deg: float = 32.0
-    """A relation holds in 90 degrees around its direction; how far from their ends a target is. At
-    32 it lies within 13 degrees of the direction: left is not also in front."""
+    """Minimum angle between an object and the edge of its relation's 90-degree sector. At 32, it
+    lies within 13 degrees of the direction, so "left" is not also "in front"."""
 
     max_hidden: float | None = None
-    """Greatest share of the box of an object that is spoken of that other boxes hide. Without it,
-    0.45, or 0.35 on the plain stage."""
+    """Maximum share of a captioned object's box that other boxes hide. The default is 0.45, or 0.35
+    on the plain stage."""
 
     min_copy_gap: float = 0.015
-    """Least distance between two copies in the picture, in picture widths."""
+    """Minimum distance between two copies, in image widths."""
 
     tries: int = 100
-    """Arrangements tried for a pair before it is refused."""
+    """Number of arrangements to try before a pair is rejected."""
 
     def __post_init__(self) -> None:
         low, high = self.elevations_deg

@@ -41,16 +41,16 @@ _NO_SUPPORTS = frozenset(("kite", "umbrella", "frisbee", "ball"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TripletSettings:
-    """Which triplets are kept."""
+    """Choice of triplets."""
 
     min_regions: int = 2
-    """At least so many regions, in corrected mode so many images, have to show a triplet."""
+    """Minimum number of regions that show a triplet; in corrected mode, of images."""
 
     min_relations: int = 2
-    """An object has to stand in at least so many different relations."""
+    """Minimum number of different relations that an object takes part in."""
 
     top_objects: int | None = 10
-    """So many objects of each subject and relation are kept, the most frequent ones."""
+    """Number of most frequent objects to keep per subject and relation."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

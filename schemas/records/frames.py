@@ -45,18 +45,19 @@ FRAME_REASONS: dict[str, str] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FrameSettings:
-    """How frames are taken from videos and stored."""
+    """Frames: format, size, and limits."""
 
     image_format: Literal["jpeg", "png"] = "jpeg"
-    """File format of the stored frames: jpeg is small, png keeps every pixel as decoded."""
+    """File format of stored frames: small JPEG, or lossless PNG."""
     jpeg_quality: int = 95
-    """JPEG quality from 1 to 95; it has no effect on png."""
+    """JPEG quality, 1 to 95."""
     max_side: int | None = None
-    """Longest side of a stored frame in pixels; larger ones are scaled down, none is scaled up."""
+    """Longest side of a stored frame in pixels; larger frames are scaled down."""
     end_tolerance_s: float = 0.1
-    """How many seconds after its end the last frame still answers; annotations often round up."""
+    """Seconds past the end of a video that still give its last frame. Annotations often round
+    up."""
     max_pixels: int = MAX_PIXELS
-    """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
+    """Maximum pixels (width times height) of a video; larger videos are rejected."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:

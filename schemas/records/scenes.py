@@ -287,20 +287,20 @@ class ScenePair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderSettings:
-    """How scenes are rendered."""
+    """Rendering: size, quality and device."""
 
     resolution: int = 256
-    """Width and height of the pictures in pixels, 16 to 4096; the time grows with its square."""
+    """Width and height of the images in pixels, 16 to 4096. Time grows with the square."""
 
     samples: int | None = None
-    """Light paths for each pixel, 1 to 65536; the time grows with it, the noise falls with its
-    square root. Without it, what the stage needs."""
+    """Number of light paths per pixel, 1 to 65536; the default depends on the stage. Time grows
+    with the number, and noise falls with its square root."""
 
     denoise: bool | None = None
-    """Remove the noise with Open Image Denoise. Without it, as the stage needs."""
+    """Remove noise with Open Image Denoise; the default depends on the stage."""
 
     device: Literal["cpu", "gpu"] = "cpu"
-    """Where Cycles renders. The bytes are the same again only on the same device and driver."""
+    """Device on which Cycles renders. Only the same device and driver give the same bytes."""
 
     def __post_init__(self) -> None:
         if not 16 <= self.resolution <= 4096:

@@ -30,25 +30,24 @@ class ExportSettings:
     """Its name."""
 
     table: str = "samples"
-    """The table whose rows are written, such as `retrieval` of a vlue dataset."""
+    """Table whose rows are written, such as `retrieval` of a vlue dataset."""
 
     rows_per_file: Annotated[int, msgspec.Meta(ge=1)] = 10_000
-    """Most rows of a file, where the form has several: Parquet files, tar shards."""
+    """Maximum number of rows per Parquet file or tar shard."""
 
     max_side: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Longest side of a picture in pixels; larger ones are scaled down. Without it none is."""
+    """Longest side of an image in pixels; larger images are scaled down."""
 
     image_format: ImageFormat = "keep"
-    """How pictures are encoded: keep takes their bytes as they are; jpeg (quality 95) and png
-    encode what has another format. With --max-side, keep scales JPEG as JPEG, and all others as
-    PNG."""
+    """Encoding of images: keep the stored bytes, or convert to JPEG (quality 95) or PNG. With
+    --max-side, `keep` scales JPEG as JPEG and all others as PNG."""
 
     image_files: bool = False
-    """Of jsonl and karpathy: write the pictures as files below images/, too."""
+    """Also write images as files below images/; for jsonl and karpathy."""
 
     redistributable: bool = False
-    """Leave out rows whose pictures or texts nobody may pass on, by the licences that their sources
-    state; a licence that is not stated allows nothing. A pair stays if both its pictures may."""
+    """Leave out rows whose licence does not allow redistribution of their images and texts. Images
+    without a stated licence count as not allowed."""
 
     def __post_init__(self) -> None:
         if self.rows_per_file < 1:
@@ -112,123 +111,115 @@ _ALL: Final = (
     Format(
         name="pairs",
         module="parquet",
-        summary="one flat table, of any dataset: each row with its pictures, in Parquet files that "
-        "are named by their splits, for `datasets.load_dataset(folder)`, pandas and others.",
+        summary="Parquet files with one flat table, for `datasets.load_dataset(folder)` and "
+        "pandas.",
     ),
     Format(
         name="hf",
         module="parquet",
-        summary="a repository folder for the Hugging Face hub, of any dataset: the card, the rows "
-        "with their pictures as the default configuration, every other table as one of its own.",
+        summary="a repository folder for the Hugging Face hub, with the card and every table.",
     ),
     Format(
         name="webdataset",
         module="folders",
-        summary="tar shards of any dataset, for the package webdataset and for `datasets`: of "
-        "each row its pictures, such as KEY.image_0.png, and KEY.json; --image-format jpeg makes "
-        "all of them .jpg.",
+        summary="tar shards for webdataset and `datasets`: images (KEY.image_0.png) and "
+        "KEY.json. --image-format jpeg makes all images .jpg.",
     ),
     Format(
         name="imagefolder",
         module="folders",
-        summary="the ImageFolder of `datasets`, of any dataset with pictures: a folder for each "
-        "split, with its pictures and a metadata.jsonl of its rows.",
+        summary="the ImageFolder of `datasets`: per split, a folder of images with metadata.jsonl.",
     ),
     Format(
         name="jsonl",
         image_files=True,
         module="folders",
-        summary="one file of JSON lines for each split, of any dataset: test.jsonl; with "
-        "--image-files the pictures as files below images/, and their paths in the rows.",
+        summary="one JSON lines file per split, such as test.jsonl; --image-files adds the images.",
     ),
     Format(
         name="karpathy",
         image_files=True,
         module="folders",
-        summary="dataset_NAME.json in the form of Karpathy's splits, of rows with captions of "
-        "images: each image with what is true of it.",
+        summary="dataset_NAME.json in the form of Karpathy's splits, for rows with captions of "
+        "images. It holds the true captions of each image.",
     ),
     Format(
         name="simat",
         module="simat",
-        summary="SIMAT's own files, of a simat dataset: retrieval_db.tsv, triplets.csv, "
-        "captions.txt and transfos.csv.",
+        summary="SIMAT's own files: retrieval_db.tsv, triplets.csv, captions.txt and transfos.csv.",
     ),
     Format(
         name="vl-checklist",
         module="hard_positives",
-        summary="the JSON of the published hard positives (Kamath et al.), of a hard-positives "
-        "dataset: data/ has captions and negatives, swapped_data/ hard positives and the same "
-        "negatives, both in the source's order: vl_checklist_attributes.json and "
-        "vl_checklist_relations.json of VL-CheckList, text_pairs.json of --pairs (with boxes, "
-        "where it has them), captions.json of --captions. Of VL-CheckList and --mode paper these "
-        "are the four published files, byte by byte, and so they are of `eqforge import "
-        "replace-swap`.",
+        summary="the JSON files of the published hard positives (Kamath et al.), in the "
+        "source's order. `data/` has captions and negatives, `swapped_data/` hard "
+        "positives and the same negatives. Datasets of VL-CheckList with --mode paper, "
+        "and of `eqforge import replace-swap`, give the four published files byte by "
+        "byte.",
     ),
     Format(
         name="winoground",
         module="published",
-        summary="examples.jsonl of pairs, and their pictures below images/; --image-format png "
-        "makes all of them .png, which Winoground's own loader opens.",
+        summary="examples.jsonl of pairs, and their images below images/. Winoground's own "
+        "loader needs --image-format png.",
         columns=_PAIRS,
     ),
     Format(
         name="eqben",
         module="published",
-        summary="of pairs, eqben.json of image0, caption0, image1, caption1, subset after subset "
-        "in the order of EqBen's vectors; eqben_random.json, the single images and captions in the "
-        "order in which EqBen's server takes scores (`eqforge metrics --format eqben` takes it "
-        "back); and the image tree below images/.",
+        summary="EqBen's JSON files of pairs, in the order of its score vectors, and its image "
+        "tree. eqben_random.json has the order of EqBen's server; `eqforge metrics "
+        "--format eqben` reads its scores.",
         columns=_PAIRS,
     ),
     Format(
         name="sugar-crepe",
         module="published",
-        summary="of captions and foils, a JSON file for each kind, such as swap_obj.json.",
+        summary="captions and foils, a JSON file per kind, such as swap_obj.json.",
         columns=_FOILS,
     ),
     Format(
         name="sugar-crepe-plus",
         module="published",
-        summary="the same with a second true caption, of rewordings.",
+        summary="the same with a second true caption; for rewordings.",
         columns=_FOILS | {"hard_positive"},
     ),
     Format(
         name="aro",
         module="published",
-        summary="of captions and foils, one JSON file as of VG-Relation and VG-Attribution.",
+        summary="captions and foils, one JSON file in the form of VG-Relation and VG-Attribution.",
         columns=_FOILS,
     ),
     Format(
         name="vl-checklist-tree",
         module="published",
-        summary="of captions and foils, VL-CheckList's tree of JSON files.",
+        summary="captions and foils in VL-CheckList's tree of JSON files.",
         columns=_FOILS | {"item_id"},
     ),
     Format(
         name=RECIPE,
         module="parquet",
-        summary="of any dataset but combined ones, what it was made from and its records without "
-        "pictures and texts: ids, names of sources, times, boxes, and digests. `eqforge build "
-        "--recipe` makes it again of the user's own sources, and says what no longer matches.",
+        summary="the dataset without images and texts: ids, source names, times, boxes, "
+        "digests. `eqforge build --recipe` rebuilds it from the user's own sources, and "
+        "lists what no longer matches. Combined datasets have none.",
     ),
     Format(
         name="lmms-eval",
         module="harnesses",
-        summary="a task folder of lmms-eval, of pairs, captions with a false one, and questions: "
-        "lmms_eval --include_path FOLDER --tasks eqforge_... asks for the caption of an image and "
-        "the image of a caption, in every order, and questions as they are.",
+        summary="a task folder for lmms-eval, with pairs, captions with a foil, or questions. "
+        "Run lmms_eval --include_path FOLDER --tasks eqforge_...; it asks in every "
+        "order of captions and images.",
     ),
     Format(
         name="vlmevalkit",
         module="harnesses",
-        summary="the same questions as the table of a dataset of VLMEvalKit, eqforge_....tsv, for "
-        "the folder that LMUData names.",
+        summary="the same questions as a VLMEvalKit table, eqforge_....tsv, for the folder "
+        "LMUData.",
     ),
     Format(
         name="clip-benchmark",
         module="harnesses",
-        summary="a folder of CLIP_benchmark, of captions with a false one: clip_benchmark eval "
+        summary="a CLIP_benchmark folder of captions with a foil. Run clip_benchmark eval "
         "--dataset wds/NAME --dataset_root FOLDER --task image_caption_selection.",
     ),
 )

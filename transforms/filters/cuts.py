@@ -58,22 +58,21 @@ _SETTINGS = compact_json(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CutSettings:
-    """How much two frames must differ to count as two shots; both None switches the filter off.
+    """Camera cuts: how much two frames must differ to count as two shots.
 
-    A pair is across a cut if every limit that is set is reached. Both are off by default: two
-    pictures alone do not tell a cut for certain, an edited film may lose most of its pairs, and
-    the published sets had no such filter. The scores are in the rows in either case.
+    A pair crosses a cut if it reaches every limit that is set. Both are off by default: two images
+    alone do not prove a cut, an edited film may lose most of its pairs, and the published sets had
+    no such filter.
     """
 
     min_histogram_change: float | None = None
-    """Least share of the colour histogram that moves at a camera cut, in [0, 1]; off by default.
-    With 0.35 here and 7 for the points, up to 2 % of the pairs of one shaky shot are refused,
-    15 % where somebody comes to fill the picture; of the pairs across a cut 2 to 43 % are kept,
-    most where the film is dark (docs/datasets/index.md)."""
+    """Minimum share of the colour histogram that changes at a cut, in [0, 1]. With 0.35 here and 7
+    registered points, up to 2 % of the pairs within a shaky shot are rejected, and 2 to 43 % of the
+    pairs across a cut are kept (docs/datasets/index.md)."""
 
     max_registered_points: int | None = None
-    """Most points of the one frame that are found again in the other after a camera cut, the
-    camera's motion allowed for; 0 or more, off by default. Chance alone finds up to 7."""
+    """Maximum number of keypoints found again after a cut, 0 or more. Chance alone finds up to
+    7."""
 
     def __post_init__(self) -> None:
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)

@@ -53,28 +53,29 @@ FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FaceSettings:
-    """Which detectors look for faces, how, and which of them decide."""
+    """Face detectors, and which of them decide."""
 
     face_policy: FacePolicy = "either"
-    """paper: face_recognition's model hog, as EqBen. cnn: its model cnn, which sees turned heads,
-    and takes 7 s of processor time for 640 x 480 pixels, 2 s with --face-upsample 0. either /
-    both: dlib or / and OpenCV, at the thresholds below. off: no detector runs."""
+    """Face detectors to use: `paper`, `cnn`, `either`, `both`, or `off`. `paper` is EqBen's:
+    face_recognition's model hog. `cnn` also sees turned heads, and takes 7 s of CPU time per 640 x
+    480 image, 2 s with --face-upsample 0. `either` and `both` combine dlib with OpenCV, at the
+    thresholds below."""
 
     face_upsample: int = 1
-    """How often dlib and face_recognition double the image before they look; 0 to 4. One step
-    more finds faces of half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
+    """Number of times dlib doubles the image before detection, 0 to 4. Each step finds faces of
+    half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
 
     face_threshold: float = 0.0
-    """Least dlib score of a face, -1 or more; policies paper and cnn ignore it."""
+    """Minimum dlib score of a face, -1 or more. `paper` and `cnn` ignore it."""
 
     face_opencv_threshold: float = 55.8
-    """Least OpenCV score of a face: the sum of the cascade's last stage, 54 to 58."""
+    """Minimum OpenCV score of a face, 54 to 58: the sum of the cascade's last stage."""
 
     face_opencv_scale: float = 1.1
-    """By how much OpenCV shrinks the image from one pass to the next; above 1."""
+    """Factor by which OpenCV shrinks the image between passes, above 1."""
 
     face_opencv_neighbors: int = 3
-    """How many overlapping windows make one OpenCV detection; 1 or more."""
+    """Number of overlapping windows that make one OpenCV detection, 1 or more."""
 
     def __post_init__(self) -> None:
         for is_right, rule in (

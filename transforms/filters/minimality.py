@@ -86,31 +86,31 @@ class PairMeasures:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class GateSettings:
-    """Limits on the measures of a pair; None, the default and the published behaviour, is off."""
+    """Limits on how much two images differ; None switches a limit off."""
 
     min_changed_area: float | None = None
-    """Least changed-area fraction, in [0, 1]."""
+    """Minimum share of the image area that changes, in [0, 1]."""
 
     max_changed_area: float | None = None
-    """Greatest changed-area fraction, in [0, 1]."""
+    """Maximum share of the image area that changes, in [0, 1]."""
 
     min_ssim: float | None = None
-    """Least structural similarity, in [-1, 1]."""
+    """Minimum structural similarity (SSIM), in [-1, 1]."""
 
     max_ssim: float | None = None
-    """Greatest structural similarity, in [-1, 1]."""
+    """Maximum structural similarity (SSIM), in [-1, 1]."""
 
     min_background_ssim: float | None = None
-    """Least structural similarity outside the changed area; a pair without background fails."""
+    """Minimum SSIM outside the changed area. Pairs without a background fail."""
 
     max_luminance_shift: float | None = None
-    """Greatest difference of the mean lumas, up or down, in [0, 255]."""
+    """Maximum difference of the mean lumas, in [0, 255]."""
 
     min_phash_distance: int | None = None
-    """Least number of differing bits of the perceptual hashes, 0 to 192."""
+    """Minimum number of differing bits of the perceptual hashes, 0 to 192."""
 
     max_phash_distance: int | None = None
-    """Greatest number of differing bits of the perceptual hashes, 0 to 192."""
+    """Maximum number of differing bits of the perceptual hashes, 0 to 192."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -36,15 +36,15 @@ REASONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PerceptualSettings:
-    """Which model measures how alike the two images of a pair look, and the limit."""
+    """Model that measures the perceptual distance of two images, and its limit."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
-    """A model that encodes pictures, `dinov2:FOLDER`, or one of the dual encoders that `--oracle`
-    takes, such as `clip:FOLDER`; `ID@COMMIT` of the hub in place of a folder. The distance is 1
-    minus the cosine of the two encodings; it is stored with the scores of the pair."""
+    """Model that encodes the images: `dinov2:FOLDER`, or a dual encoder as for --oracle. Instead of
+    a folder, you can give `ID@COMMIT` on the Hugging Face hub. The distance is 1 minus the cosine
+    of the two encodings, and is stored with the pair."""
 
     max_perceptual: float | None = None
-    """Greatest perceptual distance, in [0, 2]."""
+    """Maximum perceptual distance, in [0, 2]."""
 
     def __post_init__(self) -> None:
         check_range("max_perceptual", self.max_perceptual, 0, 2)

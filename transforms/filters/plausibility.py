@@ -35,17 +35,16 @@ _KIND: Final = "likelihood"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PlausibilitySettings:
-    """Which model says how plausible captions are, and the limit."""
+    """Language model that measures how plausible captions are, and its limit."""
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
-    """A causal language model that weighs the captions before anything is drawn: a folder that
-    transformers saved, or ID@COMMIT on the Hugging Face hub, and options after commas, such as
-    ,device=cuda:0. Its mean negative log likelihood per token, in nats, is stored with the
-    scores."""
+    """Causal language model that scores captions before images are drawn. Give a folder saved by
+    transformers, or ID@COMMIT on the Hugging Face hub; options follow after commas, such as
+    ,device=cuda:0. The score is the mean negative log likelihood per token, in nats."""
 
     max_implausibility: float | None = None
-    """Greatest mean negative log likelihood of a caption that is to be drawn. Depends on the model:
-    look at the scores of captions you find odd before you set it."""
+    """Maximum mean negative log likelihood of a caption. The scale depends on the model: look at
+    the scores of odd captions before you set it."""
 
     def __post_init__(self) -> None:
         check_range("max_implausibility", self.max_implausibility, 0, MOST)

@@ -26,24 +26,21 @@ LONG_SIDE_PX = 256
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class QualitySettings:
-    """The least an image must show; None switches a check off, and the published sets had none.
+    """Minimum image quality; None switches a check off.
 
-    The defaults lie in the gap between pictures and non-pictures. Of 86 photographs (COCO and
-    others) the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness: a clear
-    sky with a kite); a night scene of a space mission has luminance 9. Black frames of a real
-    clip reach 4.2, 2.0 and 2.6; the same photographs under a Gaussian blur of 1.6 % of the long
-    side reach a sharpness of 5.6.
+    Of 86 photographs the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness); a
+    night scene in space has luminance 9. Black frames of a real clip reach 4.2, 2.0 and 2.6. The
+    photographs under a blur of 1.6 % of the long side reach sharpness 5.6.
     """
 
     min_luminance: float | None = 6.0
-    """Least mean luma, in [0, 255]; below it an image is black."""
+    """Minimum mean luma, in [0, 255]. Darker images are rejected as black."""
 
     min_contrast: float | None = 4.0
-    """Least standard deviation of the strongest channel, in [0, 127.5]; below it an image is
-    constant."""
+    """Minimum standard deviation of the strongest channel, in [0, 127.5]."""
 
     min_sharpness: float | None = 6.0
-    """Least variance of the Laplacian at 256 pixels; below it an image is blurred."""
+    """Minimum variance of the Laplacian at 256 pixels. Blurred images are below it."""
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:

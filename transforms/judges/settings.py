@@ -34,36 +34,35 @@ _LIMITS: Final = ("entailed_min", "contradicted_min", "shown_min", "probability_
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class JudgeSettings:
-    """Which models judge the texts that were made, and what they refuse."""
+    """Models that judge the generated texts, and limits on their answers."""
 
     verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
-    """A model that judges the texts, given once for each: nli:MODEL, a classifier of natural
-    language inference; llm:MODEL, a language model that answers yes or no; vqa:MODEL, one that sees
-    the picture. MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face hub; of
-    llm also NAME@URL, a model of an OpenAI-compatible server, whose key is in the variable
-    EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 and ,precision=bfloat16,
-    or ,parallel=8 requests to a server. Answers are stored; nothing is refused without a limit."""
+    """Model that judges the texts, as nli:MODEL, llm:MODEL or vqa:MODEL; you can repeat it. `nli`
+    is a natural language inference classifier, `llm` a language model that answers yes or no, and
+    `vqa` a model that also sees the image. MODEL is a folder saved by transformers, or ID@COMMIT on
+    the Hugging Face hub; for llm also NAME@URL of an OpenAI-compatible server, whose key is read
+    from EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 or ,parallel=8.
+    Nothing is rejected unless you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Stop before anything is asked if servers may be asked more questions than this."""
+    """Maximum number of questions to servers. If more may be needed, the build stops before it asks
+    any."""
 
     entailed_min: float | None = None
-    """Caption and hard positive must each follow from the other with this probability or more."""
+    """Minimum probability that caption and hard positive follow from each other."""
 
     contradicted_min: float | None = None
-    """The hard negative must contradict caption and hard positive with this probability or more."""
+    """Minimum probability that the hard negative contradicts both other texts."""
 
     shown_min: float | None = None
-    """The picture must show caption and hard positive, and not the hard negative, with this
-    probability or more."""
+    """Minimum probability that the image shows both true texts, and not the hard negative."""
 
     probability_min: float | None = None
-    """The probability that a row is right must be this or more: the precision of the rules, by kind
-    of text."""
+    """Minimum probability that a row is right: the rules' precision for its kind of text."""
 
     refuse_by: Literal["any", "all"] = "any"
-    """any: a text is refused where one judge refuses it. all: where every judge does; what they
-    disagree on stays, for eqforge review plan --disputed judges."""
+    """Reject a text if any judge rejects it, or only if all do. `eqforge review plan --disputed
+    judges` then lists the texts they disagree on."""
 
     def __post_init__(self) -> None:
         """Check the limits, and that something judges where one is given."""

@@ -33,23 +33,24 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class OracleSettings:
-    """Which models judge whether captions match images, and from which probability on."""
+    """Models that judge whether captions match images, and their limits."""
 
     oracle: Annotated[str | None, TraceOf(judges_of)] = None
-    """Model that judges: blip-itm:MODEL, clip:MODEL or siglip:MODEL, where MODEL is a folder that
-    transformers saved, or ID@COMMIT on the Hugging Face hub; oscar:CHECKPOINT,features=FILE.tsv;
-    matrix:FILE,rows=FILE,columns=FILE. Two with + between must agree. Options follow after commas,
-    such as ,device=cuda:0,precision=bfloat16."""
+    """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. Also
+    blip-itm:MODEL; oscar:CHECKPOINT,features=FILE.tsv; and matrix:FILE,rows=FILE,columns=FILE.
+    MODEL is a folder saved by transformers, or ID@COMMIT on the Hugging Face hub. Two models with +
+    between them must agree. Options follow after commas, such as
+    ,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9
-    """Each image and its own caption must match with more than this probability."""
+    """Minimum probability that an image matches its own caption."""
 
     oracle_max: float | None = 0.1
-    """Each image and the other caption must match with less than this probability."""
+    """Maximum probability that an image matches the other caption."""
 
     evaluated_families: tuple[str, ...] = ()
-    """Families of the models to be evaluated on the dataset, such as clip or blip: the manifest
-    warns where the judge is one of them."""
+    """Model families you will evaluate on the dataset, such as clip or blip. The manifest warns if
+    the judge belongs to one of them."""
 
     def __post_init__(self) -> None:
         for name in ("oracle_min", "oracle_max"):

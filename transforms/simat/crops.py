@@ -41,14 +41,14 @@ CROP_REASONS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CropSettings:
-    """What is cut out of an image."""
+    """Crops of images."""
 
     crop: Literal["square", "published"] = "square"
-    """square: the smallest square that holds subject and object, moved and clipped to lie in the
-    image. published: the box of the source, or that of both where it has none."""
+    """Crop the smallest square around both objects (`square`), or as SIMAT did (`published`).
+    `published` takes the box of the source, or the one around both objects if it has none."""
 
     min_crop_px: int = 64
-    """The longer side of a crop has at least so many pixels; the smallest published one has 65."""
+    """Minimum length of a crop's longer side, in pixels. The smallest published crop has 65."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

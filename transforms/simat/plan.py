@@ -58,23 +58,24 @@ class SimatFiles:
     """Visual Genome's relationships.json."""
 
     scene_graphs: Path | None = None
-    """Visual Genome's scene_graphs.json, in place of the relationships."""
+    """Visual Genome's scene_graphs.json, instead of the relationships."""
 
     retrieval_db: Path | None = None
-    """SIMAT's retrieval_db.tsv, in place of Visual Genome's annotations."""
+    """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
-    """SIMAT's triplets.csv: its regions are the gallery. Without it triplets are chosen anew."""
+    """SIMAT's triplets.csv, whose regions form the gallery. Without it, eqforge chooses the
+    triplets."""
 
     transfos: Path | None = None
-    """SIMAT's transfos.csv: its queries are asked. Without it all changes to another triplet."""
+    """SIMAT's transfos.csv with the queries. Without it, every change to another triplet is one."""
 
     captions: Path | None = None
-    """Captions of triplets: SIMAT's captions.txt, which needs --triplets, or JSON lines of subject,
-    relation, object and caption. Triplets that it has not are captioned by template."""
+    """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON lines. The lines have
+    subject, relation, object and caption. A template captions all other triplets."""
 
     image_data: Path | None = None
-    """Visual Genome's image_data.json: an image of another size than annotated is refused."""
+    """Visual Genome's image_data.json. Images of a different size than annotated are rejected."""
 
     object_aliases: Path | None = None
     """Visual Genome's object_alias.txt."""
@@ -83,10 +84,10 @@ class SimatFiles:
     """Visual Genome's relationship_alias.txt."""
 
     vocabulary: Path | None = None
-    """Your own subjects and relations, JSON; without it SIMAT's 15 and 20."""
+    """Your own subjects and relations as JSON; the default is SIMAT's 15 and 20."""
 
     synonyms: Path | None = None
-    """Your own words that mean the same, a line each with commas between."""
+    """Your own synonyms, one group per line, separated by commas."""
 
     def check_source(self) -> None:
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)

@@ -72,21 +72,20 @@ class TextSources:
     """The files that say something of images; one of the three kinds is named."""
 
     vl_checklist: Path | None = None
-    """VL-CheckList's folder `data`: its Visual Genome files give the REPLACE set."""
+    """VL-CheckList's folder `data`. Its Visual Genome files give the REPLACE set."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
-    """Which of VL-CheckList's files are read."""
+    """VL-CheckList files to read."""
 
     pairs: Path | None = None
-    """A file of text pairs (ARO, SugarCrepe, JSON lines ...), or a folder of Hugging Face's with
-    their fields: its captions give the SWAP set."""
+    """File of text pairs (ARO, SugarCrepe, JSON lines); its captions give the SWAP set. A Hugging
+    Face folder with the same fields works as well."""
 
     captions: Path | None = None
-    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
-    (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
-    split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
-    the hub, or with a metadata file. Both texts are made by rules, or the hard positives by a
-    language model."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
+    (.csv, .tsv), a JSON array or JSON lines with the column `caption`, and optionally `image`, `id`
+    and `split`; or a Hugging Face folder with these columns. Rules write both texts, or a language
+    model the hard positives."""
 
     def check_sources(self) -> None:
         """Check that exactly one source is named, and kinds that it has."""

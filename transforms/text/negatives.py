@@ -64,32 +64,31 @@ class NegativeWriting:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NegativeWriterSettings:
-    """The language model that writes hard negatives, and how it is asked."""
+    """Language model that writes hard negatives."""
 
     writer: Annotated[str | None, Trace.NAME] = None
-    """A language model that writes the negatives of captions that bring none: a folder saved by
-    transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
-    server, whose key is in the environment variable EQFORGE_MODEL_KEY. Without it rules make
-    them."""
+    """Language model that writes the missing hard negatives; without it, rules do. Give a folder
+    saved by transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible
+    server, whose key is read from EQFORGE_MODEL_KEY."""
 
     writer_for: Literal["all", "rest"] = "all"
-    """all: it writes every negative that is not given. rest: those for which no rule is found."""
+    """Ask the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
 
     writer_revision: str | None = None
-    """Its branch, tag or commit on the hub; a commit makes runs repeatable."""
+    """Branch, tag or commit of the writer on the hub. Only a commit makes runs repeatable."""
 
     writer_device: str = "cpu"
-    """Its device as torch names it, such as cuda:0."""
+    """Device of the writer as torch names it, such as cuda:0."""
 
     writer_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Type of its weights."""
+    """Number type of the writer's weights."""
 
     writer_chat: bool = False
-    """Put the prompts into its chat template; a server does, unless its address ends in
-    /completions."""
+    """Put the prompts into the writer's chat template. A server applies its own, unless its address
+    ends in /completions."""
 
     writer_retries: int = 3
-    """How often an answer that is no negative is asked for again, with the next seed."""
+    """Number of times to ask again after an invalid answer, each with the next seed."""
 
     @property
     def model(self) -> WriterSettings:

@@ -33,7 +33,12 @@ class Arguments(ExportSettings):
     """Folder or URL of the dataset."""
 
     format: Annotated[
-        str, tyro.conf.arg(help="\n\n".join(f"{f.name}: {f.summary}" for f in FORMATS.values()))
+        str,
+        tyro.conf.arg(
+            help="\n\n".join(
+                ("Name of the format.", *(f"{f.name}: {f.summary}" for f in FORMATS.values()))
+            )
+        ),
     ]
 
     output: str
