@@ -24,26 +24,25 @@ from eqforge.core.visible import escaped_json
 
 @dataclass(frozen=True, kw_only=True)
 class ConsoleOptions:
-    """What is printed, and where settings come from; every command has these options."""
+    """Printed output, and configuration file."""
 
     quiet: bool = False
-    """Print errors and the last line only; a table or report that was asked for stays whole."""
+    """Print only errors and the last line. A table or report you asked for stays whole."""
 
     verbose: bool = False
-    """Print what the libraries log, and the traceback of an error."""
+    """Print the log messages of libraries, and tracebacks of errors."""
 
     config: Path | None = None
-    """TOML file of settings, named as the options are. A variable such as EQFORGE_SEED=3 sets an
-    option, too. Options of the command line come first, then the file, then variables."""
+    """TOML file of settings, named like the options. Environment variables such as EQFORGE_SEED=3
+    also set options. The command line overrides the file, which overrides variables."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions(ConsoleOptions):
-    """What is printed, and where settings come from; every command has all but --json."""
+    """Printed output, and configuration file."""
 
     json: bool = False
-    """Print one JSON document, docs/reference/json.md describes it, and everything else to standard
-    error."""
+    """Print one JSON document (docs/reference/json.md), and all else to standard error."""
 
 
 class _LastLine(io.TextIOBase):

@@ -49,7 +49,9 @@ def asked_help(
     place = next((n for n, text in enumerate(argv) if text in ("-h", "--help", ALL)), None)
     if place is None:
         return None
-    groups = {option.group or MAIN: option.owner for option in options}
+    groups: dict[str, type] = {}
+    for option in options:
+        groups.setdefault(option.group or MAIN, option.owner)
     wanted = "".join(argv[place + 1 : place + 2])
     if argv[place] == ALL or not (wanted or about.basics):
         shown = _sections(groups, options)

@@ -39,27 +39,26 @@ PICTURES = "pictures in tables"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Import a published benchmark, or your own in a table, as a dataset."""
+    """Import a published benchmark, or your own table, as a dataset."""
 
     mode: tyro.conf.Suppress[Mode] = "paper"
     """Imports are as published."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """The benchmark's file, its folder, or a folder of Hugging Face's: a snapshot of the hub, what
-    Dataset.save_to_disk wrote, or an ImageFolder, whose pictures are taken too."""
+    """File or folder of the benchmark, or a Hugging Face folder. The latter is a snapshot of the
+    hub, the output of Dataset.save_to_disk, or an ImageFolder; its images are stored, too."""
 
     images: MediaRoot | None = None
-    """Folder of the images, here or in a store, or tar shards: they are embedded, and a record
-    whose image is missing is a reject. Without it, and without pictures in the table or beside the
-    metadata of an ImageFolder, the rows name the images alone."""
+    """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
+    missing is rejected. Without this option, and without images in SOURCE, rows only name their
+    images."""
 
     unconfirmed: bool = False
-    """Keep items that the publication leaves out because its annotators did not confirm them
-    (VALSE); they are rejects else."""
+    """Keep items that the benchmark's annotators did not confirm (VALSE). By default, they are
+    rejected."""
 
     columns: tuple[str, ...] = ()
-    """What the columns of your own table are called, where not as eqforge calls them:
-    --columns caption_0=left_text image_0=left."""
+    """Names of your table's columns, such as caption_0=left_text image_0=left."""
 
 
 class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):

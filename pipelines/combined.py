@@ -39,21 +39,19 @@ SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Combine finished datasets into one: pairs of any kind, such as EqBen's five subsets, or
-    samples of one other kind.
+    """Combine finished datasets of one kind into one, such as EqBen's five subsets.
 
-    Ids stay what they are, every picture is stored once, and rejects and books of the parts are
-    carried over. Of each subset --sample 10% takes a tenth and --limit 100 at most 100 samples,
-    those with the least hashes of their ids, whatever their order: of pairs a subset is what a part
-    has of one kind, such as eq-kubric/location, and of other samples a whole part.
-    """  # noqa: D205
+    Ids stay the same, each image is stored once, and the rejects and counts of the parts carry
+    over. --sample and --limit apply to each subset: the pairs of one kind in a part, such as
+    eq-kubric/location, or else a whole part.
+    """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"
     """That of the parts: paper if one of them is."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
-    """Folders or URLs of the datasets, two or more; their order does not matter. NAME=FOLDER names
-    a part, as in train=out/gebc-train val=out/gebc-val, in kind, stages and rejects."""
+    """Folders or URLs of two or more datasets, in any order. NAME=FOLDER names a part, as in
+    train=out/gebc-train val=out/gebc-val."""
 
 
 class Combined(Pipeline[Config, "Piece"]):

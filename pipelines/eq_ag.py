@@ -28,22 +28,23 @@ from eqforge.transforms.video.scene_graphs import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Pairs of changing scene graphs, from Action Genome's annotations and Charades videos."""
+    """Build pairs of frames between which a person's relations to an object change."""
 
     objects: Path
     """Action Genome's object_bbox_and_relationship.pkl."""
 
     persons: Path | None = None
-    """Action Genome's person_bbox.pkl; with it the persons' boxes stand in the annotation."""
+    """Action Genome's person_bbox.pkl; adds the persons' boxes to the annotation."""
 
     frame_list: Path | None = None
-    """Action Genome's frame_list.txt; with it only the listed frames are used."""
+    """Action Genome's frame_list.txt; limits the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Of the three kinds of relation (attention, spatial, contacting), how many have to differ."""
+    """Number of relation kinds (attention, spatial, contacting) that must differ."""
 
     skip_frames: int = 1
-    """Annotated frames skipped after a chosen one: 1 in the paper's appendix, 2 in section 4.1."""
+    """Number of annotated frames to skip after a chosen one. The paper's appendix has 1, its
+    section 4.1 has 2."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):

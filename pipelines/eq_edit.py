@@ -57,33 +57,31 @@ BATCH = 32  # captions
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Pairs of a photograph and an edit of it that shows what the photograph's hard negative says.
+    """Build pairs of a photograph and an edit of it that shows its hard negative.
 
-    `--model tiny` makes a tiny model of random weights on the spot, to try everything but the
-    pictures; a folder of that name is written `./tiny`.
+    `--model tiny` makes a tiny model of random weights, to try everything but the images.
     """
 
     images: MediaRoot
-    """Folder of the photographs, here or in a store, or tar shards."""
+    """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
-    (.csv, .tsv), a JSON array or JSON lines with the columns image and caption and, if you like,
-    id, split, hard_negative (what the edited photograph is to show), kind, instruction (what the
-    editor is told) and mask (a file below the masks folder). Or a folder of Hugging Face's."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
+    (.csv, .tsv), a JSON array or JSON lines with image and caption, and optionally id, split,
+    hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a file
+    in the masks folder); or a Hugging Face folder with these columns."""
 
     masks: MediaRoot | None = None
-    """Folder of masks: pictures of the names and shapes of their photographs (.png will do for
-    .jpg), which are black where the photograph stays. A photograph without one is left to the
-    grounder, or is a reject."""
+    """Folder of masks, named like their photographs and of the same size; black stays. A .png mask
+    fits a .jpg photograph. Without a mask, the grounder decides where to edit, or the photograph is
+    rejected."""
 
     max_side: int | None = None
-    """Longest side of the photographs as they are stored, in pixels; larger ones are scaled down
-    before they are edited."""
+    """Longest side of a stored photograph in pixels; larger ones are scaled down first."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of negatives that rules make of captions that bring none; the caption's seed decides
-    which comes first. Editors seldom do the others well: relations, exchanges and negation."""
+    """Kinds of negatives that rules write for captions without one. The caption's seed decides
+    which kind comes first. Editors seldom do the other kinds well."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

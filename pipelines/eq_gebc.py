@@ -29,14 +29,14 @@ from eqforge.transforms.video.boundaries import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Pairs around event boundaries, from GEB+'s boundary captions and Kinetics videos."""
+    """Build pairs of frames before and after event boundaries (GEB+ and Kinetics)."""
 
     annotations: tuple[Path, ...]
-    """GEB+'s train.json, val.json or test.json, or several; a file's name becomes the split."""
+    """GEB+'s train.json, val.json or test.json, or several; file names become splits."""
 
     action_words: Path | None = None
-    """Word list, one a line: a caption with one of these words is dropped. Without it the five
-    words of the paper: up, down, upward, downward, towards."""
+    """Word list, one per line; captions with any of the words are dropped. The default is the
+    paper's: up, down, upward, downward, towards."""
 
 
 class EqGebc(VideoPipeline[Config]):

@@ -61,28 +61,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedFilters(PairFilters):
-    """Which rendered pairs are refused."""
+    """Filters of rendered pairs."""
 
     scenes: OmitArgPrefixes[SceneGates] = field(default_factory=SceneGates)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Pairs of rendered scenes that differ in an attribute, a count or a place.
+    """Build rendered pairs that differ in an attribute, a count or a place.
 
-    At the defaults a pair takes 8.3 s of one core and 0.22 MB: 6,000 take about 14 core hours.
-    `eqforge plan eq-kubric` measures it on your machine.
+    A pair takes 8.3 s of one core and 0.22 MB, so 6,000 take about 14 core hours. `eqforge plan
+    eq-kubric` measures it on your machine.
     """
 
     assets: Annotated[str, Trace.NAME] = BUILTIN
-    """Manifest of the objects and environment pictures, in kubric's form: a path or URL, or
-    `builtin` for the objects that eqforge brings. `eqforge assets` checks and fetches them."""
+    """Manifest of objects and environment images, as path or URL, or `builtin`. It has kubric's
+    form; `eqforge assets` checks and fetches objects."""
 
     scenes: OmitArgPrefixes[SceneSettings] = field(default_factory=SceneSettings)
     render: OmitArgPrefixes[RenderSettings] = field(default_factory=RenderSettings)
 
     render_timeout_s: Annotated[float, Trace.NONE] = TIMEOUT_S
-    """A renderer that gives no sign of life for so long is started anew, once for each pair."""
+    """Seconds without progress before the renderer restarts, once per pair."""
 
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)

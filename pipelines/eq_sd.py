@@ -51,40 +51,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingSettings(DrawnSettings):
-    """Which drawn pairs are refused."""
+    """Filters of drawn pairs, and the choice of the best drawing."""
 
     scenes_keep_background: bool = False
-    """Hold pairs whose scene changes to the limits on how much may change, too."""
+    """Apply the limits on changed area also to pairs whose scene changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Pairs of pictures drawn by a diffusion model of two prompts that differ in one thing.
+    """Build pairs of images drawn from two prompts that differ in one thing.
 
-    `--model tiny` makes a tiny model of random weights on the spot, to try everything but the
-    pictures; a folder of that name is written `./tiny`.
+    `--model tiny` makes a tiny model of random weights, to try everything but the images.
     """
 
     pairs: int | None = None
-    """Pairs in all; what changes in each is drawn at random. 1,513, as were published, unless
-    pairs of a kind are asked for."""
+    """Number of pairs; what changes in each is drawn at random. The default is 1,513 as published,
+    or none if you ask for pairs of a kind."""
 
     object_pairs: int | None = None
-    """Pairs whose object changes; the kinds that are not asked for then have none."""
+    """Number of pairs whose object changes. Kinds you do not ask for then have none."""
 
     scene_pairs: int | None = None
-    """Pairs whose scene changes."""
+    """Number of pairs whose scene changes."""
 
     attribute_pairs: int | None = None
-    """Pairs with an attribute that changes."""
+    """Number of pairs whose attribute changes."""
 
     additions: bool = False
-    """Also add a scene or attribute where the first picture has none; the first caption is then
-    true of both pictures. Without it, one is exchanged for another."""
+    """Also add a scene or attribute, instead of only exchanging it. The first caption is then true
+    of both images."""
 
     vocabulary: Path | None = None
-    """Your own vocabulary, a JSON file like generators/diffusion/data/vocabulary.json, which is
-    used without it."""
+    """Your own vocabulary as JSON, like generators/diffusion/data/vocabulary.json."""
 
     diffusion: OmitArgPrefixes[DiffusionSettings] = field(default_factory=DiffusionSettings)
     edit: OmitArgPrefixes[EditSettings] = field(default_factory=EditSettings)

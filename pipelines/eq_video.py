@@ -26,20 +26,18 @@ from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pa
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Pairs of captioned moments of a video, from your own captions in any of several forms."""
+    """Build pairs of captioned frames from your own videos."""
 
     captions: Path
-    """JSON lines (.jsonl): {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or
-    with timestamp_s instead of start_s and end_s; optional id, split, licence; others are carried
-    along. Or a .json array of these, a .csv or .tsv table with these columns, or subtitles, .srt
-    or .vtt, named like their video, as in talk.vtt or talk.en.vtt: one file, or a folder. Or a
-    folder of Hugging Face's with these columns: of Dataset.save_to_disk, a snapshot of the hub, or
-    with a metadata file. Records that are no captioned moment are refused, at most --max-error-rate
-    of them."""
+    """Captions with times: JSON lines, a JSON array, a table, or subtitles (.srt, .vtt). A JSON
+    line is {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or has timestamp_s
+    instead of start_s and end_s; id, split and licence are optional. Tables (.csv, .tsv, Hugging
+    Face folders) have these columns. Subtitles are one file, or a folder, named like their videos:
+    talk.vtt or talk.en.vtt. Faulty records are rejected, up to --max-error-rate."""
 
     subtitle_language: str | None = None
-    """Which subtitles to take of a video that has several: en takes talk.en.vtt, or else
-    talk.en-US.vtt. Those whose names say no language are taken where there are no others."""
+    """Language of the subtitles to use, if a video has several. `en` takes talk.en.vtt, else
+    talk.en-US.vtt, else subtitles without a language in their name."""
 
 
 class EqVideo(VideoPipeline[Config]):

@@ -57,31 +57,31 @@ BATCH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Config(TextSources, ModelSettings, DatasetConfig):
-    """Captions with a rewording that stays true and one that is false: REPLACE and SWAP sets."""
+    """Build captions with a rewording that stays true and one that is false: REPLACE and SWAP."""
 
     lexicon: Path | None = None
-    """Your own lexicon of words and replacements: for --vl-checklist in place of the rules, beside
-    them for --captions."""
+    """Your own words and replacements. They replace the rules for --vl-checklist, and extend them
+    for --captions."""
 
     weak_synonyms: bool = True
-    """Use the lexicon's weak synonyms, such as metallic for silver, in corrected mode."""
+    """Use weak synonyms, such as metallic for silver; --no-weak-synonyms leaves them out. Corrected
+    mode only."""
 
     images: MediaRoot | None = None
-    """Folder of the images, here or in a store, or tar shards: they are embedded, and a record
-    whose image is missing is a reject. Of an image for which a file of pairs has a box (ARO's
-    bbox_x, bbox_y, bbox_w, bbox_h) that part is cut out, as PNG."""
+    """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
+    missing is rejected. Boxes of a pairs file (ARO's bbox_x, bbox_y, bbox_w, bbox_h) are cut out,
+    as PNG."""
 
     spacy_model: str | None = None
-    """A spaCy pipeline for swaps; without it a tagger that needs no data."""
+    """spaCy pipeline for swaps; the default is a built-in tagger that needs no data."""
 
     language: Language = "en"
-    """en refuses what is in another language than that of the rules; any takes it as it comes."""
+    """Accept texts in English only (`en`), or in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """text draws the hard negatives of all --captions together, so that classifiers that see no
-    picture do not tell them from captions; costs rows, and two minutes for 25,000 captions. What
-    limits such as --probability-min refuse is refused afterwards, and nothing is drawn in its
-    place."""
+    """Balance hard negatives so that text-only classifiers cannot spot them (`text`). It takes all
+    --captions together, costs rows, and needs two minutes for 25,000 captions. Limits such as
+    --probability-min apply afterwards."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Captions in every perturbation, and their granularity, to test image-text retrieval."""
+    """Build perturbed captions, with their granularity, to test image-text retrieval."""
 
     max_synonyms: int = 1
-    """Words that a synonym perturbation replaces at most; the paper's k."""
+    """Maximum number of words that a synonym perturbation replaces; the paper's k."""
 
 
 class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):

@@ -53,26 +53,26 @@ PUBLISHED_TOP = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimatSettings:
-    """Which triplets, crops and queries are kept."""
+    """Choice of triplets, crops and queries."""
 
     triplets: OmitArgPrefixes[TripletSettings] = field(default_factory=TripletSettings)
     crops: OmitArgPrefixes[CropSettings] = field(default_factory=CropSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     drop_synonyms: bool = True
-    """Refuse queries whose two words mean the same, whatever an oracle says."""
+    """Reject queries whose two words mean the same; --no-drop-synonyms keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(SimatFiles, DatasetConfig):
-    """Crops of Visual Genome and queries that change one word of what they show: SIMAT."""
+    """Build crops of Visual Genome, and queries that change one word of what they show (SIMAT)."""
 
     images: MediaRoot | None = None
-    """Folder of Visual Genome's images, as the archives unpack or all in one; here or in a store,
-    or tar shards. Without it nothing is cut out, and the rows have boxes alone."""
+    """Folder or URL of Visual Genome's images, or tar shards. Without it, the rows have boxes but
+    no crops."""
 
     image_format: Literal["png", "jpeg"] = "png"
-    """File format of the crops; the authors' code writes png."""
+    """File format of the crops. The authors' code writes PNG."""
 
     choices: OmitArgPrefixes[SimatSettings] = field(default_factory=SimatSettings)
 

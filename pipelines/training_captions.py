@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ModelSettings, CaptionDataset):
-    """Captions with a hard positive and a hard negative each, to fine-tune models on."""
+    """Build captions with a hard positive and a hard negative each, to fine-tune models."""
 
     lexicon: Path | None = None
-    """Your own lexicon of words and replacements, beside the rules."""
+    """Your own words and replacements, in addition to the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives that are tried; the caption's seed decides which comes first, and
-    negation comes last."""
+    """Kinds of hard negatives to write. The caption's seed decides which kind comes first; negation
+    comes last."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -38,7 +38,7 @@ COUNTED: dict[Task, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """VLUE's test sets, or your own in their form, with what breaks the annotation rules."""
+    """Build VLUE's test sets, or your own in their form, and list what breaks its rules."""
 
     retrieval: Path | None = None
     """Retrieval: a JSON array of {"image": "a.jpg", "caption": ["...", ...]}."""
@@ -56,16 +56,15 @@ class Config(DatasetConfig):
     """Phrases: {"ref_id": 3, "image": "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """The answers that a VQA classifier can give: a JSON array, or one a line. Questions with
-    another answer are findings; without the list they are not looked for."""
+    """Answers a VQA classifier can give, as a JSON array or one per line. Questions with a
+    different answer become findings."""
 
     min_words: int = MIN_WORDS
-    """Words that a caption should have at least; fewer are a finding."""
+    """Minimum number of words per caption. Shorter captions become findings."""
 
     images: MediaRoot | None = None
-    """Folder of the images, here or in a store, or tar shards: they are embedded, and an item whose
-    image is missing is a reject. Without it the rows name the images alone. Names match in any form
-    of Unicode, but not on a web server, which lists none."""
+    """Folder or URL of the images, or tar shards, to store in the dataset. An item whose image is
+    missing is rejected. Without this option, rows only name their images."""
 
 
 class Vlue(TextPipeline[Config, VlueBatch]):

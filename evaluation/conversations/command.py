@@ -18,65 +18,65 @@ from eqforge.models.pretrained import Precision, Weights
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConverseSettings:
-    """Ask a multimodal language model which caption is of which image, in both orders of both."""
+    """Ask a multimodal language model which caption belongs to which image, in every order."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of a dataset of pairs."""
 
     model: str | None = None
-    """A folder that transformers saved, or ID@COMMIT on the Hugging Face hub."""
+    """Folder saved by transformers, or ID@COMMIT on the Hugging Face hub."""
 
     output: Path | None = None
-    """Folder the answers are written into; a run that was stopped goes on there."""
+    """Folder for the answers. A stopped run resumes there."""
 
     answers: Path | None = None
-    """Instead of a model: a file of JSON lines with sample_id, image_order, caption_order and
-    answer, written by any program. eqforge measures them in the same way."""
+    """JSON lines of answers to measure, instead of a model. Any program may write them, with
+    sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
-    """How many pairs of each subset, drawn by their ids; the paper asks about 20."""
+    """Number of pairs per subset, drawn by their ids. The paper asks about 20."""
 
     by: str | None = None
     """Column of the samples that names their subset, such as kind or split."""
 
     seed: int = 0
-    """Seed of the draw, and of the bootstrap."""
+    """Random seed of the draw and of the bootstrap."""
 
     question: str = QUESTION
-    """The question, with {caption_1} and {caption_2} in it."""
+    """Text of the question, with {caption_1} and {caption_2} in it."""
 
     chat_template: Path | None = None
-    """Jinja file with the form of a conversation, for a model that does not bring its own."""
+    """Jinja file of the chat template, for a model without one."""
 
     gap_px: int = 0
-    """Width of a white bar between the two images."""
+    """Width of a white bar between the two images, in pixels."""
 
     max_tokens: int = 64
-    """Tokens of an answer, at most."""
+    """Maximum number of tokens per answer."""
 
     max_pixels: int = MAX_PIXELS
-    """Images of more pixels are refused."""
+    """Maximum number of pixels per image; larger images are rejected."""
 
     precision: Precision = "float32"
-    """Type of the weights."""
+    """Number type of the weights."""
 
     device: str = "cpu"
-    """Where the model runs, as torch names it."""
+    """Device as torch names it, such as cuda:0."""
 
     threads: int = 1
-    """Threads on a CPU; another number may change an answer."""
+    """Number of CPU threads; a different number may change an answer."""
 
     shard_samples: int = 100
-    """Pairs of a file; what a stopped run has asked of an unfinished file is asked again."""
+    """Number of pairs per file. A stopped run repeats its unfinished file."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Leave pairs out that have no answer; otherwise one missing answer is an error."""
+    """Skip pairs without an answer; otherwise they are an error."""
 
     resamples: int = RESAMPLES
-    """How often the bootstrap draws."""
+    """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """How the table is printed."""
+    """Format of the printed table."""
 
     def __post_init__(self) -> None:
         check_template(self.question)

@@ -28,34 +28,34 @@ class ParetoSettings:
     """Find the Pareto front of score against time, with each model's probability to be on it."""
 
     results: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of eqforge efficiency, one a model, measured alike; or one CSV table with the columns
-    model, score and seconds, and score_low, score_high, seconds_low, seconds_high where there are
-    95 % intervals."""
+    """Files of `eqforge efficiency`, one per model, or one CSV table. The table has model, score
+    and seconds, and optionally score_low, score_high, seconds_low and seconds_high for 95 %
+    intervals."""
 
     dataset: Path | None = None
-    """With results: the dataset that was scored."""
+    """Dataset that the models scored; needed for files of `eqforge efficiency`."""
 
     scores: tuple[Path, ...] = ()
-    """With results: for each of them, in the same order, its scores of the dataset."""
+    """Scores of the dataset, one per file of `eqforge efficiency` and in the same order."""
 
     metric: str = "group"
-    """With results: what the score is, a metric of eqforge metrics."""
+    """Metric of `eqforge metrics` to use as the score."""
 
     ties: TieRule = "strict"
-    """What a tie counts."""
+    """Value of a tie."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """A model falls only to one that is better in both, as VLUE's sentence says; otherwise also to
-    one that is equal in one of them."""
+    """Drop a model only if another one is better in both score and time. Otherwise a model is also
+    dropped if the other is equal in one of them."""
 
     seed: int = 0
-    """Seed of the bootstrap."""
+    """Random seed of the bootstrap."""
 
     resamples: int = RESAMPLES
-    """How often the bootstrap draws."""
+    """Number of bootstrap resamples."""
 
     output: Path | None = None
-    """JSON file to write; eqforge plot pareto draws it."""
+    """JSON file to write; `eqforge plot pareto` draws it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

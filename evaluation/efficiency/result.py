@@ -24,47 +24,47 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EfficiencySettings:
-    """Measure what a model costs: seconds for one image with one caption, and images a second."""
+    """Measure a model's speed: seconds per image with one caption, and images per second."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """The model, named as for eqforge score."""
+    """Model, named as for `eqforge score`."""
 
     output: Path
     """JSON file to write."""
 
     task: str | None = None
-    """Which of the dataset's columns hold images and captions; as for eqforge score."""
+    """Task that selects image and caption columns, as for `eqforge score`."""
 
     items: int = 100
-    """Images with a caption each that are timed one at a time."""
+    """Number of images to time one at a time, each with a caption."""
 
     warm_up: int = 10
-    """Runs before the first that counts, and before those of every batch size."""
+    """Number of runs before timing starts, also for each batch size."""
 
     repeats: int = 20
-    """Runs of every batch size that count."""
+    """Number of timed runs per batch size."""
 
     batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
-    """Sizes of batches, ascending; a GPU's memory may end them earlier."""
+    """Batch sizes, ascending. A GPU may run out of memory before the last."""
 
     detector_s: float | None = None
-    """Seconds that a detector takes for an image, measured elsewhere: needed for a model that reads
-    regions which were detected beforehand, and counted in the total."""
+    """Seconds per image of a separate object detector, added to the total. Required for models that
+    read regions detected beforehand."""
 
     threads: int | None = None
-    """Threads on a CPU; by default torch's own number."""
+    """Number of CPU threads (default: torch's own)."""
 
     max_pixels: int = MAX_PIXELS
-    """Images of more pixels are not used."""
+    """Maximum number of pixels per image; larger images are not used."""
 
     seed: int = 0
-    """Seed of the draw of images, and of the bootstrap."""
+    """Random seed of the choice of images and of the bootstrap."""
 
     resamples: int = RESAMPLES
-    """How often the bootstrap draws."""
+    """Number of bootstrap resamples."""
 
     def __post_init__(self) -> None:
         for name in ("items", "repeats", "max_pixels", "resamples"):

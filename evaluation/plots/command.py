@@ -32,55 +32,55 @@ _TABLES = {"drops": "perturbed captions", "lambdas": "SIMAT"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlotSettings:
-    """Draw scores, tables and fronts."""
+    """Draw scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
-    """equivariance: how far scores are from changing alike with image and caption. minimality:
-    scores of pairs that differ more or less. drops: what perturbations take away. lambdas: SIMAT's
-    score over the strength. pareto: score against time."""
+    """Kind of plot. `equivariance`: how consistently scores change with image and caption;
+    `minimality`: scores of pairs by how much they differ; `drops`: loss under each perturbation;
+    `lambdas`: SIMAT score against strength; `pareto`: score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
-    """For equivariance and minimality a dataset of pairs, and scores of it by one or more models;
-    for drops and lambdas files metrics.json of eqforge metrics; for pareto a file of eqforge
-    pareto."""
+    """Files to plot. For equivariance and minimality: a dataset of pairs, then scores of one or
+    more models. For drops and lambdas: metrics.json of `eqforge metrics`. For pareto: a file of
+    `eqforge pareto`."""
 
     output: Path
-    """File to write, .svg, .png or .pdf."""
+    """File to write: .svg, .png or .pdf."""
 
     metric: str | None = None
-    """What is drawn: for minimality text, image or group (the default); for drops and lambdas a
+    """Metric to draw. For minimality: text, image or group (the default). For drops and lambdas: a
     metric of the table, by default "drop t2i rsum" and "n = 1"."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For equivariance: what a score in a file of yours is."""
+    """For equivariance: kind of the scores in your own files."""
 
     subset: str | None = None
-    """For lambdas: draw rows of this subset alone, such as test."""
+    """For lambdas: the subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
-    """For minimality: the column of the samples, such as ssim or changed_area_fraction."""
+    """For minimality: column of the samples, such as ssim or changed_area_fraction."""
 
     bins: int = 5
-    """For minimality: how many bins, with about as many pairs each."""
+    """For minimality: number of bins, with about as many pairs each."""
 
     labels: tuple[str, ...] = ()
-    """Names for the models, in their order."""
+    """Names of the models, in order."""
 
     title: str | None = None
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: what a tie counts."""
+    """For minimality: value of a tie."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """For equivariance and minimality: leave samples out that have no score; otherwise one missing
-    score is an error."""
+    """Skip samples without a score; otherwise they are an error. For equivariance and
+    minimality."""
 
     seed: int = 0
-    """For minimality: seed of the bootstrap."""
+    """For minimality: random seed of the bootstrap."""
 
     resamples: int = RESAMPLES
-    """For minimality: how often the bootstrap draws."""
+    """For minimality: number of bootstrap resamples."""
 
 
 def plot_command(settings: PlotSettings) -> int:

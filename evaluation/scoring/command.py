@@ -21,62 +21,63 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreSettings:
-    """Score the images and captions of a dataset with a model: each image and caption once."""
+    """Score a dataset's images and captions with a model, encoding each once."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of the dataset."""
 
     model: str
-    """KIND:MODEL, where MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face
-    hub. Dual encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion
-    encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
-    python:MODULE:FACTORY. Options follow after commas, such as ,precision=bfloat16."""
+    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub. A folder
+    is one that transformers saved. Dual encoders: clip, siglip, align, altclip, groupvit, flava,
+    blip-itc, open-clip. Fusion encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published
+    matrix: matrix. Your own: python:MODULE:FACTORY. Options follow after commas, such as
+    ,precision=bfloat16."""
 
     output: Path
-    """Folder the scores are written into; a run that was stopped goes on there."""
+    """Folder for the scores. A stopped run resumes there."""
 
     task: str | None = None
-    """What is scored: pairs, hard-positives, foils, retrieval-perturbations, simat or retrieval; by
-    default what the dataset's tables are made for."""
+    """Task to score, by default the one the dataset is made for. One of pairs, hard-positives,
+    foils, retrieval-perturbations, simat and retrieval."""
 
     devices: tuple[str, ...] = ()
-    """Devices as torch names them, such as cuda:0 cuda:1; each has a process. The default is the
+    """Devices as torch names them, such as cuda:0 cuda:1; each gets a process. The default is the
     model's own option, or the CPU."""
 
     processes: int = 1
-    """Processes of each device; on a CPU each computes with one thread."""
+    """Number of processes per device. On a CPU, each uses one thread."""
 
     workers: int = 2
-    """Processes that decode and prepare images, for each process that computes; 0 for none. Fewer
-    are started where there is little to prepare."""
+    """Number of processes that prepare images, per scoring process; 0 for none. Small datasets
+    start fewer."""
 
     prefetch: int = 2
-    """Batches that each worker prepares ahead."""
+    """Number of batches that each worker prepares ahead."""
 
     image_batch: int = 64
-    """Images encoded together; with the model this bounds the memory."""
+    """Number of images per batch. It limits the memory."""
 
     caption_batch: int = 128
-    """Captions encoded together."""
+    """Number of captions per batch."""
 
     pair_batch: int = 64
-    """Images and captions that a fusion encoder reads together."""
+    """Number of image-caption pairs per batch of a fusion encoder."""
 
     autocast: Literal["bf16"] | None = None
-    """Compute in bfloat16 where torch holds that safe; scores stay in float32."""
+    """Compute in bfloat16 where torch considers it safe. Scores stay in float32."""
 
     captions: Path | None = None
-    """Text file with captions to be encoded as well, a line each, where vectors are written."""
+    """Text file of extra captions to encode, one per line, where vectors are written."""
 
     candidates: Path | None = None
-    """Folder of a dual encoder's vectors of the dataset: where everything is compared with
-    everything, a fusion encoder reads only what these put first."""
+    """Folder of a dual encoder's vectors that shortlist pairs for a fusion encoder. It applies
+    where every image is compared with every caption."""
 
     top: int = 128
-    """Captions of each image, and images of each caption, that are candidates."""
+    """Number of candidates per image and per caption, with --candidates."""
 
     max_pixels: int = MAX_PIXELS
-    """Images of more pixels are refused."""
+    """Maximum number of pixels per image; larger images are rejected."""
 
     def __post_init__(self) -> None:
         batches = ("image_batch", "caption_batch", "pair_batch")

@@ -19,21 +19,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditSettings:
-    """Measure how well the text alone tells true captions from false ones, or answers questions."""
+    """Measure how well text alone separates true captions from false ones, or answers questions."""
 
     path: tyro.conf.Positional[Path]
-    """File of text pairs (VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines), a folder of Hugging
-    Face's with such fields, or a dataset; also one of questions (NaturalBench, MMVP)."""
+    """Text pairs, a Hugging Face folder with their fields, a dataset, or questions. Text pairs:
+    VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines. Questions: NaturalBench, MMVP."""
 
     hard_positives: Path | None = None
-    """The second file of a published hard-positive set, whose first is the path."""
+    """Second file of a published hard-positive set; PATH names the first."""
 
     by: str | None = None
-    """Audit each kind of captions by itself too: a column of the dataset's samples, or kind of a
-    file whose records have one."""
+    """Column of the samples to also audit by, or `kind` of a file whose records have one."""
 
     language_model: str | None = None
-    """Ask a causal language model too: a folder, or an id on the Hugging Face hub."""
+    """Causal language model to test too: a folder, or an id on the Hugging Face hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
@@ -42,20 +41,19 @@ class AuditSettings:
     """Device of the language model."""
 
     folds: int = 5
-    """How many folds images, or groups of questions, are dealt into."""
+    """Number of folds; an image, or group of questions, stays in one fold."""
 
     seed: int = 0
-    """Seed of the bootstrap."""
+    """Random seed of the bootstrap."""
 
     resamples: int = 1000
-    """How often the bootstrap draws."""
+    """Number of bootstrap resamples."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON."""
 
     fail_above: float | None = None
-    """Exit with 1 if a true caption is told from a negative, or a question answered right, more
-    often than this, in [0, 1]."""
+    """Share of correct answers, in [0, 1], above which the exit status is 1."""
 
 
 def audit_command(settings: AuditSettings) -> int:

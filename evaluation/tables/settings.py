@@ -43,91 +43,88 @@ Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "bounda
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricsSettings:
-    """Measure: scores in, the papers' tables out."""
+    """Compute the papers' tables from scores."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """A dataset and one or more scores of it: folders of eqforge score, files with a row a sample,
-    files of answers, or what a harness wrote: lmms-eval's *_samples_*.jsonl, VLMEvalKit's
-    MODEL_DATASET.xlsx, CLIP_benchmark's JSON. With --format eqben: one or more vectors."""
+    """Dataset, then scores: folders of `eqforge score`, tables, or a harness's files. A table has a
+    row per sample. Harness files are lmms-eval's *_samples_*.jsonl, VLMEvalKit's
+    MODEL_DATASET.xlsx, and CLIP_benchmark's JSON. With --format eqben: one or more vectors."""
 
     format: Format = "dataset"
-    """What the paths are: a dataset and scores of it; EqBen's vectors; files of scores of pairs, of
-    hard positives, or of captions and foils, without a dataset; files of frames' scores around
-    event boundaries; or two metrics.json, of data in and out of the domain."""
+    """Kind of input: a dataset with scores, or score files alone. `eqben`: EqBen's vectors;
+    `pairs`, `hard-positives`, `foils`: scores without a dataset; `boundaries`: scores of frames
+    around event boundaries; `gap`: two metrics.json, in and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For hard positives and foils, what a score in a file of yours is: a caption is called true
-    above 0.5 or above 0."""
+    """Kind of the scores in your own files, for hard positives and foils. It sets the threshold of
+    "true": 0.5 for probabilities, 0 otherwise."""
 
     ties: TieRule = "strict"
-    """What a tie counts: nothing, one half, or what it is worth when ties are broken at random."""
+    """Value of a tie: 0 (`strict`), one half, or expected under random order."""
 
     order: Order = "official"
-    """Of EqBen's vectors: official, that of its released files, which are shuffled; or by-subset,
-    subset after subset."""
+    """Order of EqBen's vectors: as released (shuffled), or subset by subset."""
 
     clusters: Path | None = None
-    """For EqBen's vectors: text file with the video of each sample, a line each."""
+    """For EqBen's vectors: text file with the video of each sample, one per line."""
 
     by: str | None = None
-    """For pairs, hard positives and SIMAT: column of the samples that names their subset, such as
-    split or group; by default the kind of change, where the dataset has it."""
+    """Column of the samples that names their subset, such as split or group. For pairs, hard
+    positives and SIMAT; the default is the kind of change, if the dataset has it."""
 
     cluster: str | None = None
-    """For pairs, hard positives and SIMAT: column of the samples that names what stands and falls
-    together, drawn as one for intervals; by default their video or image; for SIMAT also
-    source_word."""
+    """Column of samples that intervals resample together; by default video or image. For pairs,
+    hard positives and SIMAT; SIMAT also takes source_word."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """For retrieval: paper counts what the dataset's authors do. For perturbed captions it divides
-    R@k by five captions or one image whatever there are, and keeps captions whose words a
-    perturbation did not change; for VLUE a query counts where any true candidate is among the
-    first k. In either a tie loses. For SIMAT: paper excludes the query's own region alone, not
-    other crops of the same."""
+    """Count as the paper did, or with its defects corrected. Paper mode, retrieval of perturbed
+    captions: R@k divides by five captions or one image, and unchanged captions stay. VLUE: a query
+    counts if any true candidate is among the first k. SIMAT: only the query's own region is
+    excluded. In both modes, a tie loses in retrieval."""
 
     relevance: Path | None = None
-    """For retrieval: the folder of scores, vectors, whose model says how similar a false candidate
-    is, for DCG_CM; the paper takes CLIP ViT-B/32."""
+    """For retrieval: folder of scores with vectors, for the similarities of DCG_CM. The paper uses
+    CLIP ViT-B/32."""
 
     oracle: str | None = None
-    """For SIMAT: who says what a region shows: matrix:FILE,rows=FILE,columns=FILE with region ids
-    and captions, or a folder of scores by a fusion encoder; by default the annotation."""
+    """For SIMAT: judge of regions (default: the annotation). Give
+    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or a folder of scores by a
+    fusion encoder."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """For SIMAT: how far an image is moved."""
+    """For SIMAT: strengths of the edit."""
 
     tokenizer: Tokenizer = "treebank"
-    """For BLEU and CIDEr: ptb is COCO's own, a Java program."""
+    """For BLEU and CIDEr: tokenizer; ptb is COCO's own, a Java program."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Leave samples out that have no score; otherwise one missing score is an error."""
+    """Skip samples without a score; otherwise they are an error."""
 
     errata: Path | None = None
-    """For pairs, hard positives and their files, questions, and harnesses: JSON lines of what is
-    wrong with samples, by id. What they drop is left out, and what they correct too, as it was
-    scored before."""
+    """JSON lines of known errors by sample id; these samples are left out. For pairs, hard
+    positives, questions and harnesses."""
 
     human: tuple[Path, ...] = ()
-    """For pairs, hard positives and foils of a dataset: what reviewers saved who
-    ranked captions by eqforge review, a row of people beside the models."""
+    """Files of reviewers who ranked captions in `eqforge review`, to add a row for people. For
+    pairs, hard positives and foils of a dataset."""
 
     seed: int = 0
-    """Seed of the bootstrap."""
+    """Random seed of the bootstrap."""
 
     resamples: int = RESAMPLES
-    """How often the bootstrap draws."""
+    """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """How the table is printed."""
+    """Format of the printed table."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON, as --show json does."""
+    """Print JSON, as --show json."""
 
     labels: tuple[str, ...] = ()
-    """Names for the models in the table, in their order; the notes keep the full ones."""
+    """Names of the models in the table, in order. Notes keep the full names."""
 
     output: Path | None = None
-    """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
+    """Folder for metrics.json, .csv, .tex, .txt, and comparisons.csv."""
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or self.seed < 0:

@@ -24,103 +24,102 @@ Off = tyro.conf.FlagCreatePairsOff
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
+    """Train a dual encoder, or linear heads on a CLIP, on a dataset with images.
 
-    eqforge adds the losses up by their weights. Wherever a command asks for a model, you can name
-    the folder that this one writes, behind the model's kind: clip:FOLDER.
+    Other commands take the trained folder as clip:FOLDER.
     """
 
     dataset: tyro.conf.Positional[str]
-    """Folder of a dataset: pairs of images, captions with hard texts, or captions; with images."""
+    """Dataset with images: pairs, captions with hard texts, or captions."""
 
     model: str
-    """A dual encoder such as clip:FOLDER, or an id on the Hugging Face hub as clip:ID@COMMIT."""
+    """Dual encoder: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face hub."""
 
     output: Path
-    """Folder for the trained model. The same command goes on after an interruption."""
+    """Folder for the trained model. A stopped run resumes there."""
 
     preset: Preset = "none"
-    """A paper's settings; your own flags go before them."""
+    """Settings of a paper; your own options override them."""
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """A loss and its weight, such as infonce=1; give the flag once for each. Losses: infonce,
-    sigmoid, eqsim-v1, eqsim-v2, hard-negative, hard-positive. Without it infonce=1."""
+    """Loss and its weight, such as infonce=1; repeat it to add up losses. Losses: infonce, sigmoid,
+    eqsim-v1, eqsim-v2, hard-negative, hard-positive. The default is infonce=1."""
 
     train: Literal["all", "heads"] = "all"
-    """Train all weights, or a linear layer behind either encoder, which stays as it is."""
+    """Train all weights, or only a linear layer behind each encoder (`heads`)."""
 
     temperature: float = 0.1
-    """Temperature of the heads' logits, which does not learn."""
+    """Fixed temperature of the logits with --train heads."""
 
     split: str | None = None
-    """Train on the samples of this split alone."""
+    """Split to train on (default: all)."""
 
     epochs: int = 1
-    """How often every sample is seen."""
+    """Number of passes over the samples."""
 
     steps: int | None = None
-    """How many steps to make, in place of whole epochs."""
+    """Number of steps, instead of whole epochs."""
 
     batch_size: int = 64
-    """Samples of a batch, over all devices; a pair of images is one sample."""
+    """Number of samples per batch, over all devices. A pair is one sample."""
 
     learning_rate: float = 1e-5
-    """Learning rate at its peak."""
+    """Peak learning rate."""
 
     schedule: Schedule = "cosine"
-    """The rate after the warm-up: half a cosine down to 0, or constant."""
+    """Learning rate after the warm-up: half a cosine down to 0, or constant."""
 
     warmup_steps: int = 0
-    """Steps over which the rate rises to its peak."""
+    """Number of steps over which the learning rate rises to its peak."""
 
     weight_decay: float = 0.1
     """Weight decay of matrices; gains and biases have none."""
 
     max_grad_norm: float | None = None
-    """Shorten longer gradients to this length."""
+    """Maximum gradient norm; longer gradients are shortened."""
 
     exclude_repeats: bool = True
-    """Matches of a batch that share an image or a caption are no false matches of each other."""
+    """Matches that share an image or caption are no negatives; --no-exclude-repeats makes them."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
-    """Images choose among all hard negatives of the batch too, in infonce."""
+    """Include all hard negatives of the batch in infonce, for images."""
 
     close: ClosePairs = "known"
-    """EqSim's close pairs: the dataset's own pairs, each one's nearest of the batch, or drawn."""
+    """EqSim's close pairs: the dataset's own, nearest in the batch, or drawn at random."""
 
     close_count: int = 4
-    """How many close texts and how many close images are chosen for each sample."""
+    """Number of close texts and of close images per sample."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """What EqSim compares: cosines, logits, or each image's softmax over the texts of the batch."""
+    """Scores that EqSim compares: cosines, logits, or each image's softmax over texts."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
-    """Which side of EqSim v2 counts."""
+    """EqSim v2: side that counts."""
 
     margin: float = 0.0
-    """EqSim v2: the squared deviation that costs nothing."""
+    """EqSim v2: squared deviation that costs nothing."""
 
     margin_mode: MarginMode = "after-mean"
-    """Take the margin off the mean over close pairs, as published, or off each pair's deviation."""
+    """EqSim v2: subtract the margin after the mean, as published, or from each pair."""
 
     distant_margin: float = 0.0
-    """EqSim v1: the mean squared deviation that costs nothing."""
+    """EqSim v1: mean squared deviation that costs nothing."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Type in which the encoders compute; weights, losses and steps stay float32."""
+    """Number type of the encoders. Weights, losses and steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Take what accelerate finds, or the CPU. `accelerate launch -m eqforge.cli finetune …` takes
-    several."""
+    """Use the devices that accelerate finds (`auto`), or the CPU. `accelerate launch -m eqforge.cli
+    finetune …` uses several."""
 
     workers: int = 2
-    """Processes that decode pictures; 0 decodes between the steps."""
+    """Number of processes that decode images; 0 decodes between the steps."""
 
     checkpoint_every: int = 500
-    """Steps between checkpoints."""
+    """Number of steps between checkpoints."""
 
     seed: int = 0
-    """Seed of the order and of what is drawn."""
+    """Random seed of the order and of all draws."""
 
     def check_ranges(self) -> None:
         check_workers(self.workers, least=0)

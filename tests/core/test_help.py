@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from eqforge import cli
 from eqforge.cli import main
 from eqforge.core.console import DocumentOptions
 from eqforge.core.options import options_of
@@ -42,6 +43,13 @@ def test_the_first_page_fits_on_a_screen_and_has_an_example(command: str, shown:
     assert len(page.splitlines()) <= 40
     assert f"\n  eqforge {command}" in page
     assert all(len(line) <= 80 for line in page.splitlines() if not line.startswith("  "))
+
+
+def test_every_first_sentence_fits_on_the_first_page(shown: Help) -> None:
+    lines = [f"{made} {name}" for made in MADE_BY for name in MADE_BY[made]]
+    lines += [*cli.COMMANDS.keys() - MADE_BY.keys(), "review plan", "review import"]
+
+    assert [line for line in lines if " …" in shown(f"{line} --help")] == []
 
 
 def test_all_options_of_every_dataset_have_a_text_on_one_page(shown: Help) -> None:

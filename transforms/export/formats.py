@@ -39,8 +39,8 @@ class ExportSettings:
     """Longest side of an image in pixels; larger images are scaled down."""
 
     image_format: ImageFormat = "keep"
-    """Encoding of images: keep the stored bytes, or convert to JPEG (quality 95) or PNG. With
-    --max-side, `keep` scales JPEG as JPEG and all others as PNG."""
+    """Encoding of images: as stored, or converted to JPEG (quality 95) or PNG. With --max-side,
+    `keep` scales JPEG as JPEG and all others as PNG."""
 
     image_files: bool = False
     """Also write images as files below images/; for jsonl and karpathy."""

@@ -48,71 +48,70 @@ class Chosen:
     """Which assets of which manifest."""
 
     manifest: str = BUILTIN
-    """Path or URL of a manifest in kubric's form, such as gs://kubric-public/assets/GSO/GSO.json
-    (gs:// needs the package gcsfs); builtin is eqforge's own."""
+    """Path or URL of a manifest in kubric's form; `builtin` is eqforge's own. For example
+    gs://kubric-public/assets/GSO/GSO.json; gs:// needs the package gcsfs."""
 
     ids: tuple[str, ...] = ()
-    """Only these assets."""
+    """Ids of the assets to use (default: all)."""
 
     category: tuple[str, ...] = ()
-    """Only assets of these categories."""
+    """Categories of assets to use (default: all)."""
 
     limit: int | None = None
-    """At most so many, in the order of their ids."""
+    """Maximum number of assets, in the order of their ids."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class List(Chosen):
-    """Show the assets of a manifest, and what captions call them."""
+    """Show the assets of a manifest, and their words in captions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check(Chosen):
-    """Check that assets are there, are the pinned ones, unpack, and hold the files they name."""
+    """Check that assets exist, match their pinned digests, unpack, and are complete."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetch(Chosen):
-    """Copy assets into a folder, with a manifest there that pins them; goes on where it stopped.
+    """Copy assets into a folder with a manifest that pins them.
 
-    Builds refuse assets that are not pinned, and speak only of those with words.
+    Builds only use pinned assets, and captions only mention assets with words. A stopped fetch
+    resumes with the same command.
     """
 
     output: str
-    """Folder or URL for the archives and their manifest.json; what is there already is kept."""
+    """Folder or URL for the archives and their manifest.json. Files already there are kept."""
 
     words: str | None = None
-    """JSON file with words for assets, by id, such as {"Dog": {"noun": "dog", "plural": "dogs",
-    "colour": "brown", "parts": []}}; some Google Scanned Objects have words without it."""
+    """JSON file of caption words by asset id; some Google Scanned Objects have them built in.
+    Example: {"Dog": {"noun": "dog", "plural": "dogs", "colour": "brown", "parts": []}}."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopt:
-    """Make assets of a folder of scanned objects; goes on where it stopped.
+    """Turn a folder of scanned objects into assets, with a manifest that pins them.
 
-    The words for captions and the archives are pinned by a manifest, as those of `fetch` are.
-
-    Takes the layouts of Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and for MuJoCo
-    (NAME/model.obj, NAME/texture.png), and folders that hold one OBJ, GLB or glTF file. What a scan
-    is called is told by its name, and its colour by its texture; look at both before you build.
+    Layouts: Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and MuJoCo (NAME/model.obj,
+    NAME/texture.png), or folders with one OBJ, GLB or glTF file. Check each word, taken from the
+    scan's name, and colour, taken from its texture, before you build.
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Folder with a folder for each scan, or that of one scan."""
+    """Folder of one scan, or with a folder per scan."""
 
     output: str
-    """Folder or URL for the archives and their manifest.json; other assets there are kept."""
+    """Folder or URL for the archives and their manifest.json. Other assets there are kept."""
 
     nouns: Path | None = None
-    """JSON file with words by a phrase of the names, a whole name or a category, such as {"mug":
-    {"noun": "mug"}}; they count before those that eqforge knows."""
+    """JSON file of caption words, by asset name, a phrase of names, or category. Example: {"mug":
+    {"noun": "mug"}}. They override the built-in words."""
 
     axis_up: Literal["Z", "Y"] | None = None
-    """Which axis of the files points up. Without it, Z in OBJ files, as Google Scanned Objects have
-    it, and Y in GLB and glTF files, as their standard has it."""
+    """Upward axis of the files. The default is Z for OBJ files, as in Google Scanned Objects, and Y
+    for GLB and glTF."""
 
     licence: str = SCANS_LICENCE
-    """Of the scans, for the manifest: that of Google Scanned Objects."""
+    """Licence of the scans; the default is that of Google Scanned Objects."""
 
 
 def assets_command(arguments: List | Check | Fetch | Adopt) -> int:

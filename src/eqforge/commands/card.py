@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write a dataset's card (README.md) and its description in Croissant 1.1 (croissant.json).
+    """Write a dataset's card (README.md) and Croissant 1.1 description (croissant.json).
 
-    Every build writes both; this command adds what its author alone can say, and gives both to
-    datasets of earlier versions. Neither is part of the manifest, whose digests stay as they are.
+    Every build writes both; this command adds what only the author knows. The dataset's manifest
+    and digests do not change.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     about: Path | None = None
-    """TOML file of what the author says: title, description, authors, contact, homepage, version,
-    published, licence (SPDX) or licence_url, languages, tags, citation; and for responsible use
-    collection, annotation, personal_information, biases, limitations, uses, social_impact,
-    maintenance. All are optional."""
+    """TOML file of facts about the dataset, all optional. Keys: title, description, authors,
+    contact, homepage, version, published, licence (SPDX) or licence_url, languages, tags, citation;
+    for responsible use collection, annotation, personal_information, biases, limitations, uses,
+    social_impact, maintenance."""
 
     output: str | None = None
-    """Folder or URL to write the two files into, instead of the dataset's own."""
+    """Folder or URL for the two files, instead of the dataset's own."""
 
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":

@@ -25,10 +25,10 @@ from eqforge.schemas.tables.datasets import MADE_BY
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Print the script that completes commands, datasets, options and values by Tab."""
+    """Print a script that completes commands, datasets, options and values by Tab."""
 
     shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
-    """The shell; docs/guides/commands.md has the line that installs the script."""
+    """Name of your shell. docs/guides/commands.md shows how to install the script."""
 
 
 def complete(arguments: Arguments) -> int:

@@ -40,27 +40,25 @@ SMALL_EDITS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Build datasets of videos and captions end to end on bundled inputs, offline, and verify them.
+    """Build and verify datasets of videos and captions from bundled inputs, offline.
 
-    The inputs are made on the spot: the photographs that scikit-image ships, and clips that pan and
-    zoom over them, with annotations in the published formats.
+    The inputs are scikit-image's photographs, clips that pan and zoom over them, and annotations in
+    the published formats.
     """
 
     output: Path = Path("out/demo")
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render pairs and draw pairs, one of each kind, small, edit photographs, and score the
-    pairs of `eq-video`. Models of random weights draw, edit and score: the pictures show nothing,
-    and the scores are chance.
-    """
+    """Also render, draw and edit a few pairs, and score those of `eq-video`. The models have random
+    weights: their images show nothing, and the scores are chance."""
 
     workers: int = 1
-    """Processes of the local runner."""
+    """Number of parallel processes."""
 
     overwrite: bool = False
-    """Build again over datasets of an earlier demo that would become others, as of another version
-    of eqforge; without it they are refused."""
+    """Overwrite datasets left by an earlier demo. Without this flag, the demo stops if their
+    settings or eqforge version differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,38 +19,34 @@ SHOWN_RECORDS = 50
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Tell in which records two finished datasets differ, and in which columns of these.
+    """Show which records and columns differ between two datasets or recipes.
 
-    Records are compared by their keys; the order of rows and the number of files do not count, and
-    pictures count by their ids, which are digests. What the manifests say beside the records, such
-    as settings and versions, is told apart and does not count either. Either may be a recipe, as
-    eqforge export --format recipe writes it: texts are compared by digests then. Both are taken as
-    sound: eqforge verify tells. The exit status is 0 if all records are equal, 1 if some differ, 2
-    if a dataset cannot be read.
+    eqforge compares records by key and images by digest; order, files, settings and versions do not
+    count. The exit status is 0 if all records are equal, 1 if some differ, and 2 if a dataset
+    cannot be read.
     """
 
     a: Annotated[str, tyro.conf.Positional]
-    """Folder or URL of the first dataset or recipe, of which records may be removed."""
+    """Folder or URL of the first dataset or recipe."""
 
     b: Annotated[str, tyro.conf.Positional]
-    """Folder or URL of the second, which may add records."""
+    """Folder or URL of the second dataset or recipe."""
 
     table: tuple[str, ...] = ()
-    """Compare these tables alone, such as samples."""
+    """Tables to compare, such as samples (default: all)."""
 
     only: tuple[str, ...] = ()
-    """Compare these columns alone, such as caption_0, and the tables that have them."""
+    """Columns to compare, such as caption_0, in the tables that have them."""
 
     report: Path | None = None
-    """Write pages into this folder that show the samples which were added, removed and changed,
-    with their pictures: open its index.html in a browser."""
+    """Folder for web pages that show added, removed and changed samples with their images."""
 
     overwrite: bool = False
-    """Replace a report of something else in that folder."""
+    """Replace a different report in that folder."""
 
     examples: int = 3
-    """Name so many records that were added, removed or changed, of each table; the terminal shows
-    50 of each at most, and --json has all."""
+    """Number of records to name per table and kind of change. The terminal shows up to 50 of each;
+    --json has all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

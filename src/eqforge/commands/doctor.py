@@ -57,9 +57,9 @@ _GIB: Final = 2**30
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Tell what this machine has and lacks, what that costs, and how to get it.
+    """List missing tools, what you cannot do without them, and how to install them.
 
-    The exit status is 0 if nothing necessary is missing, and 1 if something is.
+    The exit status is 0 if nothing necessary is missing, and 1 otherwise.
     """
 
     json: bool = False

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments(ExportSettings):
-    """Write a finished dataset in another form, for programs that read that.
+    """Write a finished dataset in another format.
 
-    Rows come in the order of their ids, split by split, but in published orders for eqben and
-    vl-checklist; the same dataset gives the same bytes, however many files it has. A stopped export
-    goes on with the same command. The folder's eqforge-export.json, written last, lists every file
-    with its SHA-256.
+    Rows come in the order of their ids, split by split; eqben and vl-checklist keep their published
+    orders. The same dataset gives the same bytes, and eqforge-export.json lists each file with its
+    SHA-256. A stopped export resumes with the same command.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
@@ -42,11 +41,11 @@ class Arguments(ExportSettings):
     ]
 
     output: str
-    """Folder or URL to write the files into: new, empty, or with an earlier export."""
+    """Folder or URL for the files: new, empty, or with an earlier export."""
 
     overwrite: bool = False
-    """Replace another export in the folder: the files that its note lists are deleted first, and
-    nothing else. Without it such a folder is an error, and nothing is written."""
+    """Replace another export in the folder. Only files that its eqforge-export.json lists are
+    deleted."""
 
 
 def export_command(arguments: Arguments) -> int:

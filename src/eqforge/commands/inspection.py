@@ -30,30 +30,29 @@ _WORDS: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Show counts, reasons, columns and a few rows of a finished dataset, or draw its pictures."""
+    """Show counts, reject reasons, columns and a few rows of a dataset, or draw its images."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Samples from all over the dataset to show, or to draw."""
+    """Number of samples to show or draw, spread over the dataset."""
 
     sheet: Path | None = None
-    """Draw samples from all over the dataset, pictures and texts, into this picture."""
+    """Image file to draw samples into, with their images and texts."""
 
     boxes: bool = False
-    """Draw the boxes of the objects as well, where the dataset has them."""
+    """Also draw the objects' boxes, where the dataset has them."""
 
     rejects: str | None = None
-    """List what was refused for this reason, with what was measured and its limit; with --sheet,
-    draw the pictures of it that the build has left in the dataset's folder _work."""
+    """List the rejects with this reason, their measured values and limits. With --sheet, draw those
+    images that the build left in the dataset's folder _work."""
 
     id: str | None = None
-    """Show the sample, or the reject, with this id, or a part that no other id has; with --sheet,
-    draw it."""
+    """Show, or draw with --sheet, the sample or reject with this id or unique part of one."""
 
     full: bool = False
-    """Show every column of the samples, and the columns of every table with their types."""
+    """Show every column of the samples, and the columns and types of every table."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,40 +31,40 @@ REASONS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Tell the images of a dataset that a model was trained on from those it was not."""
+    """Find the images of a dataset that a model saw in training."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     output: str
-    """The Parquet file to write: a row for each image of each sample, seen or not, and why."""
+    """Parquet file to write: a row per image, with whether it was seen and why."""
 
     training_ids: tuple[str, ...] = ()
-    """Lists of training images: COCO or Karpathy JSON, Visual Genome's image_data.json, a JSON
-    array, or an id or file name a line. Bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
+    """Lists of training images: COCO, Karpathy or Visual Genome JSON, or ids. Ids or file names
+    come in a JSON array, or one per line; bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
 
     links: tuple[Path, ...] = ()
-    """Files that say which ids are of one photograph, such as Visual Genome's image_data.json;
-    their images do not count as seen."""
+    """Files that link ids of the same photograph, such as Visual Genome's image_data.json. Their
+    images do not count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
-    """Splits that count as training, where a list has splits; `all` takes every one."""
+    """Splits of a list that count as training; `all` takes every split."""
 
     names_are: Collection | None = None
-    """What a name that is a mere number, such as 1000092795.jpg, is the id of in the dataset."""
+    """Source of names in the dataset that are bare numbers, such as 1000092795.jpg."""
 
     images: tuple[Path, ...] = ()
-    """Folders of training images: the dataset's images that look the same count as seen."""
+    """Folders of training images. Images of the dataset that look the same count as seen."""
 
     datasets: tuple[str, ...] = ()
-    """Other datasets, such as one that a model was trained on. Their images count as seen: by name
-    if that is an id of COCO, Visual Genome or Flickr, and by look if both datasets hold theirs."""
+    """Other datasets whose images count as seen, such as training data. Images match by name if it
+    is an id of COCO, Visual Genome or Flickr, and by look if both datasets contain them."""
 
     max_distance: int = 24
-    """Bits, of 192, in which the perceptual hashes of two images that look the same may differ."""
+    """Maximum number of differing bits, of 192, for two images to look the same."""
 
     workers: int = 1
-    """Processes that hash the training images."""
+    """Number of processes that hash the training images."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,33 +18,31 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write a folder of pages that show a dataset: open its index.html, from disk, in any browser.
+    """Write web pages that show a dataset: its rejects by stage, scores and every sample.
 
-    The first page says what the dataset is, what every stage refused, and how its scores are
-    distributed; the others show every sample and every reject, to filter, sort, search and compare.
-    The pages load nothing from elsewhere, and the folder can be copied or put on a web server. What
-    was stopped goes on where it was.
+    Open index.html in any browser. The pages load nothing else, so you can copy the folder or put
+    it on a web server. A stopped report resumes with the same command.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     output: Path | None = None
-    """Folder of the report; without it DATASET-report, beside a dataset on this machine."""
+    """Folder for the report; by default DATASET-report, beside a local dataset."""
 
     scores: tuple[Path, ...] = ()
-    """Scores of models, which are laid over the samples: folders that eqforge score wrote, files of
-    one row per sample as eqforge metrics reads them, or what lmms-eval (*_samples_*.jsonl) or
-    VLMEvalKit (.xlsx) wrote of each question."""
+    """Model scores to show with the samples. Give folders of `eqforge score`, files with a row per
+    sample as for `eqforge metrics`, or the files per question of lmms-eval (*_samples_*.jsonl) or
+    VLMEvalKit (.xlsx)."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
-    """What a score in such a file is; folders say it themselves."""
+    """Kind of the scores in your files; folders of `eqforge score` state theirs."""
 
     thumbnails_only: bool = False
-    """Leave out the pictures as they are stored; the report has small ones alone, of 320 pixels."""
+    """Leave out full-size images; thumbnails are 320 pixels wide."""
 
     overwrite: bool = False
-    """Replace a report of another dataset, or of other scores, in the folder."""
+    """Replace a report of a different dataset, or with different scores, in the folder."""
 
 
 def report_command(arguments: Arguments) -> int:

@@ -13,16 +13,14 @@ from eqforge.generators.text.wordnet import setup_wordnet
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Fetch what a step needs and no package brings. Nothing is fetched unless you ask.
+    """Download a tool that no package includes.
 
-    wordnet: synonyms and depths of words, 30 MB, for the perturbations, granularity and hard
-    negatives; from NLTK's data, or else from Debian's package.
-
-    It goes to the folder that EQFORGE_CACHE names, else to ~/.cache/eqforge.
+    wordnet: synonyms and depths of words (30 MB), for perturbations, granularity and hard
+    negatives. It goes to $EQFORGE_CACHE, or to ~/.cache/eqforge.
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]
-    """What to fetch."""
+    """Name of the tool."""
 
 
 def set_up(_arguments: Arguments) -> int:

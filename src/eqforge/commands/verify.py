@@ -28,10 +28,10 @@ NOT_CHECKED = 3
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Check a finished dataset: files, schemas, books, ids, images and captions.
+    """Check a finished dataset: files, schemas, counts, ids, images and captions.
 
-    The exit status is 0 if it is sound, 1 if something is wrong, 2 if it cannot be read, and 3 if
-    nothing is wrong but some check could not be made for want of a package.
+    The exit status is 0 if it is sound, 1 if something is wrong, and 2 if it cannot be read. It is
+    3 if no fault was found, but a check could not run because a package is missing.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
