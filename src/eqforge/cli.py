@@ -14,32 +14,32 @@ from eqforge.core.errors import check_memory, reported_errors
 from eqforge.core.visible import nearest, visible
 
 COMMANDS = {
-    "demo": "Build every dataset end to end on bundled inputs, offline.",
-    "plan": "Show what would be built, and what it would cost.",
+    "demo": "Build example datasets from bundled inputs, offline.",
+    "plan": "Show what a build would make, and what it would cost.",
     "build": "Build a dataset.",
     "import": "Import a published benchmark, or your own, as a dataset.",
-    "combine": "Make one dataset of several: EqBen of its five subsets, or parts of one benchmark.",
-    "verify": "Check a finished dataset: digests, schemas, ids, images, books.",
-    "inspect": "Show counts, reasons, columns and a few rows of a dataset.",
-    "report": "Write pages that show every row: open them in a browser, no server needed.",
-    "review": "Have people look and decide: tasks as pages, votes, agreement, decisions.",
-    "diff": "Tell in which records and columns two datasets differ.",
-    "export": "Write a dataset in another form: for a loader, a harness, or as a published one.",
-    "card": "Write a dataset's card and its Croissant description, with what its author says.",
-    "lint": "Find defects of text pairs: published files, your own, or a dataset.",
-    "audit": "Measure how well the text alone tells true captions from false ones.",
-    "score": "Score a dataset's images and captions with a model, each encoded once.",
-    "metrics": "Turn scores into the papers' tables, with intervals, ties and what is missing.",
-    "converse": "Ask a multimodal language model which caption is of which image, in every order.",
-    "efficiency": "Measure how long a model takes, one image at a time and in batches.",
-    "pareto": "Find the front of score against time, and how surely a model is on it.",
-    "plot": "Draw scores, tables and fronts as the papers do.",
-    "finetune": "Train a model on a dataset, with losses that follow small changes.",
-    "overlap": "Tell the images that a model was trained on from those it was not.",
+    "combine": "Combine several datasets into one, such as EqBen's five subsets.",
+    "verify": "Check a finished dataset: digests, schemas, ids, images, counts.",
+    "inspect": "Show counts, reject reasons, columns and a few rows of a dataset.",
+    "report": "Write web pages that show every sample and reject; no server needed.",
+    "review": "Have people review samples: tasks, votes, agreement, decisions.",
+    "diff": "Show which records and columns differ between two datasets.",
+    "export": "Write a dataset in another format, for a loader or an evaluation harness.",
+    "card": "Write a dataset's card and its Croissant description.",
+    "lint": "Find defects in text pairs: published files, your own, or a dataset.",
+    "audit": "Measure how well text alone separates true captions from false ones.",
+    "score": "Score a dataset's images and captions with a model.",
+    "metrics": "Compute the papers' tables from scores, with intervals.",
+    "converse": "Ask a multimodal language model which caption belongs to which image.",
+    "efficiency": "Measure a model's speed, for single images and in batches.",
+    "pareto": "Find the models on the Pareto front of accuracy against time.",
+    "plot": "Draw scores, tables and Pareto fronts as the papers do.",
+    "finetune": "Train a model on a dataset, with losses for small changes.",
+    "overlap": "Find the images of a dataset that a model saw in training.",
     "assets": "List, check and fetch the 3D objects that scenes are made of.",
-    "doctor": "Tell what this machine has and lacks, and what that costs.",
-    "completion": "Print the script that completes commands and options by Tab: bash, zsh.",
-    "setup": "Fetch what a step needs and no package brings: wordnet, flink, prism.",
+    "doctor": "List missing tools, what you cannot do without them, and how to install them.",
+    "completion": "Print a script that completes commands and options by Tab: bash, zsh.",
+    "setup": "Download WordNet, which no package includes.",
 }
 """What each command does."""
 
@@ -186,8 +186,8 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     what = "benchmark" if command == "import" else "dataset"
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
-    does = "plans one again" if command == "plan" else "makes one again"
-    usage += f"\n\neqforge {command} --recipe RECIPE {does}, and says what differs."
+    does = "plans" if command == "plan" else "rebuilds"
+    usage += f"\n\neqforge {command} --recipe RECIPE {does} the dataset of a recipe, and lists what differs."
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2

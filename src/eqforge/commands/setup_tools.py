@@ -13,10 +13,10 @@ from eqforge.generators.text.wordnet import setup_wordnet
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Download a tool that no package includes.
+    """Download WordNet, which some steps need and no package includes.
 
-    wordnet: synonyms and depths of words (30 MB), for perturbations, granularity and hard
-    negatives. It goes to $EQFORGE_CACHE, or to ~/.cache/eqforge.
+    Its synonyms and word depths (30 MB) serve perturbations, granularity and hard negatives. It
+    goes to $EQFORGE_CACHE, or to ~/.cache/eqforge.
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]
