@@ -187,7 +187,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
     does = "plans" if command == "plan" else "rebuilds"
-    usage += f"\n\neqforge {command} --recipe RECIPE {does} the dataset of a recipe, and lists what differs."
+    usage += f"\n\neqforge {command} --recipe RECIPE {does} one from its recipe, and lists changes."
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2
