@@ -3,6 +3,7 @@
 Such a table stands between two comments; the first names it:
 
     <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
+    <!-- made: names of datasets in FOLDER -->  the same without what was published and made
     <!-- made: benchmarks -->          every benchmark that can be imported
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
@@ -59,8 +60,9 @@ def page(text: str) -> str:
 
 def made(name: str) -> str:
     """Returns the Markdown of a table by its name."""
-    if name.startswith("datasets in "):
-        return "\n".join(_datasets(Path(name.removeprefix("datasets in "))))
+    if "datasets in " in name:
+        is_short, _, folder = name.rpartition("datasets in ")
+        return "\n".join(_datasets(Path(folder), is_short=bool(is_short)))
     if name == "benchmarks":
         return "\n".join(_benchmarks())
     if name == "tables of datasets":
@@ -104,18 +106,15 @@ def _protocols() -> Iterator[str]:
         yield f"| `{name}` | {known.of} | {known.question} | {source} |"
 
 
-def _datasets(folder: Path) -> Iterator[str]:
-    yield "| dataset | what it holds | made from | published | made here |\n|---|---|---|---|---|"
+def _datasets(folder: Path, *, is_short: bool) -> Iterator[str]:
+    number = 3 if is_short else 5
+    heads = ("dataset", "what it holds", "made from", "published", "made here")[:number]
+    yield f"| {' | '.join(heads)} |\n|{'---|' * number}"
     for name, known in DATASETS.items():
         held = known.summary.removesuffix(".")
-        parts = (
-            f"[{name}]({folder / name}.md)",
-            held,
-            known.made_from,
-            known.published,
-            known.made,
-        )
-        yield f"| {' | '.join(parts)} |"
+        link = f"[{name}]({folder / name}.md)"
+        parts = (link, held, known.made_from, known.published, known.made)
+        yield f"| {' | '.join(parts[:number])} |"
 
 
 def _benchmarks() -> Iterator[str]:
