@@ -34,7 +34,7 @@ class ConsoleOptions:
 
     config: Path | None = None
     """TOML file of settings, named like the options. Environment variables such as EQFORGE_SEED=3
-    also set options. The command line overrides the file, which overrides variables."""
+    also set options; the file overrides them, and the command line overrides both."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,17 +45,14 @@ class Config(DatasetConfig):
     """Imports are as published."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """File or folder of the benchmark, or a Hugging Face folder. The latter is a snapshot of the
-    hub, the output of Dataset.save_to_disk, or an ImageFolder; its images are stored, too."""
+    """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
     """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
-    missing is rejected. Without this option, and without images in SOURCE, rows only name their
-    images."""
+    missing is rejected. Without any images, rows only name them."""
 
     unconfirmed: bool = False
-    """Keep items that the benchmark's annotators did not confirm (VALSE). By default, they are
-    rejected."""
+    """Keep items that the benchmark's annotators did not confirm (VALSE)."""
 
     columns: tuple[str, ...] = ()
     """Names of your table's columns, such as caption_0=left_text image_0=left."""

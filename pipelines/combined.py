@@ -50,8 +50,7 @@ class Config(DatasetConfig):
     """That of the parts: paper if one of them is."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
-    """Folders or URLs of two or more datasets, in any order. NAME=FOLDER names a part, as in
-    train=out/gebc-train val=out/gebc-val."""
+    """Folders or URLs of the datasets, in any order; NAME=FOLDER names a part."""
 
 
 class Combined(Pipeline[Config, "Piece"]):

@@ -43,8 +43,7 @@ class Config(VideoDataset):
     """Number of relation kinds (attention, spatial, contacting) that must differ."""
 
     skip_frames: int = 1
-    """Number of annotated frames to skip after a chosen one. The paper's appendix has 1, its
-    section 4.1 has 2."""
+    """Number of annotated frames to skip after a chosen one; section 4.1 of the paper has 2."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):

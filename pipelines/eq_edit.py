@@ -67,21 +67,19 @@ class Config(CaptionDataset):
 
     captions: Path
     """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array or JSON lines with image and caption, and optionally id, split,
-    hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a file
-    in the masks folder); or a Hugging Face folder with these columns."""
+    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the columns image and
+    caption, and optionally id, split, hard_negative (what the edit should show), kind, instruction
+    (for the editor) and mask (a file in the masks folder)."""
 
     masks: MediaRoot | None = None
-    """Folder of masks, named like their photographs and of the same size; black stays. A .png mask
-    fits a .jpg photograph. Without a mask, the grounder decides where to edit, or the photograph is
-    rejected."""
+    """Folder of masks, named like their photographs and of the same size; black stays. Without a
+    mask, the grounder decides where to edit, or the photograph is rejected."""
 
     max_side: int | None = None
     """Longest side of a stored photograph in pixels; larger ones are scaled down first."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of negatives that rules write for captions without one. The caption's seed decides
-    which kind comes first. Editors seldom do the other kinds well."""
+    """Kinds of negatives that rules write; editors seldom do the other kinds well."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

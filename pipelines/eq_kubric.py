@@ -75,8 +75,7 @@ class Config(DatasetConfig):
     """
 
     assets: Annotated[str, Trace.NAME] = BUILTIN
-    """Manifest of objects and environment images, as path or URL, or `builtin`. It has kubric's
-    form; `eqforge assets` checks and fetches objects."""
+    """Path or URL of a manifest of objects, in kubric's form, or `builtin`."""
 
     scenes: OmitArgPrefixes[SceneSettings] = field(default_factory=SceneSettings)
     render: OmitArgPrefixes[RenderSettings] = field(default_factory=RenderSettings)

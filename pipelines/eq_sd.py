@@ -65,8 +65,7 @@ class Config(DatasetConfig):
     """
 
     pairs: int | None = None
-    """Number of pairs; what changes in each is drawn at random. The default is 1,513 as published,
-    or none if you ask for pairs of a kind."""
+    """Number of pairs of random kinds. The default is 1,513, unless you ask for pairs of a kind."""
 
     object_pairs: int | None = None
     """Number of pairs whose object changes. Kinds you do not ask for then have none."""
@@ -78,8 +77,7 @@ class Config(DatasetConfig):
     """Number of pairs whose attribute changes."""
 
     additions: bool = False
-    """Also add a scene or attribute, instead of only exchanging it. The first caption is then true
-    of both images."""
+    """Also add a scene or attribute; the first caption is then true of both images."""
 
     vocabulary: Path | None = None
     """Your own vocabulary as JSON, like generators/diffusion/data/vocabulary.json."""

@@ -33,11 +33,10 @@ class Config(VideoDataset):
     line is {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or has timestamp_s
     instead of start_s and end_s; id, split and licence are optional. Tables (.csv, .tsv, Hugging
     Face folders) have these columns. Subtitles are one file, or a folder, named like their videos:
-    talk.vtt or talk.en.vtt. Faulty records are rejected, up to --max-error-rate."""
+    talk.vtt or talk.en.vtt."""
 
     subtitle_language: str | None = None
-    """Language of the subtitles to use, if a video has several. `en` takes talk.en.vtt, else
-    talk.en-US.vtt, else subtitles without a language in their name."""
+    """Language of the subtitles to use, if a video has several, such as `en`."""
 
 
 class EqVideo(VideoPipeline[Config]):

@@ -60,17 +60,14 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Build captions with a rewording that stays true and one that is false: REPLACE and SWAP."""
 
     lexicon: Path | None = None
-    """Your own words and replacements. They replace the rules for --vl-checklist, and extend them
-    for --captions."""
+    """Your own lexicon: instead of the rules for --vl-checklist, beside them for --captions."""
 
     weak_synonyms: bool = True
-    """Use weak synonyms, such as metallic for silver; --no-weak-synonyms leaves them out. Corrected
-    mode only."""
+    """Use weak synonyms (silver, metallic) in corrected mode; --no-weak-synonyms does not."""
 
     images: MediaRoot | None = None
     """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
-    missing is rejected. Boxes of a pairs file (ARO's bbox_x, bbox_y, bbox_w, bbox_h) are cut out,
-    as PNG."""
+    missing is rejected. Images are cropped to the boxes of a pairs file, as in ARO."""
 
     spacy_model: str | None = None
     """spaCy pipeline for swaps; the default is a built-in tagger that needs no data."""
@@ -79,9 +76,8 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Accept texts in English only (`en`), or in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Balance hard negatives so that text-only classifiers cannot spot them (`text`). It takes all
-    --captions together, costs rows, and needs two minutes for 25,000 captions. Limits such as
-    --probability-min apply afterwards."""
+    """Balance hard negatives so that text-only classifiers cannot spot them (`text`). This costs
+    rows, and two minutes for 25,000 captions."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

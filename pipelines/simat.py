@@ -68,8 +68,7 @@ class Config(SimatFiles, DatasetConfig):
     """Build crops of Visual Genome, and queries that change one word of what they show (SIMAT)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of Visual Genome's images, or tar shards. Without it, the rows have boxes but
-    no crops."""
+    """Folder or URL of Visual Genome's images, or tar shards; without it, nothing is cropped."""
 
     image_format: Literal["png", "jpeg"] = "png"
     """File format of the crops. The authors' code writes PNG."""

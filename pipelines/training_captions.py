@@ -41,8 +41,7 @@ class Config(ModelSettings, CaptionDataset):
     """Your own words and replacements, in addition to the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives to write. The caption's seed decides which kind comes first; negation
-    comes last."""
+    """Kinds of hard negatives to write; negation comes last, the others at random."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

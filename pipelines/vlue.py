@@ -64,7 +64,7 @@ class Config(DatasetConfig):
 
     images: MediaRoot | None = None
     """Folder or URL of the images, or tar shards, to store in the dataset. An item whose image is
-    missing is rejected. Without this option, rows only name their images."""
+    missing is rejected. Without this option, rows only name images."""
 
 
 class Vlue(TextPipeline[Config, VlueBatch]):

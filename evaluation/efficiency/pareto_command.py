@@ -28,9 +28,8 @@ class ParetoSettings:
     """Find the Pareto front of score against time, with each model's probability to be on it."""
 
     results: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of `eqforge efficiency`, one per model, or one CSV table. The table has model, score
-    and seconds, and optionally score_low, score_high, seconds_low and seconds_high for 95 %
-    intervals."""
+    """Files of `eqforge efficiency`, one per model, or one CSV table. The columns are model, score
+    and seconds; for 95 % intervals also score_low, score_high, seconds_low and seconds_high."""
 
     dataset: Path | None = None
     """Dataset that the models scored; needed for files of `eqforge efficiency`."""
@@ -45,8 +44,7 @@ class ParetoSettings:
     """Value of a tie."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Drop a model only if another one is better in both score and time. Otherwise a model is also
-    dropped if the other is equal in one of them."""
+    """Drop a model only if another one is better in both score and time, not equal in one."""
 
     seed: int = 0
     """Random seed of the bootstrap."""

@@ -51,8 +51,8 @@ class EfficiencySettings:
     """Batch sizes, ascending. A GPU may run out of memory before the last."""
 
     detector_s: float | None = None
-    """Seconds per image of a separate object detector, added to the total. Required for models that
-    read regions detected beforehand."""
+    """Seconds per image of a separate object detector, for models that read its regions. They are
+    added to the total."""
 
     threads: int | None = None
     """Number of CPU threads (default: torch's own)."""

@@ -48,7 +48,7 @@ class PlotSettings:
     """File to write: .svg, .png or .pdf."""
 
     metric: str | None = None
-    """Metric to draw. For minimality: text, image or group (the default). For drops and lambdas: a
+    """Metric to draw. For minimality: text, image or group (default). For drops and lambdas: a
     metric of the table, by default "drop t2i rsum" and "n = 1"."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
@@ -73,8 +73,7 @@ class PlotSettings:
     """For minimality: value of a tie."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip samples without a score; otherwise they are an error. For equivariance and
-    minimality."""
+    """For equivariance and minimality: skip samples without a score, instead of failing."""
 
     seed: int = 0
     """For minimality: random seed of the bootstrap."""

@@ -45,15 +45,14 @@ class Plan:
     """Names of the reviewers, separated by commas or spaces."""
 
     output: Path
-    """Folder for the tasks. Give the whole folder to each reviewer, or import it into Label
-    Studio."""
+    """Folder for the tasks. Give it to each reviewer, or import it into Label Studio."""
 
     tool: Tool = "pages"
     """Write pages that reviewers open from disk, or tasks for a Label Studio server."""
 
     overlap: int | None = None
-    """Number of reviewers per item. The default is 2; 1 with a single reviewer, or where reviewers
-    write texts or draw boxes; and all reviewers with --disagreed, or where they rank images."""
+    """Number of reviewers per item. The default is 2; 1 with one reviewer, or for texts and boxes;
+    all with --disagreed, or to rank images."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""
@@ -63,23 +62,19 @@ class Plan:
 
     of: Path | None = None
     """JSON lines of items that the dataset does not contain. For picture-ranking: queries with id,
-    text and images (names or ids). For vlue-expressions: the boxes that `review import` wrote for
-    vlue-boxes."""
+    text and images. For vlue-expressions: the boxes that `review import` wrote."""
 
     answer_list: Path | None = None
     """For vlue-questions: file of the possible answers, as JSON or one per line."""
 
     disagreed: Path | None = None
-    """File of decisions; review again only items without a clear decision. These are items with
-    different votes, unsure ones, and ones left without a vote."""
+    """File of decisions; review only items with different, unsure or missing votes."""
 
     disputed: Literal["judges", "rules"] | None = None
-    """Review only items on which the judges disagree with each other, or with the rules. Needs a
-    dataset built with --verify."""
+    """Review only items on which judges of --verify disagree with each other or the rules."""
 
     unlikely: float | None = None
-    """Review only items less likely than this to be right, or of unknown probability. Needs a
-    dataset with probabilities."""
+    """Review only items that are right with a lower probability than this, or an unknown one."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -111,15 +106,14 @@ class Import:
     """File that you passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
-    """For picture-ranking: scores of models, to compare with people. Give folders of `eqforge
-    score` of all images with all captions, or CSV files with query, image_id and score."""
+    """For picture-ranking: model scores of all images with all captions. Give folders of `eqforge
+    score`, or CSV files with query, image_id and score."""
 
     answer_list: Path | None = None
     """For vlue-questions: the file that you passed to `review plan`."""
 
     answers: Path | None = None
-    """File to write every single answer to, as JSON lines. Its fields are item, reviewer, answer,
-    reason, note, seconds, is_repeat, and the given answer."""
+    """File to write every single answer to, as JSON lines."""
 
     overwrite: bool = False
     """Replace existing files of decisions and answers."""

@@ -27,29 +27,26 @@ class ScoreSettings:
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub. A folder
-    is one that transformers saved. Dual encoders: clip, siglip, align, altclip, groupvit, flava,
-    blip-itc, open-clip. Fusion encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published
-    matrix: matrix. Your own: python:MODULE:FACTORY. Options follow after commas, such as
-    ,precision=bfloat16."""
+    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub. Dual
+    encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion encoders:
+    blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
+    python:MODULE:FACTORY. Options follow after commas: ,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. A stopped run resumes there."""
 
     task: str | None = None
-    """Task to score, by default the one the dataset is made for. One of pairs, hard-positives,
-    foils, retrieval-perturbations, simat and retrieval."""
+    """Task to score, by default the one the dataset is made for. Tasks: pairs, hard-positives,
+    foils, retrieval-perturbations, simat, retrieval."""
 
     devices: tuple[str, ...] = ()
-    """Devices as torch names them, such as cuda:0 cuda:1; each gets a process. The default is the
-    model's own option, or the CPU."""
+    """Devices as torch names them, such as cuda:0 cuda:1; each gets a process."""
 
     processes: int = 1
     """Number of processes per device. On a CPU, each uses one thread."""
 
     workers: int = 2
-    """Number of processes that prepare images, per scoring process; 0 for none. Small datasets
-    start fewer."""
+    """Number of processes that prepare images, per scoring process; 0 for none."""
 
     prefetch: int = 2
     """Number of batches that each worker prepares ahead."""
@@ -70,8 +67,7 @@ class ScoreSettings:
     """Text file of extra captions to encode, one per line, where vectors are written."""
 
     candidates: Path | None = None
-    """Folder of a dual encoder's vectors that shortlist pairs for a fusion encoder. It applies
-    where every image is compared with every caption."""
+    """Folder of dual-encoder vectors that shortlist retrieval pairs for a fusion encoder."""
 
     top: int = 128
     """Number of candidates per image and per caption, with --candidates."""

@@ -56,8 +56,8 @@ class MetricsSettings:
     around event boundaries; `gap`: two metrics.json, in and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """Kind of the scores in your own files, for hard positives and foils. It sets the threshold of
-    "true": 0.5 for probabilities, 0 otherwise."""
+    """For hard positives and foils: kind of the scores in your files. Probabilities above 0.5 count
+    as true, all others above 0."""
 
     ties: TieRule = "strict"
     """Value of a tie: 0 (`strict`), one half, or expected under random order."""
@@ -70,26 +70,24 @@ class MetricsSettings:
 
     by: str | None = None
     """Column of the samples that names their subset, such as split or group. For pairs, hard
-    positives and SIMAT; the default is the kind of change, if the dataset has it."""
+    positives and SIMAT; the default is the kind of change."""
 
     cluster: str | None = None
     """Column of samples that intervals resample together; by default video or image. For pairs,
-    hard positives and SIMAT; SIMAT also takes source_word."""
+    hard positives and SIMAT."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Count as the paper did, or with its defects corrected. Paper mode, retrieval of perturbed
-    captions: R@k divides by five captions or one image, and unchanged captions stay. VLUE: a query
-    counts if any true candidate is among the first k. SIMAT: only the query's own region is
-    excluded. In both modes, a tie loses in retrieval."""
+    """Count as the paper did, or with its defects corrected. Paper mode divides R@k of perturbed
+    captions by five captions or one image, and keeps unchanged captions; for VLUE a query counts if
+    any true candidate is among the first k; for SIMAT only the query's own region is excluded."""
 
     relevance: Path | None = None
-    """For retrieval: folder of scores with vectors, for the similarities of DCG_CM. The paper uses
-    CLIP ViT-B/32."""
+    """For DCG_CM of retrieval: folder of scores with vectors. The paper uses CLIP ViT-B/32."""
 
     oracle: str | None = None
     """For SIMAT: judge of regions (default: the annotation). Give
-    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or a folder of scores by a
-    fusion encoder."""
+    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or a fusion encoder's
+    scores."""
 
     lambdas: tuple[float, ...] = LAMBDAS
     """For SIMAT: strengths of the edit."""
@@ -101,12 +99,10 @@ class MetricsSettings:
     """Skip samples without a score; otherwise they are an error."""
 
     errata: Path | None = None
-    """JSON lines of known errors by sample id; these samples are left out. For pairs, hard
-    positives, questions and harnesses."""
+    """JSON lines of known errors by sample id; these samples are left out."""
 
     human: tuple[Path, ...] = ()
-    """Files of reviewers who ranked captions in `eqforge review`, to add a row for people. For
-    pairs, hard positives and foils of a dataset."""
+    """Files of reviewers who ranked captions in `eqforge review`, to add a row for people."""
 
     seed: int = 0
     """Random seed of the bootstrap."""

@@ -109,8 +109,8 @@ class FinetuneSettings:
     """Number type of the encoders. Weights, losses and steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Use the devices that accelerate finds (`auto`), or the CPU. `accelerate launch -m eqforge.cli
-    finetune …` uses several."""
+    """Use what accelerate finds (`auto`), or the CPU. For several devices, run `accelerate launch
+    -m eqforge.cli finetune …`."""
 
     workers: int = 2
     """Number of processes that decode images; 0 decodes between the steps."""

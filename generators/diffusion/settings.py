@@ -83,8 +83,7 @@ class DiffusionSettings:
     """Number of CPU threads. The bytes depend on it."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Rows of a pair per pass of the network. Fewer take less memory and more time. Out of memory,
-    a pair is drawn again with half as many."""
+    """Rows of a pair per pass; fewer take less memory, and are tried when it runs out."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -108,8 +107,7 @@ class EditSettings:
     """The same share for changed or added words; by default equal to --cross-replace."""
 
     reweight: float = 1.0
-    """Factor on the second image's attention to changed or added words. It acts while attention is
-    replaced: 2 shows these words more strongly."""
+    """Factor on attention to changed or added words in the second image; 2 stresses them."""
 
     self_replace: float = 0.4
     """Share of steps that reuse the first image's layout (its self-attention)."""
@@ -122,8 +120,7 @@ class EditSettings:
     """Share of the maximum attention above which a pixel belongs to a word."""
 
     alignment: Literal["exact", "published"] = "exact"
-    """Match prompt words exactly (`exact`), or as the authors' code does (`published`). Their code
-    shifts all that follows a word of several tokens."""
+    """Match prompt words exactly (`exact`), or as the authors' code does (`published`)."""
 
     def __post_init__(self) -> None:
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):

@@ -21,8 +21,7 @@ class EditorSettings:
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
     """Diffusers pipeline: a folder, or an id on the Hugging Face hub. `tiny` builds one with random
-    weights, to try everything but the images; it works for --editor inpaint (the default) and
-    instruct-pix2pix."""
+    weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
     """Way the model edits; needed only with `--model tiny`."""
@@ -37,12 +36,10 @@ class EditorSettings:
     """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
 
     precision: Precision = "fp32"
-    """Number type of the model. FLUX and Qwen-Image were made in bf16. `fp16` needs a GPU; both
-    take half the memory."""
+    """Number type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""
 
     offload: bool = False
-    """Keep only the active part of the model on the GPU. Slower, for GPUs that cannot hold the
-    whole model."""
+    """Keep only the active part of the model on the GPU: slower, but needs less memory."""
 
     steps: int | None = None
     """Number of denoising steps. Time grows with it."""
@@ -54,12 +51,11 @@ class EditorSettings:
     """Weight of the original image; InstructPix2Pix only."""
 
     strength: float | None = None
-    """Share of the steps to redo on the noised original, above 0 and up to 1; inpainting only. At
-    1, nothing of the original is left."""
+    """For inpainting: share of the steps to redo, above 0 and up to 1. At 1, nothing of the
+    original is left."""
 
     resolution: int | None = None
-    """Working size: images are edited at about this many pixels squared, then resized back. The
-    default is the model's training size."""
+    """Working size: images are edited at about this many pixels squared, then resized back."""
 
     cpu_threads: int = 4
     """Number of CPU threads. The bytes depend on it."""

@@ -27,41 +27,36 @@ class SceneSettings:
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
     """What differs between the two scenes of a pair. `attribute`, `counting`, `location`; `beside`
-    (next to or far from), `between` (or beyond), `row` (the order of three), `support` (on or next
-    to), `inside` and `under` (or next to), `facing` (two of four directions), `posture` (upright or
-    lying), `trim` (the colour of a part); and `graded`: ladders of two objects that differ by 1, 2,
-    4 and 8 just-noticeable steps in size, lightness, place or number."""
+    (or far from), `between` (or beyond), `row` (the order of three), `support` (on or next to),
+    `inside` and `under` (or next to), `facing` (two of four directions), `posture` (upright or
+    lying), `trim` (the colour of a part); `graded`: ladders of 1, 2, 4 and 8 just-noticeable steps
+    in size, lightness, place or number."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that change, in turn, in pairs of the kind `attribute`. Material is off by
-    default: on the plain stage many images do not show it."""
+    """Attributes that change in pairs of the kind `attribute`, in turn."""
 
     max_count: int = 5
     """Maximum number of copies of one object in counting scenes; the minimum is 1."""
 
     stage: StageName = "photo"
-    """Textured floor in a photographed environment (`photo`), or plain floor and sun (`plain`).
-    `plain` looks like the figures of CLEVR."""
+    """Textured floor in a photographed environment (`photo`), or plain floor and sun (`plain`)."""
 
     max_distractors: int | None = None
-    """Maximum number of objects that no caption mentions. The default is 4, or 1 on the plain
-    stage."""
+    """Maximum number of objects that no caption mentions; by default 4, or 1 on the plain stage."""
 
     elevation_deg: Range | None = None
-    """Range of camera elevations above the horizon, in degrees. The default is 15 to 32, higher
-    where tall objects hide others, or 22 to 38 on the plain stage."""
+    """Range of camera elevations in degrees. The default is 15 to 32, higher where tall objects
+    hide others, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
-    """Range of camera distances from the scene's middle, in metres. By default `--target-area`
-    decides, or 4.5 to 6 on the plain stage (1.1 times as far in counting scenes). Where objects
-    find no room, the camera moves up to half as far again."""
+    """Range of camera distances in metres; by default `--target-area` decides. On the plain stage,
+    the default is 4.5 to 6. The camera moves back if objects find no room."""
 
     target_area: Range = (0.04, 0.2)
     """Range of the share of the image that the first object covers; photographic stage only."""
 
     hdri: tuple[str, ...] = ()
-    """Asset ids of environment images; each pair draws one. The default is eqforge's own, or none
-    on the plain stage."""
+    """Asset ids of environment images; by default eqforge's own, or none on the plain stage."""
 
     image_margin: float = 0.03
     """Minimum distance of objects from the image's edge, in image widths."""
@@ -70,12 +65,11 @@ class SceneSettings:
     """Minimum distance between two objects on the floor, in metres."""
 
     min_relation_margin_deg: float = 32.0
-    """Minimum angle between an object and the edge of its relation's 90-degree sector. At 32, it
-    lies within 13 degrees of the direction, so "left" is not also "in front"."""
+    """Minimum angle between an object and the edge of its relation's 90-degree sector. At 32,
+    "left" is not also "in front"."""
 
     max_hidden: float | None = None
-    """Maximum share of a captioned object's box that other boxes hide. The default is 0.45, or 0.35
-    on the plain stage."""
+    """Maximum hidden share of a captioned object's box: 0.45, or 0.35 on the plain stage."""
 
     min_copy_gap: float = 0.015
     """Minimum distance between two copies, in image widths."""

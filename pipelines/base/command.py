@@ -57,8 +57,7 @@ class PlanOptions(DocumentOptions):
     """Printed output, configuration file, and cost estimate."""
 
     pilot: int | None = None
-    """Number of records to build in a temporary folder, to estimate time and storage. The plan then
-    also shows the scores that your limits apply to."""
+    """Number of records to build in a temporary folder, to estimate time and storage."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:

@@ -56,8 +56,7 @@ class DrawSettings:
     """Replacement of rejected pairs."""
 
     max_draws_per_pair: float = MAX_DRAWS_PER_PAIR
-    """Maximum number of draws per requested pair, when rejected pairs are replaced. With 1, none is
-    replaced."""
+    """Maximum number of draws per requested pair; 1 replaces no rejected pairs."""
 
     def __post_init__(self) -> None:
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)

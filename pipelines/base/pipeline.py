@@ -43,35 +43,29 @@ class RunSettings:
 
     overwrite: Annotated[bool, Trace.NONE] = False
     """Replace the finished dataset in the output folder. It stays complete until the new one is.
-    Without this flag, eqforge keeps a dataset that would stay the same, and stops at any other."""
+    Without this flag, a different dataset there is an error."""
 
     only: tuple[str, ...] = ()
-    """Build only the samples with these ids, into a separate folder. Their rows equal those of the
-    whole dataset."""
+    """Build only the samples with these ids, into a separate folder."""
 
     limit: int | None = None
     """Maximum number of candidates to use, from the start of the plan."""
 
     sample: str = "100%"
-    """Share of the videos, images or scenes to use, such as 1%. A hash of their ids decides
-    which."""
+    """Share of the videos, images or scenes to use, such as 1%, chosen by hash."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the folder of videos or images. Without this flag,
-    files behind such links are rejected; links within the folder are always followed."""
+    """Follow symbolic links that lead out of the media folder, instead of rejecting the files."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
-    """Disk space in GB for copies of remote media, shared by all processes. The copies lie in
-    $EQFORGE_CACHE/copies, and each is deleted once it is read."""
+    """Disk space in GB for copies of remote media, in $EQFORGE_CACHE/copies."""
 
     errata: Path | None = None
-    """JSON lines of known errors in single samples, by id. Each line drops a sample, corrects one
-    of its texts, or adds a note; the card lists them. `eqforge lint --errata` writes such a
-    file."""
+    """JSON lines of known errors by sample id, as `eqforge lint --errata` writes them. Each line
+    drops a sample, corrects one of its texts, or adds a note."""
 
     decisions: Path | None = None
-    """JSON lines of what reviewers decided, as `eqforge review import` writes them. The samples
-    that they drop become rejects of the stage `review`."""
+    """JSON lines of what reviewers decided, as `eqforge review import` writes them."""
 
     workers: Annotated[int, Trace.NONE] = 1
     """Number of parallel processes on this machine."""
@@ -80,8 +74,7 @@ class RunSettings:
     """Random seed. Every random choice depends on it and on the id of a record."""
 
     max_error_rate: Annotated[float, Trace.NONE] = 0.01
-    """Share of candidates that may fail in a stage before the build stops. Errors and failed
-    downloads count."""
+    """Share of candidates that may fail in a stage before the build stops."""
 
     samples_per_file: int = 50_000
     """Number of candidates per samples file."""

@@ -49,25 +49,21 @@ class CaptionDataset(DatasetConfig):
 
     captions: Path
     """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array or JSON lines with the column `caption`, and optionally `image`, `id`
-    and `split`; or a Hugging Face folder with these columns (a snapshot of the hub, the output of
-    Dataset.save_to_disk, or a folder with a metadata file)."""
+    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the column `caption`, and
+    optionally `image`, `id` and `split`."""
 
     source: Source | None = None
-    """Format of the captions; by default eqforge detects it from the file. `text-pairs` reads the
-    true captions of VL-CheckList, ARO and other files of text pairs."""
+    """Format of the captions; by default eqforge detects it from the file."""
 
     images: MediaRoot | None = None
     """Folder or URL of the images, or tar shards, to store in the dataset. A caption whose image is
-    missing is rejected. Without this option, rows only name their images."""
+    missing is rejected. Without this option, rows only name images."""
 
     spacy_model: str | None = None
-    """spaCy pipeline for tokens, tags and noun phrases, such as en_core_web_sm. The default is a
-    built-in tagger that needs no data."""
+    """spaCy pipeline such as en_core_web_sm; the default is a tagger that needs no data."""
 
     language: Language = "en"
-    """Accept captions in English only (`en`), or in any language (`any`). The rules that edit
-    captions are written for English."""
+    """Accept captions in English only (`en`), or in any language (`any`)."""
 
 
 class TextPipeline(Pipeline[Configured, Record]):

@@ -90,18 +90,16 @@ class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
     videos: MediaRoot
-    """Folder or URL of the videos, or tar shards. A file is found by the name or id in the captions
-    or annotations, with or without an ending such as .mp4. For tar shards, give their folder, one
-    shard, or a quoted pattern such as 'shards/*.tar'."""
+    """Folder or URL of the videos, or tar shards. The captions name the files, with or without an
+    ending such as .mp4. For tar shards, give their folder, one shard, or a quoted pattern such as
+    'shards/*.tar'."""
 
     frames_fps: float | None = None
-    """Frame rate of videos that are folders of numbered frames, such as VIDEO/00001.jpg. Required
-    if captions give times in seconds: the frame at t seconds has the number t * RATE + 1, rounded
-    down."""
+    """Frame rate of videos that are folders of frames; needed for captions timed in seconds. The
+    frame at t seconds is file t * RATE + 1, rounded down, such as VIDEO/00001.jpg."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
-    """Seconds without progress before eqforge stops decoding a video. Frames decoded earlier are
-    kept."""
+    """Seconds without progress before eqforge stops decoding a video."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 

@@ -37,20 +37,18 @@ class ModelSettings:
     model: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the hard positives; without it, rules do. Give a folder saved by
     transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible server, such
-    as llama-2-70b-chat@http://localhost:8000/v1. The key for the server is read from
-    EQFORGE_MODEL_KEY."""
+    as llama-2-70b-chat@http://localhost:8000/v1. EQFORGE_MODEL_KEY holds the key for the server."""
 
     model_for: Literal["all", "rest"] = "all"
     """Ask the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """Prompts for the model. Captions with "and" get `swap`; each other caption gets one of the
-    rest, drawn by its seed. `replace_printed` is the paper's REPLACE prompt; the others come from
-    the paper's code."""
+    """Prompts for the model. Captions with "and" get `swap`; the others get one of the rest at
+    random. `replace_printed` is printed in the paper; the others come from its code."""
 
     model_answers: Taken = "checked"
-    """Check the model's answers (`checked`), or take them as the authors did (`raw`). A checked
-    answer makes one edit of the kind that the prompt asks for, in dictionary words."""
+    """Check the model's answers (`checked`), or take them as the authors did (`raw`). The check
+    asks for one edit of the prompt's kind, in dictionary words."""
 
     model_revision: str | None = None
     """Branch, tag or commit of the model on the hub. Only a commit makes runs repeatable."""
@@ -74,8 +72,7 @@ class ModelSettings:
     """Share of the probability, in the likeliest tokens, that --model-sample draws from."""
 
     model_chat: bool = False
-    """Put the prompts into the chat template of a transformers model. A server applies its own,
-    unless its address ends in /completions."""
+    """Use the chat template of a transformers model; servers use theirs on their own."""
 
     model_retries: int = 3
     """Number of times to ask again after an invalid answer, each with the next seed."""
@@ -87,15 +84,13 @@ class ModelSettings:
     """Prices of a million tokens of input and of output."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost at --model-prices. If the questions may cost more, the build stops before it
-    asks any."""
+    """Maximum cost at --model-prices; a build that may cost more stops before it asks."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions. If more may be needed, the build stops before it asks any."""
+    """Maximum number of questions; a build that may need more stops before it asks."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL for answers that other datasets can reuse. By default, answers are kept with
-    the dataset. No question is asked twice."""
+    """Folder or URL of answers to reuse in other datasets; by default each keeps its own."""
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:

@@ -54,8 +54,7 @@ class FrameSettings:
     max_side: int | None = None
     """Longest side of a stored frame in pixels; larger frames are scaled down."""
     end_tolerance_s: float = 0.1
-    """Seconds past the end of a video that still give its last frame. Annotations often round
-    up."""
+    """Seconds past the end of a video that still give its last frame."""
     max_pixels: int = MAX_PIXELS
     """Maximum pixels (width times height) of a video; larger videos are rejected."""
 

@@ -293,8 +293,7 @@ class RenderSettings:
     """Width and height of the images in pixels, 16 to 4096. Time grows with the square."""
 
     samples: int | None = None
-    """Number of light paths per pixel, 1 to 65536; the default depends on the stage. Time grows
-    with the number, and noise falls with its square root."""
+    """Number of light paths per pixel, 1 to 65536; the default depends on the stage."""
 
     denoise: bool | None = None
     """Remove noise with Open Image Denoise; the default depends on the stage."""

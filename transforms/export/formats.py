@@ -39,15 +39,13 @@ class ExportSettings:
     """Longest side of an image in pixels; larger images are scaled down."""
 
     image_format: ImageFormat = "keep"
-    """Encoding of images: as stored, or converted to JPEG (quality 95) or PNG. With --max-side,
-    `keep` scales JPEG as JPEG and all others as PNG."""
+    """Encoding of images: as stored, or converted to JPEG (quality 95) or PNG."""
 
     image_files: bool = False
     """Also write images as files below images/; for jsonl and karpathy."""
 
     redistributable: bool = False
-    """Leave out rows whose licence does not allow redistribution of their images and texts. Images
-    without a stated licence count as not allowed."""
+    """Leave out rows whose licences do not allow redistribution, or are not stated."""
 
     def __post_init__(self) -> None:
         if self.rows_per_file < 1:

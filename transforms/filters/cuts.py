@@ -66,13 +66,11 @@ class CutSettings:
     """
 
     min_histogram_change: float | None = None
-    """Minimum share of the colour histogram that changes at a cut, in [0, 1]. With 0.35 here and 7
-    registered points, up to 2 % of the pairs within a shaky shot are rejected, and 2 to 43 % of the
-    pairs across a cut are kept (docs/datasets/index.md)."""
+    """Minimum share of the colour histogram that changes at a cut, in [0, 1]. Try 0.35, with 7 for
+    --max-registered-points; docs/datasets/index.md has the error rates."""
 
     max_registered_points: int | None = None
-    """Maximum number of keypoints found again after a cut, 0 or more. Chance alone finds up to
-    7."""
+    """Maximum number of keypoints found again after a cut; chance finds up to 7."""
 
     def __post_init__(self) -> None:
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)

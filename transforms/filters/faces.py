@@ -58,12 +58,11 @@ class FaceSettings:
     face_policy: FacePolicy = "either"
     """Face detectors to use: `paper`, `cnn`, `either`, `both`, or `off`. `paper` is EqBen's:
     face_recognition's model hog. `cnn` also sees turned heads, and takes 7 s of CPU time per 640 x
-    480 image, 2 s with --face-upsample 0. `either` and `both` combine dlib with OpenCV, at the
-    thresholds below."""
+    480 image. `either` and `both` combine dlib with OpenCV."""
 
     face_upsample: int = 1
     """Number of times dlib doubles the image before detection, 0 to 4. Each step finds faces of
-    half the size (80 pixels at 0, 40 at 1) and takes four times as long."""
+    half the size (80 pixels at 0, 40 at 1) in four times the time."""
 
     face_threshold: float = 0.0
     """Minimum dlib score of a face, -1 or more. `paper` and `cnn` ignore it."""

@@ -38,13 +38,12 @@ class PlausibilitySettings:
     """Language model that measures how plausible captions are, and its limit."""
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
-    """Causal language model that scores captions before images are drawn. Give a folder saved by
-    transformers, or ID@COMMIT on the Hugging Face hub; options follow after commas, such as
-    ,device=cuda:0. The score is the mean negative log likelihood per token, in nats."""
+    """Causal language model that scores captions before images are drawn. Give a folder, or
+    ID@COMMIT on the Hugging Face hub. The score is the mean negative log likelihood per token, in
+    nats."""
 
     max_implausibility: float | None = None
-    """Maximum mean negative log likelihood of a caption. The scale depends on the model: look at
-    the scores of odd captions before you set it."""
+    """Maximum negative log likelihood per token of a caption; the scale depends on the model."""
 
     def __post_init__(self) -> None:
         check_range("max_implausibility", self.max_implausibility, 0, MOST)

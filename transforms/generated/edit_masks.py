@@ -118,19 +118,17 @@ class GroundingSettings:
     """Models that find where a photograph may change, if you give no mask."""
 
     grounder: Annotated[str | None, Trace.NAME] = None
-    """Object detector that finds what changes, by its words. Give a folder saved by transformers,
-    or ID@COMMIT on the Hugging Face hub; Grounding DINO, OWL-ViT and OWLv2 work."""
+    """Object detector that finds what changes: Grounding DINO, OWL-ViT or OWLv2. Give a folder
+    saved by transformers, or ID@COMMIT on the Hugging Face hub."""
 
     segmenter: Annotated[str | None, Trace.NAME] = None
-    """Segmentation model that outlines what the grounder finds: SAM or SAM 2. Name it as the
-    grounder. Without it, the grounder's boxes are the masks."""
+    """SAM or SAM 2, to outline what the grounder finds; without it, boxes are the masks."""
 
     grounding_score: float = 0.3
     """Minimum detection score of the grounder, in [0, 1]."""
 
     mask_margin: float = 0.02
-    """Width added around a found region, as a share of the photograph's longer side. The new object
-    needs room for another outline."""
+    """Width added around a found region, as a share of the photograph's longer side."""
 
     def __post_init__(self) -> None:
         check_range("grounding_score", self.grounding_score, 0, 1)

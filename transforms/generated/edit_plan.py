@@ -158,8 +158,7 @@ class LockSettings:
     """Width in pixels, inside the mask's edge, of the fade from photograph to edit."""
 
     max_changed_outside: float | None = 0.5
-    """Maximum share of the area outside the mask that the editor changed, in [0, 1]. Beyond it, the
-    locked edit would be a fragment. The default is not calibrated."""
+    """Maximum share of the area outside the mask that the editor may change."""
 
     def __post_init__(self) -> None:
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)

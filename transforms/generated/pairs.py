@@ -61,12 +61,11 @@ class RankSettings:
     """Seeds per pair, and the score that picks the best drawing."""
 
     seeds: int = 1
-    """Number of seeds to draw each pair from, 1 to 64. The best drawing that passes the filters is
-    kept; the others become rejects with the reason `not_best`."""
+    """Number of seeds to draw each pair from, 1 to 64; the best drawing is kept."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score that picks the best drawing of --seeds. `background_ssim` is the similarity of the two
-    images outside the changed area. `oracle_margin` is how much the --oracle prefers each image's
+    """Score that picks the best drawing of --seeds. `background_ssim` is the similarity of the
+    images outside the changed area; `oracle_margin` is how much the --oracle prefers each image's
     own caption."""
 
     def __post_init__(self) -> None:

@@ -42,8 +42,7 @@ class SceneGates:
     """Maximum share of a captioned object that is hidden or outside the image."""
 
     min_blob_gap: float | None = 0.004
-    """Minimum gap between two counted copies, in image widths. Closer copies look like one
-    object."""
+    """Minimum gap between two counted copies, in image widths."""
 
     min_side_margin: float | None = 0.08
     """Minimum offset for "left of" and "right of", between box centres, in image widths."""
@@ -67,46 +66,37 @@ class SceneGates:
     """Minimum gap between objects that are "far from" each other, in image widths."""
 
     min_height_margin: float | None = 0.18
-    """Minimum height of an object above its support, as a share of the image height. It compares
-    the lowest pixels of the two."""
+    """Minimum height of an object's lowest pixel above its support's, in image heights."""
 
     max_crossed_height_margin: float | None = 0.14
     """Maximum height above the support where only the other caption says "on"."""
 
     min_within_margin: float | None = 0.0
-    """Minimum distance of an object from the edges of the box it is in or under. In image
-    widths."""
+    """Minimum distance from the edges of the box an object is in or under, in image widths."""
 
     max_crossed_within_margin: float | None = 0.0
     """Maximum distance from those edges where only the other caption says "in" or "under"."""
 
     min_named_colour: float | None = 0.1
-    """Minimum share of an object's pixels that show its captioned colour. Photographic stage only.
-    A purple toy house with a red roof has 0.2, most objects nearly 1."""
+    """Minimum share of an object's pixels in its captioned colour; photographic stage only."""
 
     min_unchanged_iou: float | None = 0.95
     """Minimum overlap (IoU) of the two masks of an object that should not move."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Minimum SSIM, in lightness and colour, outside the changed objects. Shadows change: a
-    parasol's gives 0.96."""
+    """Minimum SSIM outside the changed objects. The shadow of a parasol gives 0.96."""
 
     max_unchanged_difference: float | None = 0.03
-    """Maximum mean pixel difference outside the changed objects, in [0, 1]. A parasol's shadow
-    gives 0.018."""
+    """Maximum mean pixel difference outside the changed objects, in [0, 1]."""
 
     max_unchanged_block: float | None = 0.45
-    """Maximum mean difference of one block outside the changed objects, in [0, 1]. Photographic
-    stage only; a block is 1/16 of the image wide. The shadow of a moving object gives up to
-    0.37."""
+    """Maximum mean difference of a block (1/16 of the width) outside the changed objects."""
 
     min_change: float | None = 0.06
-    """Minimum mean pixel difference where objects changed, in [0, 1]. Black rubber and black metal
-    differ by 0.04, a red and a blue mug by 0.3."""
+    """Minimum mean pixel difference where objects changed; red and blue mugs differ by 0.3."""
 
     min_material_contrast: float | None = 1.0
-    """Minimum visible contrast of two captioned materials; 1 is a plain difference. Only pairs of
-    materials on the photographic stage are measured."""
+    """Minimum visible contrast of two captioned materials; 1 is a plain difference."""
 
     min_step_share: float | None = 0.5
     """Minimum visible difference of two compared objects, as a share of the ladder's step."""
@@ -115,8 +105,7 @@ class SceneGates:
     """Minimum ratio of upright to lying proportions of an object, as log2."""
 
     min_trim_area: float | None = 0.0015
-    """Minimum share of the image that shows the captioned colour of a part. The other image's share
-    is subtracted."""
+    """Minimum share of the image in the captioned colour of a part, beyond the other image's."""
 
     def __post_init__(self) -> None:
         """Reject limits that no measure can reach."""

@@ -39,14 +39,13 @@ class JudgeSettings:
     verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
     """Model that judges the texts, as nli:MODEL, llm:MODEL or vqa:MODEL; you can repeat it. `nli`
     is a natural language inference classifier, `llm` a language model that answers yes or no, and
-    `vqa` a model that also sees the image. MODEL is a folder saved by transformers, or ID@COMMIT on
-    the Hugging Face hub; for llm also NAME@URL of an OpenAI-compatible server, whose key is read
-    from EQFORGE_MODEL_KEY. Options follow after commas, such as ,device=cuda:0 or ,parallel=8.
-    Nothing is rejected unless you set a limit."""
+    `vqa` also sees the image. MODEL is a folder saved by transformers, or ID@COMMIT on the Hugging
+    Face hub; for llm also NAME@URL of an OpenAI-compatible server, whose key EQFORGE_MODEL_KEY
+    holds. Options follow after commas: ,device=cuda:0 or ,parallel=8. Nothing is rejected unless
+    you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions to servers. If more may be needed, the build stops before it asks
-    any."""
+    """Maximum number of questions; a build that may need more stops before it asks."""
 
     entailed_min: float | None = None
     """Minimum probability that caption and hard positive follow from each other."""
@@ -61,8 +60,7 @@ class JudgeSettings:
     """Minimum probability that a row is right: the rules' precision for its kind of text."""
 
     refuse_by: Literal["any", "all"] = "any"
-    """Reject a text if any judge rejects it, or only if all do. `eqforge review plan --disputed
-    judges` then lists the texts they disagree on."""
+    """Reject a text if any judge rejects it, or only if all do."""
 
     def __post_init__(self) -> None:
         """Check the limits, and that something judges where one is given."""

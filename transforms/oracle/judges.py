@@ -37,10 +37,9 @@ class OracleSettings:
 
     oracle: Annotated[str | None, TraceOf(judges_of)] = None
     """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. Also
-    blip-itm:MODEL; oscar:CHECKPOINT,features=FILE.tsv; and matrix:FILE,rows=FILE,columns=FILE.
-    MODEL is a folder saved by transformers, or ID@COMMIT on the Hugging Face hub. Two models with +
-    between them must agree. Options follow after commas, such as
-    ,device=cuda:0,precision=bfloat16."""
+    blip-itm:MODEL, oscar:CHECKPOINT,features=FILE.tsv, or matrix:FILE,rows=FILE,columns=FILE. MODEL
+    is a folder saved by transformers, or ID@COMMIT on the Hugging Face hub. Join two models that
+    must agree with +. Options follow after commas: ,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9
     """Minimum probability that an image matches its own caption."""
@@ -49,8 +48,7 @@ class OracleSettings:
     """Maximum probability that an image matches the other caption."""
 
     evaluated_families: tuple[str, ...] = ()
-    """Model families you will evaluate on the dataset, such as clip or blip. The manifest warns if
-    the judge belongs to one of them."""
+    """Model families you will evaluate, such as clip; eqforge warns if the oracle is one."""
 
     def __post_init__(self) -> None:
         for name in ("oracle_min", "oracle_max"):

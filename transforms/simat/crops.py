@@ -44,8 +44,7 @@ class CropSettings:
     """Crops of images."""
 
     crop: Literal["square", "published"] = "square"
-    """Crop the smallest square around both objects (`square`), or as SIMAT did (`published`).
-    `published` takes the box of the source, or the one around both objects if it has none."""
+    """Crop the smallest square around both objects (`square`), or as SIMAT did (`published`)."""
 
     min_crop_px: int = 64
     """Minimum length of a crop's longer side, in pixels. The smallest published crop has 65."""

@@ -64,15 +64,14 @@ class SimatFiles:
     """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
-    """SIMAT's triplets.csv, whose regions form the gallery. Without it, eqforge chooses the
-    triplets."""
+    """SIMAT's triplets.csv, whose regions form the gallery; without it, eqforge chooses."""
 
     transfos: Path | None = None
     """SIMAT's transfos.csv with the queries. Without it, every change to another triplet is one."""
 
     captions: Path | None = None
     """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON lines. The lines have
-    subject, relation, object and caption. A template captions all other triplets."""
+    subject, relation, object and caption. A template captions all others."""
 
     image_data: Path | None = None
     """Visual Genome's image_data.json. Images of a different size than annotated are rejected."""

@@ -78,14 +78,12 @@ class TextSources:
     """VL-CheckList files to read."""
 
     pairs: Path | None = None
-    """File of text pairs (ARO, SugarCrepe, JSON lines); its captions give the SWAP set. A Hugging
-    Face folder with the same fields works as well."""
+    """File of text pairs (ARO, SugarCrepe, JSON lines); its captions give the SWAP set."""
 
     captions: Path | None = None
     """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array or JSON lines with the column `caption`, and optionally `image`, `id`
-    and `split`; or a Hugging Face folder with these columns. Rules write both texts, or a language
-    model the hard positives."""
+    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the column `caption`, and
+    optionally `image`, `id` and `split`."""
 
     def check_sources(self) -> None:
         """Check that exactly one source is named, and kinds that it has."""

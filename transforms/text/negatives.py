@@ -69,7 +69,7 @@ class NegativeWriterSettings:
     writer: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the missing hard negatives; without it, rules do. Give a folder
     saved by transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible
-    server, whose key is read from EQFORGE_MODEL_KEY."""
+    server, whose key EQFORGE_MODEL_KEY holds."""
 
     writer_for: Literal["all", "rest"] = "all"
     """Ask the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
@@ -84,8 +84,7 @@ class NegativeWriterSettings:
     """Number type of the writer's weights."""
 
     writer_chat: bool = False
-    """Put the prompts into the writer's chat template. A server applies its own, unless its address
-    ends in /completions."""
+    """Use the chat template of a transformers model; servers use theirs on their own."""
 
     writer_retries: int = 3
     """Number of times to ask again after an invalid answer, each with the next seed."""

@@ -31,8 +31,7 @@ class LintSettings:
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Files of text pairs, Hugging Face folders with their fields, or datasets. Formats:
-    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, JSON lines, and SIMAT's captions.txt
-    and transfos.csv."""
+    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT, JSON lines."""
 
     hard_positives: Path | None = None
     """Second file of a published hard-positive set; PATHS names the first."""
@@ -44,8 +43,8 @@ class LintSettings:
     """Lowest severity that makes the exit status 1."""
 
     errata: Path | None = None
-    """File to write, for --errata of `eqforge build`, `import`, `combine` and `metrics`. It drops
-    the records with findings of --errata-kinds."""
+    """File to write, which drops the records with findings of --errata-kinds. `eqforge build`,
+    `import`, `combine` and `metrics` read it as --errata."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings whose records --errata drops; by default all errors."""

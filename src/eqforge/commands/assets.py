@@ -48,8 +48,7 @@ class Chosen:
     """Which assets of which manifest."""
 
     manifest: str = BUILTIN
-    """Path or URL of a manifest in kubric's form; `builtin` is eqforge's own. For example
-    gs://kubric-public/assets/GSO/GSO.json; gs:// needs the package gcsfs."""
+    """Path or URL of a manifest in kubric's form, or `builtin`; gs:// needs gcsfs."""
 
     ids: tuple[str, ...] = ()
     """Ids of the assets to use (default: all)."""
@@ -83,8 +82,8 @@ class Fetch(Chosen):
     """Folder or URL for the archives and their manifest.json. Files already there are kept."""
 
     words: str | None = None
-    """JSON file of caption words by asset id; some Google Scanned Objects have them built in.
-    Example: {"Dog": {"noun": "dog", "plural": "dogs", "colour": "brown", "parts": []}}."""
+    """JSON file of caption words by asset id. Example: {"Dog": {"noun": "dog", "plural": "dogs",
+    "colour": "brown", "parts": []}}."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,8 +106,7 @@ class Adopt:
     {"noun": "mug"}}. They override the built-in words."""
 
     axis_up: Literal["Z", "Y"] | None = None
-    """Upward axis of the files. The default is Z for OBJ files, as in Google Scanned Objects, and Y
-    for GLB and glTF."""
+    """Upward axis of the files. The default is Z for OBJ, and Y for GLB and glTF."""
 
     licence: str = SCANS_LICENCE
     """Licence of the scans; the default is that of Google Scanned Objects."""

@@ -50,15 +50,14 @@ class Arguments:
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render, draw and edit a few pairs, and score those of `eq-video`. The models have random
-    weights: their images show nothing, and the scores are chance."""
+    """Also render, draw, edit and score a few pairs. The models are random: images and scores mean
+    nothing."""
 
     workers: int = 1
     """Number of parallel processes."""
 
     overwrite: bool = False
-    """Overwrite datasets left by an earlier demo. Without this flag, the demo stops if their
-    settings or eqforge version differ."""
+    """Overwrite datasets of an earlier demo with different settings or eqforge version."""
 
 
 @dataclass(frozen=True, slots=True)

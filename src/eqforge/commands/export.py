@@ -44,8 +44,7 @@ class Arguments(ExportSettings):
     """Folder or URL for the files: new, empty, or with an earlier export."""
 
     overwrite: bool = False
-    """Replace another export in the folder. Only files that its eqforge-export.json lists are
-    deleted."""
+    """Replace another export, deleting only files that its eqforge-export.json lists."""
 
 
 def export_command(arguments: Arguments) -> int:

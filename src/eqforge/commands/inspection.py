@@ -45,8 +45,8 @@ class Arguments:
     """Also draw the objects' boxes, where the dataset has them."""
 
     rejects: str | None = None
-    """List the rejects with this reason, their measured values and limits. With --sheet, draw those
-    images that the build left in the dataset's folder _work."""
+    """List the rejects with this reason. With --sheet, draw the images that the build kept in
+    _work."""
 
     id: str | None = None
     """Show, or draw with --sheet, the sample or reject with this id or unique part of one."""

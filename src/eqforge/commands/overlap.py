@@ -41,11 +41,11 @@ class Arguments:
 
     training_ids: tuple[str, ...] = ()
     """Lists of training images: COCO, Karpathy or Visual Genome JSON, or ids. Ids or file names
-    come in a JSON array, or one per line; bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
+    come in a JSON array, or one per line. Bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
 
     links: tuple[Path, ...] = ()
-    """Files that link ids of the same photograph, such as Visual Genome's image_data.json. Their
-    images do not count as seen."""
+    """Files that link ids of one photograph, such as Visual Genome's image_data.json. Their images
+    do not count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
     """Splits of a list that count as training; `all` takes every split."""
@@ -57,8 +57,8 @@ class Arguments:
     """Folders of training images. Images of the dataset that look the same count as seen."""
 
     datasets: tuple[str, ...] = ()
-    """Other datasets whose images count as seen, such as training data. Images match by name if it
-    is an id of COCO, Visual Genome or Flickr, and by look if both datasets contain them."""
+    """Other datasets whose images count as seen, such as training data. Images match by an id of
+    COCO, Visual Genome or Flickr, or by look."""
 
     max_distance: int = 24
     """Maximum number of differing bits, of 192, for two images to look the same."""

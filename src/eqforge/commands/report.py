@@ -31,9 +31,8 @@ class Arguments:
     """Folder for the report; by default DATASET-report, beside a local dataset."""
 
     scores: tuple[Path, ...] = ()
-    """Model scores to show with the samples. Give folders of `eqforge score`, files with a row per
-    sample as for `eqforge metrics`, or the files per question of lmms-eval (*_samples_*.jsonl) or
-    VLMEvalKit (.xlsx)."""
+    """Model scores to show with the samples. Give folders of `eqforge score`, tables with a row per
+    sample, or result files of lmms-eval or VLMEvalKit."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
     """Kind of the scores in your files; folders of `eqforge score` state theirs."""
