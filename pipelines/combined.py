@@ -41,9 +41,8 @@ SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejec
 class Config(DatasetConfig):
     """Combine finished datasets of one kind into one, such as EqBen's five subsets.
 
-    Ids stay the same, each image is stored once, and the rejects and counts of the parts carry
-    over. --sample and --limit apply to each subset: the pairs of one kind in a part, such as
-    eq-kubric/location, or else a whole part.
+    Ids stay the same, and rejects carry over. --sample and --limit apply to each subset: the pairs
+    of one kind in a part, such as eq-kubric/location, or else a whole part.
     """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"

@@ -1,7 +1,4 @@
-r"""Eq-Edit: a captioned photograph, and an edit of it that shows the caption's hard negative.
-
-A caption brings its hard negative, or a rule or language model makes one. A diffusion model edits
-the photograph to show it, where a mask says, and everything else is the photograph's, bit for bit.
+r"""Eq-Edit: pairs of a photograph and an edit of it that shows its caption's hard negative.
 
 Example:
     eqforge build eq-edit --images photos --captions captions.jsonl --masks masks \
@@ -59,7 +56,7 @@ BATCH = 32  # captions
 class Config(CaptionDataset):
     """Build pairs of a photograph and an edit of it that shows its hard negative.
 
-    `--model tiny` makes a tiny model of random weights, to try everything but the images.
+    `--model tiny` builds a tiny random model, to try everything but the images.
     """
 
     images: MediaRoot

@@ -1,7 +1,7 @@
 r"""Eq-Kubric: pairs of rendered scenes that differ in an attribute, a count or a place.
 
-Two scenes are proposed that share camera, light and all objects but one, with a caption each. Both
-are rendered, and a pair is dropped where its masks do not show what its captions say.
+The two scenes of a pair share camera, light and all objects but one. eqforge renders both, and
+rejects the pair if the masks do not show what the captions say.
 
 Example:
     eqforge build eq-kubric --pairs 60 --output out/eq-kubric

@@ -1,13 +1,12 @@
-r"""Eq-SD: pictures that a diffusion model draws of two prompts that differ in one thing.
+r"""Eq-SD: pairs drawn from two prompts that differ in an object, a scene or an attribute.
 
-Two prompts share all words but those of an object, a scene or an attribute. Stable Diffusion draws
-both from one noise, and the attention of the first guides the second (prompt-to-prompt), so that
-the rest of the picture stays.
+Stable Diffusion draws both images from the same noise, and the first image's attention guides the
+second (prompt-to-prompt).
 
 Example:
     eqforge build eq-sd --pairs 1513 --device cuda:0 --precision fp16 --output out/eq-sd
 
-Source: EqBen, section 4.2 and appendix B.5. The authors also threw out bad pictures by hand.
+Source: EqBen, section 4.2 and appendix B.5.
 """
 
 from collections.abc import Iterator, Sequence
@@ -61,7 +60,7 @@ class DrawingSettings(DrawnSettings):
 class Config(DatasetConfig):
     """Build pairs of images drawn from two prompts that differ in one thing.
 
-    `--model tiny` makes a tiny model of random weights, to try everything but the images.
+    `--model tiny` builds a tiny random model, to try everything but the images.
     """
 
     pairs: int | None = None

@@ -1,9 +1,7 @@
 r"""Hard positives beside hard negatives: REPLACE and SWAP sets (Kamath et al., section 3.4).
 
-A caption of an image and its false twin come from VL-CheckList, from a file of text pairs, or, as
-free captions, from rules. Rules, a lexicon or a language model then reword the true caption: what
-the false one changed (REPLACE), or the two sides of an "and" (SWAP). A rewording that another text
-of the image contradicts is dropped. What is left are rows of three texts, which models may judge.
+True and false captions come from VL-CheckList, a file of text pairs, or rules. Rules, a lexicon or
+a language model then reword what the false caption changed (REPLACE), or swap around "and" (SWAP).
 
 Example:
     eqforge build hard-positives --vl-checklist VL-CheckList/data --output out/replace

@@ -1,8 +1,7 @@
 r"""SIMAT: a gallery of crops, and queries that change one word of what a crop shows.
 
-Regions of Visual Genome that show a triplet (a man, sitting on, a chair) are cut out. A query asks,
-given a crop, for a crop in which one word of its triplet has changed; an oracle drops the queries
-that the crop already answers.
+Crops of Visual Genome show a triplet (a man, sitting on, a chair). A query asks for a crop in which
+one word of the triplet has changed; an oracle drops queries that the crop already answers.
 
 Example:
     eqforge build simat --relationships relationships.json --image-data image_data.json \

@@ -56,8 +56,7 @@ class Config(DatasetConfig):
     """Phrases: {"ref_id": 3, "image": "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """Answers a VQA classifier can give, as a JSON array or one per line. Questions with a
-    different answer become findings."""
+    """Answers a VQA classifier can give, as JSON or one per line; others become findings."""
 
     min_words: int = MIN_WORDS
     """Minimum number of words per caption. Shorter captions become findings."""

@@ -30,8 +30,7 @@ class ConverseSettings:
     """Folder for the answers. A stopped run resumes there."""
 
     answers: Path | None = None
-    """JSON lines to measure instead of a model's answers. Fields: sample_id, image_order,
-    caption_order, answer."""
+    """JSON lines to measure, with sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
     """Number of pairs per subset, drawn by their ids. The paper asks about 20."""

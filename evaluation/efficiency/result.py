@@ -51,8 +51,7 @@ class EfficiencySettings:
     """Batch sizes, ascending. A GPU may run out of memory before the last."""
 
     detector_s: float | None = None
-    """Seconds per image of a separate object detector, for models that read its regions. They are
-    added to the total."""
+    """Seconds per image of a separate object detector, for models that read regions."""
 
     threads: int | None = None
     """Number of CPU threads (default: torch's own)."""

@@ -30,11 +30,7 @@ _RULE: Final = "How several votes become one decision.\n\n" + "\n\n".join(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """Write review tasks as web pages, or for Label Studio.
-
-    The same options give the same tasks. Each reviewer gets a separate order, and sees some items
-    twice.
-    """
+    """Write review tasks as web pages, or for Label Studio."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""

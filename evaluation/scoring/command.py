@@ -36,8 +36,7 @@ class ScoreSettings:
     """Folder for the scores. A stopped run resumes there."""
 
     task: str | None = None
-    """Task to score, by default the one the dataset is made for. Tasks: pairs, hard-positives,
-    foils, retrieval-perturbations, simat, retrieval."""
+    """Task to score, such as foils or retrieval; by default the one the dataset is made for."""
 
     devices: tuple[str, ...] = ()
     """Devices as torch names them, such as cuda:0 cuda:1; each gets a process."""

@@ -22,8 +22,8 @@ class AuditSettings:
     """Measure how well text alone separates true captions from false ones, or answers questions."""
 
     path: tyro.conf.Positional[Path]
-    """Text pairs, a Hugging Face folder with their fields, a dataset, or questions. Text pairs:
-    VL-CheckList, ARO, SugarCrepe, VALSE, JSON lines. Questions: NaturalBench, MMVP."""
+    """Text pairs or questions: a file, a Hugging Face folder, or a dataset. Formats: VL-CheckList,
+    ARO, SugarCrepe, VALSE, JSON lines, NaturalBench, MMVP."""
 
     hard_positives: Path | None = None
     """Second file of a published hard-positive set; PATH names the first."""

@@ -56,8 +56,8 @@ class MetricsSettings:
     around event boundaries; `gap`: two metrics.json, in and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For hard positives and foils: kind of the scores in your files. Probabilities above 0.5 count
-    as true, all others above 0."""
+    """For hard positives and foils: kind of the scores in your files. Probabilities above 0.5 and
+    logits above 0 count as true."""
 
     ties: TieRule = "strict"
     """Value of a tie: 0 (`strict`), one half, or expected under random order."""
@@ -73,8 +73,7 @@ class MetricsSettings:
     positives and SIMAT; the default is the kind of change."""
 
     cluster: str | None = None
-    """Column of samples that intervals resample together; by default video or image. For pairs,
-    hard positives and SIMAT."""
+    """Column of samples that intervals resample together; by default video or image."""
 
     mode: Literal["corrected", "paper"] = "corrected"
     """Count as the paper did, or with its defects corrected. Paper mode divides R@k of perturbed

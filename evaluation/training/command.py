@@ -24,10 +24,7 @@ Off = tyro.conf.FlagCreatePairsOff
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """Train a dual encoder, or linear heads on a CLIP, on a dataset with images.
-
-    Other commands take the trained folder as clip:FOLDER.
-    """
+    """Train a dual encoder, or linear heads on a CLIP, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
     """Dataset with images: pairs, captions with hard texts, or captions."""
@@ -109,8 +106,7 @@ class FinetuneSettings:
     """Number type of the encoders. Weights, losses and steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Use what accelerate finds (`auto`), or the CPU. For several devices, run `accelerate launch
-    -m eqforge.cli finetune …`."""
+    """Use what accelerate finds (`auto`), or the CPU; `accelerate launch` uses several devices."""
 
     workers: int = 2
     """Number of processes that decode images; 0 decodes between the steps."""

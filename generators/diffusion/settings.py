@@ -113,8 +113,7 @@ class EditSettings:
     """Share of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Keep the first image's pixels away from the changed word; --no-local-blend does not. Pairs
-    whose scene changes are never blended."""
+    """Keep the first image's pixels away from the changed word; --no-local-blend does not."""
 
     blend_threshold: float = 0.3
     """Share of the maximum attention above which a pixel belongs to a word."""

@@ -24,7 +24,7 @@ class EditorSettings:
     weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
-    """Way the model edits; needed only with `--model tiny`."""
+    """Editing method of the model; needed only with `--model tiny`."""
 
     revision: str | None = None
     """Commit on the hub. Required for all models but the default."""

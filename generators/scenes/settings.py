@@ -45,8 +45,8 @@ class SceneSettings:
     """Maximum number of objects that no caption mentions; by default 4, or 1 on the plain stage."""
 
     elevation_deg: Range | None = None
-    """Range of camera elevations in degrees. The default is 15 to 32, higher where tall objects
-    hide others, or 22 to 38 on the plain stage."""
+    """Range of camera elevations in degrees; by default 15 to 32, or 22 to 38 on the plain
+    stage."""
 
     distance_m: Range | None = None
     """Range of camera distances in metres; by default `--target-area` decides. On the plain stage,
@@ -65,8 +65,7 @@ class SceneSettings:
     """Minimum distance between two objects on the floor, in metres."""
 
     min_relation_margin_deg: float = 32.0
-    """Minimum angle between an object and the edge of its relation's 90-degree sector. At 32,
-    "left" is not also "in front"."""
+    """Minimum angle between an object and the edge of its relation's 90-degree sector."""
 
     max_hidden: float | None = None
     """Maximum hidden share of a captioned object's box: 0.45, or 0.35 on the plain stage."""

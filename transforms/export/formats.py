@@ -24,7 +24,7 @@ ImageFormat = Literal["keep", "jpeg", "png"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportSettings:
-    """What the bytes of an export depend on beside the dataset."""
+    """Settings that the bytes of an export depend on."""
 
     format: str
     """Its name."""

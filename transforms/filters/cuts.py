@@ -60,9 +60,7 @@ _SETTINGS = compact_json(
 class CutSettings:
     """Camera cuts: how much two frames must differ to count as two shots.
 
-    A pair crosses a cut if it reaches every limit that is set. Both are off by default: two images
-    alone do not prove a cut, an edited film may lose most of its pairs, and the published sets had
-    no such filter.
+    Both limits are off by default, as in the published sets: two images alone do not prove a cut.
     """
 
     min_histogram_change: float | None = None

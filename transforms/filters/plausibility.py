@@ -38,9 +38,8 @@ class PlausibilitySettings:
     """Language model that measures how plausible captions are, and its limit."""
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
-    """Causal language model that scores captions before images are drawn. Give a folder, or
-    ID@COMMIT on the Hugging Face hub. The score is the mean negative log likelihood per token, in
-    nats."""
+    """Causal language model that scores captions before images are drawn. The score is the negative
+    log likelihood per token, in nats. Give a folder, or ID@COMMIT on the hub."""
 
     max_implausibility: float | None = None
     """Maximum negative log likelihood per token of a caption; the scale depends on the model."""

@@ -28,9 +28,9 @@ LONG_SIDE_PX = 256
 class QualitySettings:
     """Minimum image quality; None switches a check off.
 
-    Of 86 photographs the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness); a
-    night scene in space has luminance 9. Black frames of a real clip reach 4.2, 2.0 and 2.6. The
-    photographs under a blur of 1.6 % of the long side reach sharpness 5.6.
+    Of 86 photographs the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness).
+    Black video frames reach 4.2, 2.0 and 2.6, and the photographs blurred by 1.6 % of the long side
+    sharpness 5.6.
     """
 
     min_luminance: float | None = 6.0

@@ -64,9 +64,7 @@ class RankSettings:
     """Number of seeds to draw each pair from, 1 to 64; the best drawing is kept."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score that picks the best drawing of --seeds. `background_ssim` is the similarity of the
-    images outside the changed area; `oracle_margin` is how much the --oracle prefers each image's
-    own caption."""
+    """Score to choose by: similarity of the unchanged area, or preference of the --oracle."""
 
     def __post_init__(self) -> None:
         check_range("seeds", self.seeds, 1, MOST_SEEDS)

@@ -13,8 +13,7 @@ from eqforge.schemas.records.scores import Rejection, Score
 class SceneGates:
     """Limits on measures of the two renderings; None switches a limit off.
 
-    Shares do not depend on the resolution: 0.002 of 256 x 256 pixels are 131 pixels, and 0.01 of
-    the width are 2.6.
+    Shares do not depend on the resolution.
     """
 
     max_overlap_m: float | None = 0.01

@@ -71,7 +71,7 @@ class SimatFiles:
 
     captions: Path | None = None
     """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON lines. The lines have
-    subject, relation, object and caption. A template captions all others."""
+    subject, relation, object and caption; a template captions the rest."""
 
     image_data: Path | None = None
     """Visual Genome's image_data.json. Images of a different size than annotated are rejected."""

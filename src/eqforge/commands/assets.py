@@ -90,9 +90,8 @@ class Fetch(Chosen):
 class Adopt:
     """Turn a folder of scanned objects into assets, with a manifest that pins them.
 
-    Layouts: Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and MuJoCo (NAME/model.obj,
-    NAME/texture.png), or folders with one OBJ, GLB or glTF file. Check each word, taken from the
-    scan's name, and colour, taken from its texture, before you build.
+    Layouts: Google Scanned Objects for Gazebo or MuJoCo, or folders with one OBJ, GLB or glTF file.
+    Check the words, taken from names, and colours, taken from textures, before you build.
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -102,8 +101,7 @@ class Adopt:
     """Folder or URL for the archives and their manifest.json. Other assets there are kept."""
 
     nouns: Path | None = None
-    """JSON file of caption words, by asset name, a phrase of names, or category. Example: {"mug":
-    {"noun": "mug"}}. They override the built-in words."""
+    """JSON file of caption words by asset name, phrase or category: {"mug": {"noun": "mug"}}."""
 
     axis_up: Literal["Z", "Y"] | None = None
     """Upward axis of the files. The default is Z for OBJ, and Y for GLB and glTF."""

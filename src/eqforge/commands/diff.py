@@ -45,8 +45,7 @@ class Arguments:
     """Replace a different report in that folder."""
 
     examples: int = 3
-    """Number of records to name per table and kind of change. The terminal shows up to 50; --json
-    has all."""
+    """Number of records to name per table and kind of change; --json names all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

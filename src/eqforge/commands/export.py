@@ -35,7 +35,10 @@ class Arguments(ExportSettings):
         str,
         tyro.conf.arg(
             help="\n\n".join(
-                ("Name of the format.", *(f"{f.name}: {f.summary}" for f in FORMATS.values()))
+                (
+                    "Name of the format; --help-all lists them.",
+                    *(f"{f.name}: {f.summary}" for f in FORMATS.values()),
+                )
             )
         ),
     ]

@@ -45,8 +45,7 @@ class Arguments:
     """Also draw the objects' boxes, where the dataset has them."""
 
     rejects: str | None = None
-    """List the rejects with this reason. With --sheet, draw the images that the build kept in
-    _work."""
+    """List, or draw with --sheet, the rejects with this reason."""
 
     id: str | None = None
     """Show, or draw with --sheet, the sample or reject with this id or unique part of one."""

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Write web pages that show a dataset: its rejects by stage, scores and every sample.
 
-    Open index.html in any browser. The pages load nothing else, so you can copy the folder or put
-    it on a web server. A stopped report resumes with the same command.
+    Open index.html in any browser; the folder needs no server. A stopped report resumes with the
+    same command.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
