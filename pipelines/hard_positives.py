@@ -58,10 +58,10 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Build captions with a rewording that stays true and one that is false: REPLACE and SWAP."""
 
     lexicon: Path | None = None
-    """Your own lexicon: instead of the rules for --vl-checklist, beside them for --captions."""
+    """Your lexicon; it replaces the rules for --vl-checklist and extends them for --captions."""
 
     weak_synonyms: bool = True
-    """Use weak synonyms (silver, metallic) in corrected mode; --no-weak-synonyms does not."""
+    """Use weak synonyms (silver, metallic) in corrected mode; --no-weak-synonyms avoids them."""
 
     images: MediaRoot | None = None
     """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is

@@ -57,7 +57,7 @@ class ConverseSettings:
     """Maximum number of pixels per image; larger images are rejected."""
 
     precision: Precision = "float32"
-    """Number type of the weights."""
+    """Data type of the weights."""
 
     device: str = "cpu"
     """Device as torch names it, such as cuda:0."""

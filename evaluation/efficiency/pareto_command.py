@@ -44,7 +44,8 @@ class ParetoSettings:
     """Value of a tie."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Drop a model only if another one is better in both score and time, not equal in one."""
+    """Drop a model only if another one is better in both score and time. By default, equal in one
+    of them is enough."""
 
     seed: int = 0
     """Random seed of the bootstrap."""

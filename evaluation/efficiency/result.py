@@ -36,7 +36,7 @@ class EfficiencySettings:
     """JSON file to write."""
 
     task: str | None = None
-    """Task that selects image and caption columns, as for `eqforge score`."""
+    """Task, as for `eqforge score`. It selects the image and caption columns."""
 
     items: int = 100
     """Number of images to time one at a time, each with a caption."""
@@ -51,7 +51,7 @@ class EfficiencySettings:
     """Batch sizes, ascending. A GPU may run out of memory before the last."""
 
     detector_s: float | None = None
-    """Seconds per image of a separate object detector, for models that read regions."""
+    """Seconds per image of a separate object detector, if the model needs one."""
 
     threads: int | None = None
     """Number of CPU threads (default: torch's own)."""

@@ -63,7 +63,7 @@ class ScoreSettings:
     """Compute in bfloat16 where torch considers it safe. Scores stay in float32."""
 
     captions: Path | None = None
-    """Text file of extra captions to encode, one per line, where vectors are written."""
+    """Text file of extra captions to encode, one per line; for models that write vectors."""
 
     candidates: Path | None = None
     """Folder of dual-encoder vectors that shortlist retrieval pairs for a fusion encoder."""

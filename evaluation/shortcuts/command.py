@@ -29,7 +29,7 @@ class AuditSettings:
     """Second file of a published hard-positive set; PATH names the first."""
 
     by: str | None = None
-    """Column of the samples to also audit by, or `kind` of a file whose records have one."""
+    """Audit each value of this column separately as well; for files, `kind`."""
 
     language_model: str | None = None
     """Causal language model to test too: a folder, or an id on the Hugging Face hub."""

@@ -60,7 +60,7 @@ class MetricsSettings:
     logits above 0 count as true."""
 
     ties: TieRule = "strict"
-    """Value of a tie: 0 (`strict`), one half, or expected under random order."""
+    """Value of a tie: 0 (`strict`), 0.5 (`half`), or its expected value."""
 
     order: Order = "official"
     """Order of EqBen's vectors: as released (shuffled), or subset by subset."""
@@ -73,7 +73,7 @@ class MetricsSettings:
     positives and SIMAT; the default is the kind of change."""
 
     cluster: str | None = None
-    """Column of samples that intervals resample together; by default video or image."""
+    """Column that groups samples for bootstrap intervals; by default the video or image."""
 
     mode: Literal["corrected", "paper"] = "corrected"
     """Count as the paper did, or with its defects corrected. Paper mode divides R@k of perturbed
@@ -89,7 +89,7 @@ class MetricsSettings:
     scores."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """For SIMAT: strengths of the edit."""
+    """For SIMAT: step sizes by which an image vector is moved."""
 
     tokenizer: Tokenizer = "treebank"
     """For BLEU and CIDEr: tokenizer; ptb is COCO's own, a Java program."""
@@ -113,7 +113,7 @@ class MetricsSettings:
     """Format of the printed table."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON, as --show json."""
+    """Print JSON; the same as --show json."""
 
     labels: tuple[str, ...] = ()
     """Names of the models in the table, in order. Notes keep the full names."""

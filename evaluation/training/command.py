@@ -76,10 +76,10 @@ class FinetuneSettings:
     """Maximum gradient norm; longer gradients are shortened."""
 
     exclude_repeats: bool = True
-    """Matches that share an image or caption are no negatives; --no-exclude-repeats makes them."""
+    """Never use items with the same image or caption as negatives; --no-exclude-repeats does."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
-    """Include all hard negatives of the batch in infonce, for images."""
+    """Add all hard negatives of the batch to infonce, as texts for each image."""
 
     close: ClosePairs = "known"
     """EqSim's close pairs: the dataset's own, nearest in the batch, or drawn at random."""
@@ -91,7 +91,7 @@ class FinetuneSettings:
     """Scores that EqSim compares: cosines, logits, or each image's softmax over texts."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
-    """EqSim v2: side that counts."""
+    """EqSim v2: penalize the deviation on the text side, the image side, or both."""
 
     margin: float = 0.0
     """EqSim v2: squared deviation that costs nothing."""
@@ -103,10 +103,10 @@ class FinetuneSettings:
     """EqSim v1: mean squared deviation that costs nothing."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Number type of the encoders. Weights, losses and steps stay in float32."""
+    """Data type of the encoders. Weights, losses and steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Use what accelerate finds (`auto`), or the CPU; `accelerate launch` uses several devices."""
+    """Use what accelerate finds (`auto`), or the CPU. `accelerate launch` uses several devices."""
 
     workers: int = 2
     """Number of processes that decode images; 0 decodes between the steps."""

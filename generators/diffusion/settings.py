@@ -65,7 +65,7 @@ class DiffusionSettings:
     """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
 
     precision: Precision = "fp32"
-    """Number type of the model; fp16 needs a GPU, and half the memory."""
+    """Data type of the model. `fp16` needs a GPU, and half the memory."""
 
     scheduler: Scheduler = "ddim"
     """Noise scheduler; `model` takes the one saved with the model."""
@@ -80,7 +80,7 @@ class DiffusionSettings:
     """Width and height of the images in pixels; by default the model's training size."""
 
     cpu_threads: int = 4
-    """Number of CPU threads. The bytes depend on it."""
+    """Number of CPU threads. A different number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
     """Rows of a pair per pass; fewer take less memory, and are tried when it runs out."""
@@ -104,7 +104,7 @@ class EditSettings:
     """Share of steps, from the first, that reuse the first image's attention to shared words."""
 
     changed_cross_replace: float | None = None
-    """The same share for changed or added words; by default equal to --cross-replace."""
+    """Share of steps as in --cross-replace, for changed or added words (default: the same)."""
 
     reweight: float = 1.0
     """Factor on attention to changed or added words in the second image; 2 stresses them."""
@@ -113,7 +113,7 @@ class EditSettings:
     """Share of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Keep the first image's pixels away from the changed word; --no-local-blend does not."""
+    """Copy the first image's pixels outside the changed area; --no-local-blend redraws all."""
 
     blend_threshold: float = 0.3
     """Share of the maximum attention above which a pixel belongs to a word."""

@@ -36,7 +36,7 @@ class EditorSettings:
     """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
 
     precision: Precision = "fp32"
-    """Number type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""
+    """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""
 
     offload: bool = False
     """Keep only the active part of the model on the GPU: slower, but needs less memory."""
@@ -58,7 +58,7 @@ class EditorSettings:
     """Working size: images are edited at about this many pixels squared, then resized back."""
 
     cpu_threads: int = 4
-    """Number of CPU threads. The bytes depend on it."""
+    """Number of CPU threads. A different number changes the images slightly."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "resolution", "cpu_threads"):

@@ -45,15 +45,14 @@ class SceneSettings:
     """Maximum number of objects that no caption mentions; by default 4, or 1 on the plain stage."""
 
     elevation_deg: Range | None = None
-    """Range of camera elevations in degrees; by default 15 to 32, or 22 to 38 on the plain
-    stage."""
+    """Range of camera elevations in degrees; default 15 to 32, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
     """Range of camera distances in metres; by default `--target-area` decides. On the plain stage,
     the default is 4.5 to 6. The camera moves back if objects find no room."""
 
     target_area: Range = (0.04, 0.2)
-    """Range of the share of the image that the first object covers; photographic stage only."""
+    """Range of the image share that the first captioned object covers; photographic stage only."""
 
     hdri: tuple[str, ...] = ()
     """Asset ids of environment images; by default eqforge's own, or none on the plain stage."""
@@ -68,7 +67,7 @@ class SceneSettings:
     """Minimum angle between an object and the edge of its relation's 90-degree sector."""
 
     max_hidden: float | None = None
-    """Maximum hidden share of a captioned object's box: 0.45, or 0.35 on the plain stage."""
+    """Maximum hidden share of an object's box; by default 0.45, or 0.35 on the plain stage."""
 
     min_copy_gap: float = 0.015
     """Minimum distance between two copies, in image widths."""

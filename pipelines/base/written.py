@@ -37,7 +37,7 @@ class ModelSettings:
     model: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the hard positives; without it, rules do. Give a folder saved by
     transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible server, such
-    as llama-2-70b-chat@http://localhost:8000/v1. EQFORGE_MODEL_KEY holds the key for the server."""
+    as llama-2-70b-chat@http://localhost:8000/v1, with its key in EQFORGE_MODEL_KEY."""
 
     model_for: Literal["all", "rest"] = "all"
     """Ask the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
@@ -57,7 +57,7 @@ class ModelSettings:
     """Device of the model as torch names it, such as cuda:0."""
 
     model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Number type of the model's weights."""
+    """Data type of the model's weights."""
 
     model_batch: int = 32
     """Number of prompts per batch, or of parallel requests to a server."""
@@ -69,10 +69,10 @@ class ModelSettings:
     """Sampling temperature of --model-sample."""
 
     model_top_p: float = 0.95
-    """Share of the probability, in the likeliest tokens, that --model-sample draws from."""
+    """Probability mass of the tokens that --model-sample draws from (nucleus sampling)."""
 
     model_chat: bool = False
-    """Use the chat template of a transformers model; servers use theirs on their own."""
+    """Use the chat template of a transformers model. Servers apply their own."""
 
     model_retries: int = 3
     """Number of times to ask again after an invalid answer, each with the next seed."""
@@ -84,13 +84,13 @@ class ModelSettings:
     """Prices of a million tokens of input and of output."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost at --model-prices; a build that may cost more stops before it asks."""
+    """Maximum cost at --model-prices. The build stops at once if it may cost more."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions; a build that may need more stops before it asks."""
+    """Maximum number of questions. The build stops at once if it may need more."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL of answers to reuse in other datasets; by default each keeps its own."""
+    """Folder or URL for answers to share between datasets. By default, they are not shared."""
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:

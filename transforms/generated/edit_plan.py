@@ -152,7 +152,7 @@ class LockSettings:
     """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Keep the photograph's pixels outside a mask bit for bit; --no-lock keeps the edit's."""
+    """Keep the photograph's pixels outside a mask bit for bit; --no-lock takes the edit's."""
 
     feather_px: int = 0
     """Width in pixels, inside the mask's edge, of the fade from photograph to edit."""

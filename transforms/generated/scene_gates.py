@@ -50,10 +50,10 @@ class SceneGates:
     """Minimum offset for "in front of" and "behind", along the view, in metres."""
 
     max_crossed_side_margin: float | None = 0.08
-    """Maximum sideways offset, in image widths, where only the other caption claims it."""
+    """Maximum sideways offset that keeps the other image's caption false, in image widths."""
 
     max_crossed_depth_margin_m: float | None = 0.4
-    """Maximum depth offset, in metres, where only the other caption claims it."""
+    """Maximum depth offset that keeps the other image's caption false, in metres."""
 
     max_near_gap: float | None = 0.15
     """Maximum gap between objects that are "next to" each other, in image widths."""
@@ -68,13 +68,13 @@ class SceneGates:
     """Minimum height of an object's lowest pixel above its support's, in image heights."""
 
     max_crossed_height_margin: float | None = 0.14
-    """Maximum height above the support where only the other caption says "on"."""
+    """Maximum height that keeps the "on" of the other image's caption false, in image heights."""
 
     min_within_margin: float | None = 0.0
-    """Minimum distance from the edges of the box an object is in or under, in image widths."""
+    """Minimum distance inside the box an object is in or under, in image widths."""
 
     max_crossed_within_margin: float | None = 0.0
-    """Maximum distance from those edges where only the other caption says "in" or "under"."""
+    """Maximum depth inside a box that keeps the other image's "in" or "under" false."""
 
     min_named_colour: float | None = 0.1
     """Minimum share of an object's pixels in its captioned colour; photographic stage only."""
@@ -95,16 +95,16 @@ class SceneGates:
     """Minimum mean pixel difference where objects changed; red and blue mugs differ by 0.3."""
 
     min_material_contrast: float | None = 1.0
-    """Minimum visible contrast of two captioned materials; 1 is a plain difference."""
+    """Minimum visible contrast of two captioned materials; 1 is clearly visible."""
 
     min_step_share: float | None = 0.5
-    """Minimum visible difference of two compared objects, as a share of the ladder's step."""
+    """For `graded`: minimum visible difference, as a share of the intended step."""
 
     min_posture_margin: float | None = 0.1
-    """Minimum ratio of upright to lying proportions of an object, as log2."""
+    """For `posture`: minimum log2 ratio of upright to lying proportions."""
 
     min_trim_area: float | None = 0.0015
-    """Minimum share of the image in the captioned colour of a part, beyond the other image's."""
+    """For `trim`: minimum extra share of the image in the part's captioned colour."""
 
     def __post_init__(self) -> None:
         """Reject limits that no measure can reach."""

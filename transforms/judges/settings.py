@@ -40,12 +40,12 @@ class JudgeSettings:
     """Model that judges the texts, as nli:MODEL, llm:MODEL or vqa:MODEL; you can repeat it. `nli`
     is a natural language inference classifier, `llm` a language model that answers yes or no, and
     `vqa` also sees the image. MODEL is a folder saved by transformers, or ID@COMMIT on the Hugging
-    Face hub; for llm also NAME@URL of an OpenAI-compatible server, whose key EQFORGE_MODEL_KEY
-    holds. Options follow after commas: ,device=cuda:0 or ,parallel=8. Nothing is rejected unless
-    you set a limit."""
+    Face hub; for llm also NAME@URL of an OpenAI-compatible server, with its key in
+    EQFORGE_MODEL_KEY. Options follow after commas: ,device=cuda:0 or ,parallel=8. Nothing is
+    rejected unless you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions; a build that may need more stops before it asks."""
+    """Maximum number of questions. The build stops at once if it may need more."""
 
     entailed_min: float | None = None
     """Minimum probability that caption and hard positive follow from each other."""

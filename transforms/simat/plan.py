@@ -64,10 +64,10 @@ class SimatFiles:
     """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
-    """SIMAT's triplets.csv, whose regions form the gallery; without it, eqforge chooses."""
+    """SIMAT's triplets.csv, whose regions form the gallery (default: eqforge picks triplets)."""
 
     transfos: Path | None = None
-    """SIMAT's transfos.csv with the queries. Without it, every change to another triplet is one."""
+    """SIMAT's transfos.csv with the queries (default: each change to another triplet)."""
 
     captions: Path | None = None
     """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON lines. The lines have

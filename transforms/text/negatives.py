@@ -69,7 +69,7 @@ class NegativeWriterSettings:
     writer: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the missing hard negatives; without it, rules do. Give a folder
     saved by transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible
-    server, whose key EQFORGE_MODEL_KEY holds."""
+    server, with its key in EQFORGE_MODEL_KEY."""
 
     writer_for: Literal["all", "rest"] = "all"
     """Ask the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
@@ -81,10 +81,10 @@ class NegativeWriterSettings:
     """Device of the writer as torch names it, such as cuda:0."""
 
     writer_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Number type of the writer's weights."""
+    """Data type of the writer's weights."""
 
     writer_chat: bool = False
-    """Use the chat template of a transformers model; servers use theirs on their own."""
+    """Use the chat template of a transformers model. Servers apply their own."""
 
     writer_retries: int = 3
     """Number of times to ask again after an invalid answer, each with the next seed."""

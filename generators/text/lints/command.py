@@ -43,7 +43,7 @@ class LintSettings:
     """Lowest severity that makes the exit status 1."""
 
     errata: Path | None = None
-    """File to write, which drops the records with findings of --errata-kinds. `eqforge build`,
+    """Errata file to write; it drops the records with findings of --errata-kinds. `eqforge build`,
     `import`, `combine` and `metrics` read it as --errata."""
 
     errata_kinds: tuple[str, ...] = ERRORS

@@ -39,16 +39,16 @@ class Arguments:
     """Number of samples to show or draw, spread over the dataset."""
 
     sheet: Path | None = None
-    """Image file to draw samples into, with their images and texts."""
+    """Image file to write: a contact sheet of samples with their texts."""
 
     boxes: bool = False
     """Also draw the objects' boxes, where the dataset has them."""
 
     rejects: str | None = None
-    """List, or draw with --sheet, the rejects with this reason."""
+    """List the rejects with this reason; with --sheet, draw them."""
 
     id: str | None = None
-    """Show, or draw with --sheet, the sample or reject with this id or unique part of one."""
+    """Show the sample or reject with this id, or a unique part of it; with --sheet, draw it."""
 
     full: bool = False
     """Show every column of the samples, and the columns and types of every table."""

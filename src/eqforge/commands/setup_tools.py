@@ -20,7 +20,7 @@ class Arguments:
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]
-    """Name of the tool."""
+    """Name of the download."""
 
 
 def set_up(_arguments: Arguments) -> int:
