@@ -41,7 +41,7 @@ class ParetoSettings:
     """Metric of `eqforge metrics` to use as the score."""
 
     ties: TieRule = "strict"
-    """Value of a tie."""
+    """Value of a tie: 0 (`strict`), 0.5 (`half`), or its expected value."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Drop a model only if another one is better in both score and time. By default, equal in one

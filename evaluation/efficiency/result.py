@@ -42,7 +42,7 @@ class EfficiencySettings:
     """Number of images to time one at a time, each with a caption."""
 
     warm_up: int = 10
-    """Number of runs before timing starts, also for each batch size."""
+    """Number of untimed runs before the timed ones, for each batch size."""
 
     repeats: int = 20
     """Number of timed runs per batch size."""

@@ -70,7 +70,7 @@ class PlotSettings:
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: value of a tie."""
+    """For minimality: value of a tie, 0 (`strict`), 0.5 (`half`), or its expected value."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """For equivariance and minimality: skip samples without a score, instead of failing."""

@@ -52,7 +52,7 @@ class SceneSettings:
     the default is 4.5 to 6. The camera moves back if objects find no room."""
 
     target_area: Range = (0.04, 0.2)
-    """Range of the image share that the first captioned object covers; photographic stage only."""
+    """Image share of the first captioned object, from and to; photographic stage only."""
 
     hdri: tuple[str, ...] = ()
     """Asset ids of environment images; by default eqforge's own, or none on the plain stage."""

@@ -71,7 +71,7 @@ class SceneGates:
     """Maximum height that keeps the "on" of the other image's caption false, in image heights."""
 
     min_within_margin: float | None = 0.0
-    """Minimum distance inside the box an object is in or under, in image widths."""
+    """For "in" and "under": minimum distance to the surrounding box's edges, in image widths."""
 
     max_crossed_within_margin: float | None = 0.0
     """Maximum depth inside a box that keeps the other image's "in" or "under" false."""

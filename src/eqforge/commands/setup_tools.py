@@ -20,7 +20,7 @@ class Arguments:
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]
-    """Name of the download."""
+    """What to download; `wordnet` is the only choice."""
 
 
 def set_up(_arguments: Arguments) -> int:
