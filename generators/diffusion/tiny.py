@@ -1,8 +1,8 @@
-"""Makes tiny Stable Diffusion models with random weights, for the demo and the tests.
+"""Makes tiny models of random weights, for the demo and the tests: Stable Diffusion and a CLIP.
 
-They have all parts of real ones and run in a moment; they draw coloured noise that depends on the
-prompt. At their native size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so every
-part of prompt-to-prompt is used.
+The diffusion models have all parts of real ones and draw coloured noise that depends on the prompt.
+At their native size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so every part of
+prompt-to-prompt is used.
 """
 
 import contextlib
@@ -162,6 +162,36 @@ def tiny_text_config(tokenizer: Any) -> Any:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
+
+
+def save_tiny_clip(folder: Path) -> Path:
+    """Save a tiny CLIP as transformers does, always with the same bytes; return its folder."""
+    import torch
+    from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel
+
+    side_px = 32
+    tokenizer = make_tokenizer(TOKENS)
+    sizes = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
+    texts = {
+        "vocab_size": len(tokenizer),
+        "max_position_embeddings": TOKENS,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    images = {"image_size": side_px, "patch_size": 8}
+    config = CLIPConfig(text_config=sizes | texts, vision_config=sizes | images, projection_dim=16)
+    with quiet_libraries(), torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        CLIPModel(config).save_pretrained(folder)
+    size = {"height": side_px, "width": side_px}
+    CLIPImageProcessorPil(size={"shortest_edge": side_px}, crop_size=size).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 _MERGES = 200

@@ -129,7 +129,7 @@ def demo(arguments: Arguments) -> int:
 def _score(output: Path) -> int:
     from eqforge.evaluation.scoring import command as scoring
     from eqforge.evaluation.tables import command as tables
-    from eqforge.generators.demo.tiny_clip import save_tiny_clip
+    from eqforge.generators.diffusion.tiny import save_tiny_clip
 
     dataset, scores = str(output / OWN), str(output / "scores")
     model = f"clip:{save_tiny_clip(output / 'tiny-clip')}"
