@@ -1,7 +1,6 @@
-"""Prints docs/reference/json.md: the JSON Schema of what each command prints with `--json`."""
+"""Prints docs/reference/json.md: what each command prints with `--json`."""
 
 import inspect
-import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -38,10 +37,10 @@ DOCUMENTS = {
 
 WIDTH = 120
 INTRODUCTION = """\
-With `--json` these commands print one JSON document to standard output, and everything for people
-to standard error. The exit status stays what it is without. From Python, `eqforge.plan`, `verify`
-and `lint` return the same records, and an open dataset has the manifest. Fields may be added in
-later versions; those that are here keep their meaning. (This page is written by `make docs`.)
+With `--json` a command prints one JSON document to standard output, and messages for people to
+standard error. The exit status is the same as without it. In Python, `eqforge.plan`, `verify` and
+`lint` return the same records. Later versions may add fields, and never change the meaning of a
+field.
 """
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
 
@@ -50,9 +49,38 @@ def page() -> Iterator[str]:
     """Yields the lines of the page."""
     yield "# JSON documents\n"
     yield textwrap.fill(INTRODUCTION, WIDTH)
+    yield "\n| command | prints |\n|---|---|"
+    records: dict[str, Any] = {}
     for command, kind in DOCUMENTS.items():
-        yield f"\n## eqforge {command}\n"
-        yield f"```json\n{json.dumps(schema(kind), indent=2)}\n```"
+        found = schema(kind)
+        records |= found["$defs"]
+        yield f"| `eqforge {command} --json` | {type_of(found)} |"
+    for name, record in sorted(records.items()):
+        yield f"\n## {name}\n\n{record['description']}\n"
+        yield "| field | type | meaning |\n|---|---|---|"
+        for field, about in record.get("properties", {}).items():
+            meaning = about.get("description", "")
+            yield f"| `{field}` | {type_of(about)} | {meaning[:1].upper()}{meaning[1:]} |"
+
+
+def type_of(value: dict[str, Any]) -> str:
+    """Returns the type of a JSON Schema in words, with links to records."""
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in value:
+        return " or ".join(dict.fromkeys(map(type_of, value["anyOf"])))
+    if "enum" in value:
+        return ", ".join(f"`{each}`" for each in value["enum"])
+    if "prefixItems" in value:
+        return ", ".join(map(type_of, value["prefixItems"]))
+    if value.get("type") == "array":
+        return f"list of {type_of(value.get('items') or {})}"
+    if value.get("type") == "object":
+        return f"object of {type_of(value.get('additionalProperties') or {})}"
+    return {"string": "text", "integer": "whole number"}.get(
+        value.get("type", ""), value.get("type", "any")
+    )
 
 
 def schema(kind: Any) -> dict[str, Any]:
