@@ -63,10 +63,10 @@ class Config(CaptionDataset):
     """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the columns image and
-    caption, and optionally id, split, hard_negative (what the edit should show), kind, instruction
-    (for the editor) and mask (a file in the masks folder)."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
+    table, JSON or a Hugging Face folder with image and caption, and optionally id, split,
+    hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a file
+    in the masks folder)."""
 
     masks: MediaRoot | None = None
     """Folder of masks, named like their photographs and of the same size; black stays. Without a

@@ -74,8 +74,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Accept texts in English only (`en`), or in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Balance hard negatives so that text-only classifiers cannot spot them (`text`). This costs
-    rows, and two minutes for 25,000 captions."""
+    """Balance hard negatives so that text-only classifiers cannot spot them; costs rows."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -44,8 +44,7 @@ class ParetoSettings:
     """Value of a tie: 0 (`strict`), 0.5 (`half`), or its expected value."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Drop a model only if another one is better in both score and time. By default, equal in one
-    of them is enough."""
+    """Drop a model only if another one is better in both score and time."""
 
     seed: int = 0
     """Random seed of the bootstrap."""

@@ -40,9 +40,9 @@ class PlotSettings:
     `lambdas`: SIMAT score against strength; `pareto`: score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
-    """Files to plot. For equivariance and minimality: a dataset of pairs, then scores of one or
-    more models. For drops and lambdas: metrics.json of `eqforge metrics`. For pareto: a file of
-    `eqforge pareto`."""
+    """Files to plot. For equivariance and minimality: a dataset of pairs, then scores of models.
+    For drops and lambdas: metrics.json of `eqforge metrics`. For pareto: a file of `eqforge
+    pareto`."""
 
     output: Path
     """File to write: .svg, .png or .pdf."""

@@ -69,8 +69,7 @@ class MetricsSettings:
     """For EqBen's vectors: text file with the video of each sample, one per line."""
 
     by: str | None = None
-    """Column of the samples that names their subset, such as split or group. For pairs, hard
-    positives and SIMAT; the default is the kind of change."""
+    """Column of the samples that names their subset, such as split; default: kind of change."""
 
     cluster: str | None = None
     """Column that groups samples for bootstrap intervals; by default the video or image."""

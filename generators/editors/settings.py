@@ -14,10 +14,7 @@ EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditorSettings:
-    """Image editor.
-
-    Numbers you leave out take the defaults of the model's diffusers pipeline.
-    """
+    """Image editor. Numbers you leave out take the defaults of the model's pipeline."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
     """Diffusers pipeline: a folder, or an id on the Hugging Face hub. `tiny` builds one with random
@@ -51,8 +48,7 @@ class EditorSettings:
     """Weight of the original image; InstructPix2Pix only."""
 
     strength: float | None = None
-    """For inpainting: share of the steps to redo, above 0 and up to 1. At 1, nothing of the
-    original is left."""
+    """For inpainting: share of the steps to redo, above 0; 1 keeps nothing of the original."""
 
     resolution: int | None = None
     """Working size: images are edited at about this many pixels squared, then resized back."""

@@ -42,8 +42,7 @@ class RunSettings:
     """Folder or URL to write the dataset to. An interrupted build resumes there."""
 
     overwrite: Annotated[bool, Trace.NONE] = False
-    """Replace the finished dataset in the output folder. It stays complete until the new one is.
-    Without this flag, a different dataset there is an error."""
+    """Replace the finished dataset in the output folder, once the new one is complete."""
 
     only: tuple[str, ...] = ()
     """Build only the samples with these ids, into a separate folder."""

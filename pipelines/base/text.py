@@ -48,9 +48,9 @@ class CaptionDataset(DatasetConfig):
     """What every dataset made of captions is configured with."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the column `caption`, and
-    optionally `image`, `id` and `split`."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
+    table, JSON or a Hugging Face folder with `caption`, and optionally `image`, `id` and
+    `split`."""
 
     source: Source | None = None
     """Format of the captions; by default eqforge detects it from the file."""

@@ -90,9 +90,8 @@ class VideoDataset(DatasetConfig):
     """What every dataset made of videos is configured with; each adds its annotations."""
 
     videos: MediaRoot
-    """Folder or URL of the videos, or tar shards. The captions or annotations name the files, with
-    or without an ending such as .mp4. For tar shards, give their folder, one shard, or a quoted
-    pattern such as 'shards/*.tar'."""
+    """Folder or URL of the videos, or tar shards (their folder, or 'shards/*.tar'). The captions or
+    annotations name the files, with or without an ending such as .mp4."""
 
     frames_fps: float | None = None
     """Frame rate of videos that are folders of frames; needed for captions timed in seconds. The

@@ -39,9 +39,8 @@ class PerceptualSettings:
     """Model that measures the perceptual distance of two images, and its limit."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
-    """Model that encodes the images: `dinov2:MODEL`, or a dual encoder as for --oracle. MODEL is a
-    folder, or ID@COMMIT on the Hugging Face hub. The distance is 1 minus the cosine of the
-    encodings."""
+    """Model that encodes the images: `dinov2:MODEL`, or a dual encoder as for --oracle. The
+    distance is 1 minus the cosine of the encodings."""
 
     max_perceptual: float | None = None
     """Maximum perceptual distance, in [0, 2]."""

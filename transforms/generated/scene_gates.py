@@ -11,10 +11,7 @@ from eqforge.schemas.records.scores import Rejection, Score
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGates:
-    """Limits on measures of the two renderings; None switches a limit off.
-
-    Shares do not depend on the resolution.
-    """
+    """Limits on measures of the two renderings; None switches a limit off."""
 
     max_overlap_m: float | None = 0.01
     """Maximum depth by which two objects may overlap, in metres."""

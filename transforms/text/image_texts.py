@@ -81,9 +81,9 @@ class TextSources:
     """File of text pairs (ARO, SugarCrepe, JSON lines); its captions give the SWAP set."""
 
     captions: Path | None = None
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a table
-    (.csv, .tsv), a JSON array, JSON lines or a Hugging Face folder with the column `caption`, and
-    optionally `image`, `id` and `split`."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
+    table, JSON or a Hugging Face folder with `caption`, and optionally `image`, `id` and
+    `split`."""
 
     def check_sources(self) -> None:
         """Check that exactly one source is named, and kinds that it has."""

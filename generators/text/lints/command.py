@@ -43,8 +43,7 @@ class LintSettings:
     """Lowest severity that makes the exit status 1."""
 
     errata: Path | None = None
-    """Errata file to write; it drops the records with findings of --errata-kinds. `eqforge build`,
-    `import`, `combine` and `metrics` read it as --errata."""
+    """Errata file to write; it drops the records with findings of --errata-kinds."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings whose records --errata drops; by default all errors."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Write a dataset's card (README.md) and Croissant 1.1 description (croissant.json).
 
-    Every build writes both; this command adds what only the author knows. Digests do not change.
+    Every build writes both; this command adds what only the author knows.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]

@@ -40,18 +40,13 @@ SMALL_EDITS = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Build and verify datasets of videos and captions from bundled inputs, offline.
-
-    The inputs are scikit-image's photographs, clips that pan and zoom over them, and annotations in
-    the published formats.
-    """
+    """Build and verify example datasets from bundled photographs, clips and captions, offline."""
 
     output: Path = Path("out/demo")
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render, draw, edit and score a few pairs. The models are random: images and scores mean
-    nothing."""
+    """Also render, draw, edit and score a few pairs; models are random, so results mean nothing."""
 
     workers: int = 1
     """Number of parallel processes."""

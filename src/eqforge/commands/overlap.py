@@ -57,8 +57,7 @@ class Arguments:
     """Folders of training images. Images of the dataset that look the same count as seen."""
 
     datasets: tuple[str, ...] = ()
-    """Other datasets whose images count as seen, such as training data. Images match by an id of
-    COCO, Visual Genome or Flickr, or by look."""
+    """Other datasets whose images count as seen, by COCO, VG or Flickr id, or by look."""
 
     max_distance: int = 24
     """Maximum number of differing bits, of 192, for two images to look the same."""

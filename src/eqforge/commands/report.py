@@ -31,8 +31,7 @@ class Arguments:
     """Folder for the report; by default DATASET-report, beside a local dataset."""
 
     scores: tuple[Path, ...] = ()
-    """Model scores to show with the samples. Give folders of `eqforge score`, tables with a row per
-    sample, or result files of lmms-eval or VLMEvalKit."""
+    """Model scores to show with the samples, in any form that `eqforge metrics` reads."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
     """Kind of the scores in your files; folders of `eqforge score` state theirs."""
