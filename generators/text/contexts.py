@@ -21,14 +21,13 @@ of its groups or, for other nouns, of the most frequent sense that an image can 
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.coordination.conjuncts import is_living
 from eqforge.generators.text.hard_negatives.lexicon import ClassKind, closed_classes, read_rows
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
-from eqforge.generators.text.words import read_word_list, word_set
+from eqforge.generators.text.words import DATA, read_word_list, word_set
 
 _FINITE: Final = ("VBZ", "VBP", "VBD")
 _BE: Final = frozenset(("is", "are", "was", "were"))
@@ -115,7 +114,6 @@ _FILES: Final[Mapping[str, str]] = {
 """The files of WordNet that have the words of some groups; those of all others are artifacts."""
 
 _VISIBLE: Final = word_set("contexts.visible")
-_SHAPELESS: Final = Path(__file__).with_name("data") / "shapeless_nouns.txt"
 _SENSES: Final = 3
 """Captions use one of a noun's most frequent senses."""
 
@@ -142,7 +140,7 @@ def _classes(lemma: str, word: str) -> frozenset[str]:
 
 @functools.cache
 def _shapeless() -> frozenset[str]:
-    return frozenset(read_word_list(_SHAPELESS))
+    return frozenset(read_word_list(DATA / "shapeless_nouns.txt"))
 
 
 def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -> tuple[str, ...]:

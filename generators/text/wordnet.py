@@ -30,23 +30,9 @@ DEBIAN_FOLDER = Path("/usr/share/wordnet")
 WORDNET_LOCK = threading.RLock()
 _NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
 _DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
-# The lexicographer files of WordNet 3.0 in order of their numbers, from lexnames(5WN); Debian ships
-# that table only as a manual page, and NLTK needs the file.
-_LEXNAMES = (
-    "adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute "
-    "noun.body noun.cognition noun.communication noun.event noun.feeling noun.food noun.group "
-    "noun.location noun.motive noun.object noun.person noun.phenomenon noun.plant "
-    "noun.possession noun.process noun.quantity noun.relation noun.shape noun.state "
-    "noun.substance noun.time verb.body verb.change verb.cognition verb.communication "
-    "verb.competition verb.consumption verb.contact verb.creation verb.emotion verb.motion "
-    "verb.perception verb.possession verb.social verb.stative verb.weather adj.ppl"
-)
-_CATEGORIES = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-
-
-def lexnames() -> str:
-    names = enumerate(_LEXNAMES.split())
-    return "".join(f"{i:02}\t{name}\t{_CATEGORIES[name.split('.')[0]]}\n" for i, name in names)
+LEXNAMES = Path(__file__).with_name("data") / "lexnames.tsv"
+"""Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): Debian ships them
+only as a manual page, and NLTK needs the file."""
 
 
 def open_wordnet() -> "WordNetCorpusReader":
@@ -152,7 +138,7 @@ def _open(pointer: Any) -> "WordNetCorpusReader":
 
         def open(self, file: str) -> Any:
             if file == "lexnames":
-                return io.StringIO(lexnames())
+                return io.StringIO(LEXNAMES.read_text())
             if not file.startswith(("data.", "index.")):
                 return super().open(file)
             # NLTK's own stream, for any encoding, takes ten times as long for a line.
@@ -189,7 +175,7 @@ def _fetch_by_apt(target: Path) -> None:
         package = next(Path(scratch).glob("wordnet-base_*.deb"))
         _run("dpkg-deb", "-x", package.name, "unpacked", folder=scratch)
         source = Path(scratch) / "unpacked" / DEBIAN_FOLDER.relative_to("/")
-        (source / "lexnames").write_text(lexnames())
+        shutil.copyfile(LEXNAMES, source / "lexnames")
         (target / "corpora").mkdir(exist_ok=True, mode=0o755)
         source.rename(target / "corpora" / "wordnet")
 

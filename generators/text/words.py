@@ -21,11 +21,11 @@ from eqforge.core.files.source_file import read_input
 VERSION = "2"
 """Increased whenever the edit between the same texts would come out differently."""
 
-_DATA = Path(__file__).with_name("data")
+DATA = Path(__file__).with_name("data")
 
 
 def read_table(name: str) -> list[dict[str, str]]:
-    text = (_DATA / name).read_text(encoding="utf-8")
+    text = (DATA / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))
 
 
@@ -39,10 +39,16 @@ def word_set(name: str) -> frozenset[str]:
     return _word_sets()[name]
 
 
+def reasons(name: str) -> dict[str, str]:
+    """Return a closed list of `data/reasons.tsv`: each reason with its meaning in one sentence."""
+    rows = read_table("reasons.tsv")
+    return {row["reason"]: row["meaning"] for row in rows if row["set"] == name}
+
+
 DENIALS = word_set("words.denials")
 """Words that deny what a caption would say without them, with and without apostrophes."""
 
-ACTION_WORDS = _DATA / "action_words.txt"
+ACTION_WORDS = DATA / "action_words.txt"
 """The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""
 
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
@@ -247,7 +253,7 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"{part}(?:['\u2019]{part})*")
 
 
-_FIXED_EXPRESSIONS = _DATA / "fixed_expressions.txt"
+_FIXED_EXPRESSIONS = DATA / "fixed_expressions.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
@@ -268,7 +274,7 @@ def is_in_function_phrase(text: str, start: int, end: int) -> bool:
 
     "top" is no noun in "on top of", nor "next" an adjective in "next to".
     """
-    return _is_in(_DATA / "function_phrases.txt", text, start, end)
+    return _is_in(DATA / "function_phrases.txt", text, start, end)
 
 
 def _is_in(path: Path, text: str, start: int, end: int) -> bool:

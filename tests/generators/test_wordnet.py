@@ -11,7 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.disk import cache_folder
 from eqforge.generators.text import wordnet as module
 from eqforge.generators.text.wordnet import (
-    lexnames,
+    LEXNAMES,
     open_wordnet,
     setup_wordnet,
     wordnet_version,
@@ -53,7 +53,7 @@ def test_wordnet_opens_once_and_knows_its_words(wordnet: Any) -> None:
 
 
 def test_the_lexicographer_files_are_those_of_the_manual() -> None:
-    lines = lexnames().splitlines()
+    lines = LEXNAMES.read_text().splitlines()
     assert len(lines) == 45
     assert (lines[0], lines[5]) == ("00\tadj.all\t3", "05\tnoun.animal\t1")
     assert (lines[38], lines[44]) == ("38\tverb.motion\t2", "44\tadj.ppl\t3")

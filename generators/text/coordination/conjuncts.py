@@ -3,11 +3,10 @@
 import functools
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, NoReturn
 
 from eqforge.generators.text.analysis import Analysis, Range
-from eqforge.generators.text.words import read_word_list, word_set
+from eqforge.generators.text.words import DATA, read_word_list, reasons, word_set
 
 Level = Literal["noun_phrase", "adjective", "verb_phrase", "clause"]
 
@@ -19,21 +18,7 @@ PLACES = word_set("conjuncts.places")
 
 COLOURS = word_set("conjuncts.colours")
 
-SWAP_REFUSALS: dict[str, str] = {
-    "no_and": "The caption has no word 'and'.",
-    "end_of_caption": "Nothing stands before or behind the 'and'.",
-    "unlike_parts": "The two sides are not both noun phrases, adjectives, verb phrases or clauses.",
-    "unclear_attachment": "Words around the 'and' may belong to one side, both, or neither: 'a cat "
-    "on a mat and a dog'.",
-    "shared_modifier": "A modifier or noun may belong to one side or to both: 'a red shirt and "
-    "tie', 'clay and gold vases'.",
-    "pronoun": "A pronoun points from one side to the other: 'a man and his dog', "
-    "'a bus and a car near the bus'.",
-    "fixed_expression": "The two sides have a fixed order: 'a black and white photo'.",
-    "agreement": "A verb before the sides agrees with the left one: 'there is a cat and two dogs'.",
-    "same_words": "The two sides are the same, and so would be the caption.",
-}
-"""The closed list of reasons why a caption is not swapped, each in one sentence."""
+SWAP_REFUSALS = reasons("swaps")
 
 _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
@@ -43,7 +28,6 @@ _FIXED_PAIRS = re.compile(
     r"|wear and tear|(?:come|coming|go|going|sit|sits|sitting|try) and(?! an?\b| the\b))",
     re.IGNORECASE,
 )
-_DATA = Path(__file__).parents[1] / "data"
 _TOYS = frozenset(("statue", "statues", "stuffed", "teddy", "toy"))
 _LIVING = ("person_nouns.txt", "animal_nouns.txt", "group_nouns.txt")
 _ANAPHORA = frozenset(("one", "ones", "other", "others", "another", "itself", "themselves"))
@@ -109,4 +93,4 @@ def is_mass(lemma: str) -> bool:
 @functools.cache
 def listed(file: str) -> frozenset[str]:
     """Read a list of words in the folder `data`."""
-    return frozenset(read_word_list(_DATA / file))
+    return frozenset(read_word_list(DATA / file))

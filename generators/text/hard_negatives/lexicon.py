@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from eqforge.generators.text.words import read_table
+from eqforge.generators.text.words import read_table, reasons
 
 ClassKind = Literal["object", "attribute", "relation", "verb"]
 
@@ -87,17 +87,4 @@ NegativeKind = Literal[
 ]
 NEGATIVE_KINDS: tuple[NegativeKind, ...] = get_args(NegativeKind)
 
-NEGATIVE_REFUSALS: dict[str, str] = {
-    "no_object": "No noun has a word of the same kind to stand in its place.",
-    "no_attribute": "No adjective or number has one of the same kind to stand in its place.",
-    "no_relation": "No preposition or verb has one of the same kind to stand in its place.",
-    "all_known": "Every word that could stand in the place is in a caption of the image.",
-    "no_pair": "The caption has no two noun phrases, or no two adjectives, to exchange.",
-    "same_meaning": "Exchanged, the caption would say the same: 'a cat next to a dog'.",
-    "true_of_image": "Edited, the caption would say what another true one of the image says.",
-    "question": "The caption asks something, and a question is neither true nor false.",
-    "already_negated": "The caption denies something, and an edit may change what it denies.",
-    "only_possible": "The caption says what may or might be, and so may an edited one.",
-    "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
-}
-"""The closed list of reasons why a caption has no hard negative, each in one sentence."""
+NEGATIVE_REFUSALS = reasons("negatives")

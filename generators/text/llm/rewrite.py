@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import msgspec
+
 from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import EditedText
@@ -24,6 +26,7 @@ from eqforge.generators.text.llm.validate import (
     first_valid,
     take_rewrite,
 )
+from eqforge.generators.text.words import DATA
 
 OF_THE_CODE: Final[tuple[PromptName, ...]] = ("swap", "replace", "replace_verb", "replace_spatial")
 """The prompts of the authors' code."""
@@ -60,65 +63,9 @@ class Prompt:
         return self.name != "swap" or ("and" in words and len(words) < _MAX_SWAP_WORDS)
 
 
-_SWAP = """\
-Swap the words around the word "and" in a sentence without changing the meaning. Only respond with \
-the changed sentence.
-
-Input: three giraffes and two antelope
-Output: two antelopes and three giraffes
-
-Input: a blue and white stained glass clock shows the time
-Output: a white and blue stained glass clock shows the time
-
-Input: a mixture of rice and broccoli are put together
-Output: a mixture of broccoli and rice are put together
-
-Input: a bathroom with a sink, toilet and shower
-Output: a bathroom with a sink, shower and toilet
-
-Input: there is a man wearing glasses and holding a wine bottle
-Output: there is a man holding a wine bottle and wearing glasses
-
-Input: {example}
-Output: """
-
-_REPLACE = """\
-Replace one word in the input sentence with a synonym, without changing the meaning of the \
-sentence. Only output the changed sentence.
-Input: {example}
-Output: """
-
-_REPLACE_PRINTED = """\
-Replace one word in this sentence with a synonym, without changing the meaning of the sentence. \
-Only output the changed sentence.
-{example}"""
-
-_REPLACE_VERB = """\
-Replace one verb in this sentence with a synonym, without changing the meaning of the sentence. \
-Only output the changed sentence.
-Input: A person wearing a shirt and smiling.
-Output: A person clothed in a shirt and smiling.
-
-Input: {example}
-Output: """
-
-_REPLACE_SPATIAL = """\
-Replace a spatial preposition in this sentence with a synonym, without changing the meaning of the \
-sentence. Only output the changed sentence.
-Input: A city filled with tall buildings under a cloudy sky.
-Output: A city filled with tall buildings beneath a cloudy sky.
-
-Input: {example}
-Output: """
-
-PROMPTS: dict[PromptName, Prompt] = {
-    "swap": Prompt(name="swap", template=_SWAP, max_new_tokens=20),
-    "replace": Prompt(name="replace", template=_REPLACE, max_new_tokens=30),
-    "replace_printed": Prompt(name="replace_printed", template=_REPLACE_PRINTED, max_new_tokens=30),
-    "replace_verb": Prompt(name="replace_verb", template=_REPLACE_VERB, max_new_tokens=30),
-    "replace_spatial": Prompt(name="replace_spatial", template=_REPLACE_SPATIAL, max_new_tokens=30),
-}
-"""The prompts by name."""
+PROMPTS: Final = msgspec.toml.decode(
+    (DATA / "prompts.toml").read_bytes(), type=dict[PromptName, Prompt]
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,7 +25,7 @@ from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.language import is_known_word
-from eqforge.generators.text.words import word_edit, word_set
+from eqforge.generators.text.words import reasons, word_edit, word_set
 from eqforge.schemas.records.values import spans_of
 
 PromptName = Literal["swap", "replace", "replace_printed", "replace_verb", "replace_spatial"]
@@ -42,28 +42,7 @@ _FALSE: Final[tuple[NegativeKind, ...]] = (
     *("replace_object", "replace_attribute", "replace_relation"),
 )
 
-REWRITE_REFUSALS: dict[str, str] = {
-    "not_applicable": "The prompt is not for such captions: SWAP is for those with 'and' and "
-    "fewer than 15 words.",
-    "refused": "The model's server refused to answer.",
-    "empty": "The model answered nothing.",
-    "cut_off": "The model did not come to an end within the tokens that an answer may have.",
-    "unchanged": "The model gave the caption back.",
-    "several_edits": "The answer differs from the caption in more than one place.",
-    "not_a_replacement": "The answer only adds or only leaves out words.",
-    "too_long": "More words were replaced, or put in, than a synonym has.",
-    "invented_word": "The answer has a word that no dictionary has.",
-    "wrong_target": "The replaced word is not of the kind that the prompt asks for.",
-    "wrong_article": "An 'a' or 'an' of the answer does not agree with the next word.",
-    "made_false": "The rules make the same text as a hard negative of the caption.",
-    "not_a_permutation": "A swapped caption does not have the words of the caption.",
-    "not_a_swap": "The words are not exchanged around one 'and'.",
-    "huge": "The answer is more than twice as long as the caption.",
-    "not_plain": "The answer holds markup, brackets, an address or hidden characters that the "
-    "caption has not.",
-    "another_text": "Less than half of the answer's words are the caption's.",
-}
-"""The closed list of reasons why an answer is rejected, each in one sentence."""
+REWRITE_REFUSALS = reasons("rewrites")
 
 _SPATIAL = word_set("validate.spatial")
 
