@@ -30,7 +30,7 @@ from eqforge.sources.vl_checklist import VlChecklistRecord
 
 DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its"))
 _PREPOSITIONS = word_set("corrected.prepositions")
-_OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
+_OF_ALL: Final = frozenset((*FAMILIES["existential"], "add_article"))
 """Rules that reword the caption as a whole, whatever it starts with."""
 
 

@@ -4,6 +4,9 @@ So does a caption that is no sentence, "a man riding a wave", and one whose subj
 reader, "a man is riding a wave". "There is a dog on a couch" is more usual than "a dog is on a
 couch", which is therefore not made of it. What a caption calls the picture itself is not there, but
 shown: "this is a view of a street".
+
+Source: Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16; Quirk et
+  al. 1985, A Comprehensive Grammar of the English Language, ch. 3 (contractions) and 6 ("this").
 """
 
 from collections.abc import Iterator
@@ -26,7 +29,6 @@ from eqforge.generators.text.rewordings.introduced import (
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.records import (
     Edits,
-    Rule,
     deletion,
     has_plain_spacing,
     insertion,
@@ -34,10 +36,6 @@ from eqforge.generators.text.rewordings.records import (
 )
 from eqforge.generators.text.words import word_set
 
-_SHOWN: Final = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 6: 'this' points at "
-    "what is before the reader's eyes, as a caption does that is a noun phrase alone."
-)
 _PICTURES = word_set("existentials.pictures")
 _SIDES = word_set("existentials.sides")
 _ARTICLES = ("a", "an", "the")
@@ -81,16 +79,6 @@ def _drop_this_is(analysis: Analysis) -> Iterator[Edits]:
         return
     if has_plain_spacing(analysis, 0, 4) and analysis.tokens[2].text[0].islower():
         yield (_without_opening(analysis),)
-
-
-_GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16: the "
-    "existential clause says that what an indefinite noun phrase describes is there."
-)
-_CONTRACTED = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 3: contracted forms "
-    "of 'be' stand for the full ones."
-)
 
 
 def _add(analysis: Analysis) -> Iterator[Edits]:
@@ -181,14 +169,14 @@ def _spell_out(analysis: Analysis) -> Iterator[Edits]:
         yield (replacement(analysis, 0, 2, f"{analysis.tokens[0].text} is"),)
 
 
-EXISTENTIALS: Final = (
-    Rule("add_there_is", "drop_there_is", _GROUND, _add),
-    Rule("drop_there_is", "add_there_is", _GROUND, _drop),
-    Rule("clause_to_there_is", "there_is_to_clause", _GROUND, _from_clause),
-    Rule("there_is_to_clause", "clause_to_there_is", _GROUND, _to_clause),
-    Rule("add_this_is", "drop_this_is", _SHOWN, _add_this_is),
-    Rule("drop_this_is", "add_this_is", _SHOWN, _drop_this_is),
-    Rule("place_to_there_is", None, _GROUND, _from_place),
-    Rule("there_is_to_theres", "theres_to_there_is", _CONTRACTED, _contract),
-    Rule("theres_to_there_is", "there_is_to_theres", _CONTRACTED, _spell_out),
-)
+EXISTENTIALS: Final = {
+    "add_there_is": _add,
+    "drop_there_is": _drop,
+    "clause_to_there_is": _from_clause,
+    "there_is_to_clause": _to_clause,
+    "add_this_is": _add_this_is,
+    "drop_this_is": _drop_this_is,
+    "place_to_there_is": _from_place,
+    "there_is_to_theres": _contract,
+    "theres_to_there_is": _spell_out,
+}

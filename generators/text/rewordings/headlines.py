@@ -7,6 +7,9 @@ style for all captions.
 Simple present and progressive, "a man rides a horse" and "a man is riding a horse", say the same of
 what a picture shows, for verbs of activity; "has", "looks like" and "contains" are left out, and so
 are "stands" of a tower and bare plurals, which may speak of all there are ("giraffes eat leaves").
+
+Source: Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4 (the present and
+  the progressive of captions), 11 (block language) and 17 (participles behind a noun).
 """
 
 import dataclasses
@@ -39,7 +42,6 @@ from eqforge.generators.text.rewordings.introduced import (
 from eqforge.generators.text.rewordings.nominals import names_living
 from eqforge.generators.text.rewordings.records import (
     Edits,
-    Rule,
     deletion,
     has_plain_spacing,
     insertion,
@@ -47,14 +49,6 @@ from eqforge.generators.text.rewordings.records import (
 )
 from eqforge.generators.text.words import word_set
 
-_HEADLINE = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "
-    "language, such as headlines and captions, forms of 'be' and articles are left out."
-)
-_CLAUSE = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: participles "
-    "behind a noun stand for relative clauses in the simple present, too."
-)
 _GARMENTS = word_set("headlines.garments")
 _ARTICLES = frozenset(("a", "an", "the"))
 _NOT_COUNTED = frozenset(("dish", "drink", "food", "fruit", "sweet", "vegetable"))
@@ -209,20 +203,15 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
     return (is_thing or names_living(head)) and not is_mass(head.lemma)
 
 
-HEADLINES: Final = (
-    Rule("headline_to_sentence", "sentence_to_headline", _HEADLINE, _add),
-    Rule("sentence_to_headline", "headline_to_sentence", _HEADLINE, _drop),
-    Rule("present_to_participle", "participle_to_present", _CLAUSE, _to_participle),
-    Rule("participle_to_present", "present_to_participle", _CLAUSE, _to_present),
-    Rule("add_article", None, _HEADLINE, _add_article),
-)
+HEADLINES: Final = {
+    "headline_to_sentence": _add,
+    "sentence_to_headline": _drop,
+    "present_to_participle": _to_participle,
+    "participle_to_present": _to_present,
+    "add_article": _add_article,
+}
 
 
-_PRESENT = (
-    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "
-    "instantaneous present of captions and commentaries, and the progressive, tell of an event in "
-    "progress at the moment."
-)
 _EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
 """Heads behind which both "is" and "are" are usual."""
 _FURNITURE = frozenset(("appliance", "seat or bed", "table"))
@@ -282,7 +271,7 @@ def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, inde
     return verb.is_momentary and can_all and fits_behind(analysis, index, verb)
 
 
-ASPECT: Final = (
-    Rule("simple_to_progressive", "progressive_to_simple", _PRESENT, _to_progressive),
-    Rule("progressive_to_simple", "simple_to_progressive", _PRESENT, _to_simple),
-)
+ASPECT: Final = {
+    "simple_to_progressive": _to_progressive,
+    "progressive_to_simple": _to_simple,
+}

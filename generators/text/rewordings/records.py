@@ -1,4 +1,4 @@
-"""A rewording, and a rule that finds rewordings."""
+"""A rewording, what finds rewordings, and the edits that rules make."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from eqforge.generators.text.edits import Edit
 Edits = tuple[Edit, ...]
 """The edits of one rewording: in order, not overlapping, and together they change the caption."""
 
+Finder = Callable[[Analysis], Iterator[Edits]]
+"""A rule: yields the rewordings of a caption, in the order of their places."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
@@ -16,26 +19,6 @@ class Rewording:
 
     rule: str
     edits: Edits
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A way to reword captions.
-
-    Attributes:
-      reverse: name of the rule that undoes it; None if none does.
-      ground: why the rewording says the same, with a source.
-      find: yields the rewordings of a caption, in the order of their places.
-    """
-
-    name: str
-    reverse: str | None
-    ground: str
-    find: Callable[[Analysis], Iterator[Edits]]
-
-
-def exchange_name(phrase: str, other: str) -> str:
-    return f"{phrase}_as_{other}".replace(" ", "_").replace("-", "_")
 
 
 def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:

@@ -6,6 +6,9 @@ follows "there is", the only living being so far, or what "topped with" and the 
 
 A caption that is a clause, "a man rides a wave", shows the same as the noun phrase that it makes
 with a pronoun: "a man who rides a wave".
+
+Source: Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 12 (relative
+  clauses) and 14 (participial modifiers); Quirk et al. 1985, ch. 11 (noun phrases as captions).
 """
 
 import dataclasses
@@ -33,21 +36,11 @@ from eqforge.generators.text.rewordings.introduced import (
 from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from, nominals
 from eqforge.generators.text.rewordings.records import (
     Edits,
-    Rule,
     deletion,
     has_plain_spacing,
     insertion,
 )
 
-_GROUND = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14: "
-    "participial modifiers have the meaning of relative clauses with 'be'."
-)
-_OF_CAPTION = (
-    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 12: a relative "
-    "clause says of its noun what a clause says of its subject; Quirk et al. 1985, ch. 11: a noun "
-    "phrase alone may be a caption."
-)
 _HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
 _RELATIVES = frozenset(("that", "what", "where", "which", "who", "whose"))
@@ -213,9 +206,9 @@ def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
     return may_be_verb(word)
 
 
-RELATIVE_CLAUSES: Final = (
-    Rule("participle_to_relative", "relative_to_participle", _GROUND, _add),
-    Rule("relative_to_participle", "participle_to_relative", _GROUND, _drop),
-    Rule("clause_to_relative", "relative_to_clause", _OF_CAPTION, _to_noun_phrase),
-    Rule("relative_to_clause", "clause_to_relative", _OF_CAPTION, _to_clause),
-)
+RELATIVE_CLAUSES: Final = {
+    "participle_to_relative": _add,
+    "relative_to_participle": _drop,
+    "clause_to_relative": _to_noun_phrase,
+    "relative_to_clause": _to_clause,
+}

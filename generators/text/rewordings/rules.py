@@ -9,30 +9,24 @@ from eqforge.generators.text.rewordings.clauses import with_first_participle
 from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import ASPECT, HEADLINES
 from eqforge.generators.text.rewordings.phrases import PHRASES
-from eqforge.generators.text.rewordings.phrasings import PHRASINGS
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import Finder, Rewording
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 from eqforge.generators.text.rewordings.single_words import COLORS, NUMERALS, SYNONYMS
 
-FAMILIES: Final[Mapping[str, tuple[Rule, ...]]] = {
+FAMILIES: Final[Mapping[str, Mapping[str, Finder]]] = {
     "relative_clause": RELATIVE_CLAUSES,
     "headline": HEADLINES,
     "aspect": ASPECT,
     "existential": EXISTENTIALS,
     "numeral": NUMERALS,
-    "phrase": (*PHRASINGS, *PHRASES),
+    "phrase": PHRASES,
     "color": COLORS,
     "synonym": SYNONYMS,
 }
-"""The rules by family."""
-
-RULES: Final[Mapping[str, Rule]] = {
-    rule.name: rule for family in FAMILIES.values() for rule in family
-}
-"""The rules by name."""
+"""The rules by family and name."""
 
 KINDS: Final[Mapping[str, str]] = {
-    rule.name: f"{family}/{rule.name}" for family, rules in FAMILIES.items() for rule in rules
+    rule: f"{family}/{rule}" for family, rules in FAMILIES.items() for rule in rules
 }
 """The kind that rows have, by rule."""
 
@@ -47,8 +41,9 @@ def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
         tokens = tuple(replace(each, text=each.text.lower()) for each in analysis.tokens)
         analysis = replace(analysis, text=analysis.text.lower(), tokens=tokens)
     analysis = with_first_participle(analysis)
-    for rule in RULES.values():
-        for edits in rule.find(analysis):
+    finders = (each for rules in FAMILIES.values() for each in rules.items())
+    for rule, find in finders:
+        for edits in find(analysis):
             if is_in_capitals:
                 edits = tuple(replace(e, replacement=e.replacement.upper()) for e in edits)
-            yield Rewording(rule=rule.name, edits=edits)
+            yield Rewording(rule=rule, edits=edits)

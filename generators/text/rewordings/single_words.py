@@ -10,6 +10,8 @@ and water, shades ("light blue"), several colours of one thing and colours behin
 
 Numbers from two to twelve ("with two dogs" and "with 2 dogs"): no sentence begins with digits, so
 at the start of a caption digits are spelt out, and never the reverse.
+
+Source: Oxford Dictionary of English, "-coloured"; The Chicago Manual of Style, 17th ed., ch. 9.
 """
 
 import dataclasses
@@ -30,7 +32,7 @@ from eqforge.generators.text.perturbations.synonyms import (
     synonyms_at,
     words_there,
 )
-from eqforge.generators.text.rewordings.records import Edits, Rule, has_plain_spacing, replacement
+from eqforge.generators.text.rewordings.records import Edits, has_plain_spacing, replacement
 from eqforge.generators.text.words import is_in_fixed_expression, word_set
 
 _LEFT_OUT: Final = (
@@ -91,14 +93,10 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
 
 
-_SYNONYM: Final = "Both words name the same, as the list of synonyms for captions has it."
-_NAMES: Final[tuple[tuple[PartOfSpeech, str], ...]] = (
-    ("n", "noun_as_synonym"),
-    ("a", "adjective_as_synonym"),
-)
-SYNONYMS: Final = tuple(
-    Rule(name, name, _SYNONYM, functools.partial(_find_synonyms, pos)) for pos, name in _NAMES
-)
+SYNONYMS: Final = {
+    "noun_as_synonym": functools.partial(_find_synonyms, "n"),
+    "adjective_as_synonym": functools.partial(_find_synonyms, "a"),
+}
 
 _COLORED = re.compile(
     r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS)))
@@ -143,10 +141,10 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
     return "artifact" in classes and not classes & (_NATURAL | _VARIED)
 
 
-COLORS: Final = (
-    Rule("colored", "not_colored", "ODE, '-coloured'.", _add_colored),
-    Rule("not_colored", "colored", "ODE, '-coloured'.", _leave_out_colored),
-)
+COLORS: Final = {
+    "colored": _add_colored,
+    "not_colored": _leave_out_colored,
+}
 
 _WORDS = (
     *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -188,15 +186,8 @@ def _counts(analysis: Analysis, number: int, last: int) -> bool:
     return analysis.tokens[number + 1].lemma not in _UNITS or number + 2 == last
 
 
-_NUMERAL = (
-    "The Chicago Manual of Style, 17th ed., ch. 9: words or numerals, as a style asks; words where "
-    "a sentence begins."
-)
-NUMERALS: Final = tuple(
-    Rule(name, reverse, _NUMERAL, functools.partial(_find_numbers, forms, is_first))
-    for name, reverse, forms, is_first in (
-        ("number_to_digits", "digits_to_number", _DIGITS, False),
-        ("digits_to_number", "number_to_digits", _SPELT, False),
-        ("first_digits_to_number", None, _SPELT, True),
-    )
-)
+NUMERALS: Final = {
+    "number_to_digits": functools.partial(_find_numbers, _DIGITS, False),
+    "digits_to_number": functools.partial(_find_numbers, _SPELT, False),
+    "first_digits_to_number": functools.partial(_find_numbers, _SPELT, True),
+}

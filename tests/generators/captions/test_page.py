@@ -34,8 +34,8 @@ def test_an_example_is_what_a_rule_of_its_family_makes(
     analysis = analysed(caption)
     made = [
         apply_edits(caption, edits).text
-        for rule in FAMILIES.get(family, ())
-        for edits in rule.find(analysis)
+        for find in FAMILIES.get(family, {}).values()
+        for edits in find(analysis)
     ]
     swap = swap_coordination(analysis)
     if family == "swap" and isinstance(swap, Swap):

@@ -1,8 +1,10 @@
+from collections.abc import Mapping
+
 import pytest
 
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.rewordings.phrases import PHRASES
-from eqforge.generators.text.rewordings.records import Rule
+from eqforge.generators.text.rewordings.records import Finder
 from eqforge.generators.text.rewordings.single_words import COLORS, SYNONYMS
 from tests.cases import cases_of
 from tests.generators.rewordings.reworded import analysed
@@ -12,8 +14,8 @@ cases = cases_of(__file__)
 pytestmark = pytest.mark.usefixtures("wordnet")
 
 
-def reworded(rules: tuple[Rule, ...], caption: str) -> set[str]:
-    found = [edits for rule in rules for edits in rule.find(analysed(caption))]
+def reworded(rules: Mapping[str, Finder], caption: str) -> set[str]:
+    found = [edits for find in rules.values() for edits in find(analysed(caption))]
     return {apply_edits(caption, edits).text for edits in found}
 
 
@@ -22,7 +24,7 @@ def reworded(rules: tuple[Rule, ...], caption: str) -> set[str]:
     cases("words_are_exchanged_where_both_say_the_same"),
 )
 def test_words_are_exchanged_where_both_say_the_same(caption: str, expected: set[str]) -> None:
-    assert reworded((*PHRASES, *COLORS), caption) == expected
+    assert reworded(PHRASES | COLORS, caption) == expected
 
 
 @pytest.mark.parametrize(

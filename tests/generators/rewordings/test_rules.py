@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.rewordings.records import Rewording
-from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, RULES, find_rewordings
+from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
 from eqforge.generators.text.taggers import load_tagger
-from tests.generators.rewordings.reworded import analysed
+from tests.generators.rewordings.reworded import RULES, analysed, reverse_of
 from tests.undone import invert
 
 
@@ -25,12 +25,8 @@ def _rewordings(caption: str) -> Iterator[Rewording]:
         yield found
 
 
-def test_each_rule_is_known_by_its_name_and_is_the_reverse_of_its_reverse() -> None:
+def test_each_rule_is_known_by_its_name() -> None:
     assert len(RULES) == sum(map(len, FAMILIES.values())) == len(set(KINDS.values()))
-    for name, rule in RULES.items():
-        assert rule.name == name
-        assert rule.ground.endswith(".")
-        assert rule.reverse is None or RULES[rule.reverse].reverse == name
 
 
 @pytest.mark.parametrize(
@@ -112,7 +108,7 @@ def test_coco_captions_come_back(data_folder: Path) -> None:
             if caption.isupper():  # tags differ with letter case
                 continue
             made[found.rule] += 1
-            reverse = RULES[found.rule].reverse
+            reverse = reverse_of(found.rule)
             edited = apply_edits(caption, found.edits).text
             lost[found.rule] += reverse is not None and caption not in _by(reverse, edited)
     share = {"drop_this_is": 1.0} | dict.fromkeys(
