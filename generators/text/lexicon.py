@@ -9,8 +9,13 @@ with this header:
 (`spatial`, `action`, `color`, `size`, `state`), or any other name; `synonymy` is `full`, or `weak`
 if the replacement says less or more than the word ("silver", "metallic"). Order matters within a
 group: the published rule takes the first match.
+
+In VL-CheckList the negative shows which word matters and in which sense. A free caption has no
+negative, so only entries that keep their sense wherever the tag fits are used in it; `in`, `by` and
+`above` are left out ("a man in a hat" is not "a man within a hat"), and so are weak synonyms.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -19,7 +24,12 @@ from typing import Literal, cast, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines, shown
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.contexts import suits_group
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.parts import inflect_word, lemmatizer
+from eqforge.generators.text.perturbations.synonyms import article_edits
+from eqforge.generators.text.words import find_words, is_in_fixed_expression
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]
@@ -145,3 +155,51 @@ def _other_forms(entry: LexiconEntry) -> Iterator[tuple[str, str]]:
         left, right = (inflect_word(lemma, tag) for lemma in lemmas)
         if left is not None and right is not None:
             yield f"{left} {word_rest}".strip(), f"{right} {replacement_rest}".strip()
+
+
+AMBIGUOUS = frozenset(("in", "by", "above"))
+_TAGS = {"color": "JJ", "size": "JJ", "state": "JJ", "action": "VB", "spatial": "IN"}
+_DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
+
+
+def reword_caption(
+    analysis: Analysis, lexicon: Lexicon
+) -> Iterator[tuple[EditedText, LexiconEntry]]:
+    """Yield a free caption with each of its words of the lexicon replaced, one at a time."""
+    usable = _usable(lexicon)
+    indices = {token.start: index for index, token in enumerate(analysis.tokens)}
+    for start, end, word in find_words(analysis.text, tuple(usable)):
+        entry, index = usable[word], indices.get(start)
+        if index is None or not analysis.tag(index).startswith(_TAGS[entry.group]):
+            continue
+        if entry.group == "color" and not suits_group(analysis, index, "color"):
+            continue
+        if _has_other_sense(analysis, index) or is_in_fixed_expression(analysis.text, start, end):
+            continue
+        text = entry.replacement
+        if analysis.text[start].isupper():
+            text = text[0].upper() + text[1:]
+        edits = (
+            *article_edits(analysis.tokens, index, entry.replacement),
+            Edit(start=start, end=end, replacement=text),
+        )
+        yield apply_edits(analysis.text, edits), entry
+
+
+@functools.lru_cache(maxsize=4)
+def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
+    usable: dict[str, LexiconEntry] = {}
+    for entry in with_inflections(lexicon):
+        if entry.synonymy == "full" and entry.group in _TAGS and entry.word not in AMBIGUOUS:
+            usable.setdefault(entry.word, entry)
+    return usable
+
+
+def _has_other_sense(analysis: Analysis, index: int) -> bool:
+    """Say whether a verb names no action: "a nice looking tray", "a man looking old"."""
+    token = analysis.tokens[index]
+    before, behind = analysis.tokens[:index][-1:], analysis.tokens[index + 1 :][:1]
+    if token.lemma == "look" and behind:
+        return behind[0].tag not in _DIRECTIONS or behind[0].text.lower() in ("for", "like", "to")
+    is_modifier = token.tag == "VBG" and bool(behind) and behind[0].tag.startswith("NN")
+    return is_modifier and bool(before) and before[0].tag in ("DT", "JJ")

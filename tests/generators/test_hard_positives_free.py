@@ -1,7 +1,6 @@
 import pytest
 
-from eqforge.generators.text.hard_positives.free import reword_caption
-from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.lexicon import load_lexicon, reword_caption
 from eqforge.generators.text.taggers import load_tagger
 from tests.cases import cases_of
 

@@ -23,12 +23,12 @@ from eqforge.generators.text.perturbations.catalogue import (
     perturb,
     perturb_all,
 )
+from eqforge.generators.text.perturbations.corrected import find_words
 from eqforge.generators.text.perturbations.record import (
     Perturbation,
     PerturbationSettings,
     Reason,
 )
-from eqforge.generators.text.perturbations.shuffles import find_words
 from eqforge.generators.text.taggers import load_tagger
 from tests.undone import invert
 

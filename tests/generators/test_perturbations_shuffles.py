@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.perturbations import shuffles
-from eqforge.generators.text.perturbations.record import Reason
-from eqforge.generators.text.perturbations.shuffles import (
+from eqforge.generators.text.perturbations.corrected import (
     find_words,
     shuffle_all_words,
     shuffle_nouns_and_adjectives,
@@ -18,6 +17,7 @@ from eqforge.generators.text.perturbations.shuffles import (
     shuffle_trigrams,
     shuffle_within_trigrams,
 )
+from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.taggers import load_tagger
 from tests.cases import cases_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text.caption_synonyms import ANY_NOUN, caption_synonyms
+from eqforge.generators.text.caption_words import ANY_NOUN, caption_synonyms
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.perturbations.synonyms import match_case, replace_by_synonyms

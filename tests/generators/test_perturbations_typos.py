@@ -6,14 +6,14 @@ import pytest
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.perturbations.record import Reason
-from eqforge.generators.text.perturbations.typos import (
+from eqforge.generators.text.perturbations.corrected import (
     NEIGHBOURING_LETTERS,
     add_character,
     drop_character,
     hit_nearby_key,
     swap_characters,
 )
+from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.taggers import load_tagger
 
 Typo = Callable[[Analysis, random.Random], list[Edit] | Reason]

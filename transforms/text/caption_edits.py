@@ -17,9 +17,8 @@ from eqforge.generators.text.hard_negatives.lexicon import (
     NegativeKind,
 )
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
-from eqforge.generators.text.hard_positives.free import reword_caption
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
-from eqforge.generators.text.lexicon import Lexicon
+from eqforge.generators.text.lexicon import Lexicon, reword_caption
 from eqforge.generators.text.llm.model import LanguageModel
 from eqforge.generators.text.llm.rewrite import Asking, Rewrite, RewriteRefusal, rewrite_captions
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS

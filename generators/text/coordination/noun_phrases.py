@@ -6,7 +6,7 @@ two readings is rejected.
 """
 
 from eqforge.generators.text.analysis import Analysis, Range, is_noun
-from eqforge.generators.text.caption_verbs import finite_forms, participles
+from eqforge.generators.text.caption_words import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,

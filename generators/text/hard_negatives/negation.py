@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.caption_verbs import participles
+from eqforge.generators.text.caption_words import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.generators.text.analysis import find_tokens
-from eqforge.generators.text.caption_synonyms import ANY_NOUN, PartOfSpeech, caption_synonyms
+from eqforge.generators.text.caption_words import ANY_NOUN, PartOfSpeech, caption_synonyms
 from eqforge.generators.text.language import in_dictionary, is_sure_word
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.parts import inflect_word, lemmatizer

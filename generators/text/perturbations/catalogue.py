@@ -9,7 +9,7 @@ from typing import Final
 from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis, is_word
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.perturbations import published, shuffles, typos
+from eqforge.generators.text.perturbations import corrected, published
 from eqforge.generators.text.perturbations.published import perturb_as_published
 from eqforge.generators.text.perturbations.record import (
     VERSIONS,
@@ -57,10 +57,12 @@ def _simple(
 
 
 PERTURBATIONS: Final[Mapping[str, Rules]] = {
-    "char_swap": _simple(typos.swap_characters, lambda a, _: published.swap_characters(a.text)),
-    "missing_char": _simple(typos.drop_character, lambda a, _: published.drop_character(a.text)),
-    "extra_char": _simple(typos.add_character, lambda a, _: published.add_character(a.text)),
-    "nearby_char": _simple(typos.hit_nearby_key, lambda a, _: published.hit_nearby_key(a.text)),
+    "char_swap": _simple(corrected.swap_characters, lambda a, _: published.swap_characters(a.text)),
+    "missing_char": _simple(
+        corrected.drop_character, lambda a, _: published.drop_character(a.text)
+    ),
+    "extra_char": _simple(corrected.add_character, lambda a, _: published.add_character(a.text)),
+    "nearby_char": _simple(corrected.hit_nearby_key, lambda a, _: published.hit_nearby_key(a.text)),
     "synonym_noun": Rules(
         lambda a, rng, settings: replace_by_synonyms(a, rng, "n", settings.max_synonyms),
         lambda a, _: published.replace_first_by_synonym(a, published.NOUNS),
@@ -78,18 +80,18 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
         lambda a, _: a.text.strip(".") + " and false is false.",
     ),
     "shuffle_nouns_and_adj": _simple(
-        shuffles.shuffle_nouns_and_adjectives, published.shuffle_nouns_and_adjectives
+        corrected.shuffle_nouns_and_adjectives, published.shuffle_nouns_and_adjectives
     ),
-    "shuffle_all_words": _simple(shuffles.shuffle_all_words, published.shuffle_all_words),
+    "shuffle_all_words": _simple(corrected.shuffle_all_words, published.shuffle_all_words),
     "shuffle_allbut_nouns_and_adj": _simple(
-        shuffles.shuffle_other_words, published.shuffle_other_words
+        corrected.shuffle_other_words, published.shuffle_other_words
     ),
     "shuffle_within_trigrams": _simple(
-        shuffles.shuffle_within_trigrams,
+        corrected.shuffle_within_trigrams,
         lambda a, rng: published.shuffle_trigrams(a, rng, within=True),
     ),
     "shuffle_trigrams": _simple(
-        shuffles.shuffle_trigrams,
+        corrected.shuffle_trigrams,
         lambda a, rng: published.shuffle_trigrams(a, rng, within=False),
     ),
 }

@@ -32,11 +32,11 @@ from collections.abc import Callable, Sequence
 from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Span, common_ends
-from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
-from eqforge.generators.text.perturbations.typos import (
+from eqforge.generators.text.perturbations.corrected import (
     NEIGHBOURING_LETTERS,
     NEIGHBOURING_NUMPAD_DIGITS,
 )
+from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import has_same_words
 from eqforge.schemas.tables.texts import ENCODED_CHARACTERS

@@ -1,6 +1,6 @@
 """Replaces nouns and adjectives with words that mean the same in a caption.
 
-Synonyms come from a list made for captions (`caption_synonyms`), which says where they hold: so
+Synonyms come from a list made for captions (`caption_synonyms.tsv`), which says where they hold: so
 "couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
 
 Parts of compounds ("fire hydrant"), of fixed expressions ("red wine") and of phrases that work as
@@ -16,7 +16,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.caption_synonyms import ANY_NOUN, PartOfSpeech, caption_synonyms
+from eqforge.generators.text.caption_words import ANY_NOUN, PartOfSpeech, caption_synonyms
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.parts import english, inflect_engine, inflect_word
 from eqforge.generators.text.perturbations.record import Reason

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.caption_verbs import finite_forms, participles
+from eqforge.generators.text.caption_words import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.nominals import (

@@ -18,7 +18,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
+from eqforge.generators.text.caption_words import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
+from eqforge.generators.text.caption_words import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.clauses import (
     DRESSED,
@@ -62,29 +62,15 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
     rest = analysis.words((end, len(analysis.tokens)))
     if joined == "and" or (joined == "," and "and" in rest):
         opener = analysis.word(last + 1)
-        is_one = opener in ("a", "an", "her", "his", "its") or analysis.tag(last + 1) in (
-            "NN",
-            "JJ",
-        )
+        is_one = opener in ("a", "an", "her", "his", "its")
+        is_one = is_one or analysis.tag(last + 1) in ("NN", "JJ")
         if end == last or second.tag != "NN" or not is_one or "are" in rest:
             return None
     elif joined != "of" or end == last or _names_no_thing(analysis, last, end):
         return None
     if not (_is_followed(analysis, end) or analysis.word(end) in (",", "and")):
         return None
-    return Nominal(
-        first=start,
-        last=end,
-        head=head,
-        kind="thing",
-        be="is",
-        relative=None,
-        there="is",
-        is_determined=True,
-        is_bare=False,
-        is_indefinite=True,
-        is_framed=False,
-    )
+    return Nominal(first=start, last=end, head=head)
 
 
 def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:

@@ -4,7 +4,7 @@ Where two readings of number or head are left, or the tags cannot be right, noth
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token
@@ -33,7 +33,7 @@ _HOLDERS = word_set("nominals.holders")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nominal:
-    """A noun phrase with its "of" phrases.
+    """A noun phrase with its "of" phrases; by default a new thing of which all agrees with "is".
 
     Attributes:
       head: the noun that what follows is said of: "people" in "a picture of a group of people".
@@ -50,31 +50,18 @@ class Nominal:
     first: int
     last: int
     head: Token
-    kind: Kind | None
-    be: Be
-    relative: Be | None
-    there: Be
-    is_determined: bool
-    is_bare: bool
-    is_indefinite: bool
-    is_framed: bool
+    kind: Kind | None = "thing"
+    be: Be = "is"
+    relative: Be | None = None
+    there: Be = "is"
+    is_determined: bool = True
+    is_bare: bool = False
+    is_indefinite: bool = True
+    is_framed: bool = False
 
     @property
     def is_living(self) -> bool:
         return self.kind != "thing"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Part:
-    """A noun phrase between two "of"."""
-
-    first: int
-    last: int
-    head: Token
-    be: Be
-    is_determined: bool
-    is_bare: bool
-    is_indefinite: bool
 
 
 def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
@@ -129,7 +116,8 @@ def joined_start(analysis: Analysis, first: int) -> int:
     return here if _joined_core(analysis, here) == first else first
 
 
-def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _Part | None:
+def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> Nominal | None:
+    """Read a noun phrase between two "of"; None if its number is unclear."""
     tags = [analysis.tag(index) for index in range(first, last)]
     head = analysis.tokens[last - 1]
     opener = analysis.word(first)
@@ -150,7 +138,7 @@ def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _P
         or (tags[0] == "CD" and opener != "0")
         or (is_bare and not is_named and (number == "are" or is_mass(head.lemma)))
     )
-    return _Part(
+    return Nominal(
         first=first,
         last=last,
         head=head,
@@ -174,8 +162,7 @@ def _number(head: Token, tag: str, opener: str) -> Be | None:
     return "are" if is_plural else "is"
 
 
-def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
-    first, last = parts[0].first, parts[-1].last
+def _join(analysis: Analysis, parts: list[Nominal]) -> Nominal | None:
     is_framed = parts[0].head.text.lower() in _FRAMES and len(parts) > 1
     rest = parts[1:] if is_framed else parts
     if any(part.head.lemma in _DEPICTIONS for part in rest[:-1]) or len(rest) > 2:
@@ -204,17 +191,15 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
             return None
     elif head.lemma in _UNCLEAR:
         kind, relative = None, None
-    return Nominal(
-        first=first,
-        last=last,
+    return replace(
+        parts[0],
+        last=parts[-1].last,
         head=head,
         kind=kind,
         be=be,
         relative=relative,
         there=there,
         is_determined=all(part.is_determined for part in parts),
-        is_bare=parts[0].is_bare,
-        is_indefinite=parts[0].is_indefinite,
         is_framed=is_framed,
     )
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.caption_verbs import finite_forms
+from eqforge.generators.text.caption_words import finite_forms
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS
 from eqforge.generators.text.edits import Edit

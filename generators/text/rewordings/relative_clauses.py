@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.caption_verbs import finite_forms
+from eqforge.generators.text.caption_words import finite_forms
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.rewordings.clauses import (
     Subject,

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.caption_synonyms import PartOfSpeech
+from eqforge.generators.text.caption_words import PartOfSpeech
 from eqforge.generators.text.contexts import classes_of
 from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, COLOURS, is_fixed_pair
 from eqforge.generators.text.edits import Edit

@@ -1,0 +1,101 @@
+"""Verbs of what a picture shows, and words that mean the same in a caption: lists made by hand.
+
+In `caption_verbs.tsv`, `object` is `none` where no noun phrase follows the verb ("sitting on"),
+`object` where one has to ("holding a cup"), and `both` where one may. `subject` is `living` where
+things that are said to do it mean something else ("a shelf holds books"), `mover` where things that
+cannot move do ("a bridge crosses a river"), `posture` where only movable things do ("a cup sits on
+a table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
+riding" say the same of a picture.
+
+In `caption_synonyms.tsv`, `before` names what has to follow a word: for an adjective the noun that
+it describes, else the next word; `NOUN` is any noun. `unless` names what the caption must not have.
+The first row of a word whose conditions hold is taken; its synonyms are empty where the word is
+better kept. A word that is no dictionary form, such as "clothes", stands for this form alone, and
+its synonyms are taken as they are.
+"""
+
+import functools
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from eqforge.generators.text.parts import inflect_word
+from eqforge.generators.text.words import read_table
+
+ObjectUse = Literal["none", "object", "both"]
+SubjectKind = Literal["living", "mover", "posture", "any"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CaptionVerb:
+    """A verb ("ride") and its forms ("rides", "riding"); see above."""
+
+    lemma: str
+    third: str
+    participle: str
+    takes: ObjectUse
+    subject: SubjectKind
+    is_momentary: bool
+
+
+@functools.cache
+def participles() -> Mapping[str, CaptionVerb]:
+    return {verb.participle: verb for verb in _verbs()}
+
+
+@functools.cache
+def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
+    """Return the verbs by their forms of the simple present, with the agreeing form of "be"."""
+    return {
+        form: (verb, be)
+        for verb in _verbs()
+        for form, be in ((verb.third, "is"), (verb.lemma, "are"))
+    }
+
+
+@functools.cache
+def _verbs() -> tuple[CaptionVerb, ...]:
+    return tuple(
+        CaptionVerb(
+            lemma=row["verb"],
+            third=inflect_word(row["verb"], "VBZ") or f"{row['verb']}s",
+            participle=inflect_word(row["verb"], "VBG") or f"{row['verb']}ing",
+            takes=cast(ObjectUse, row["object"]),
+            subject=cast(SubjectKind, row["subject"]),
+            is_momentary=row["simple"] == "yes",
+        )
+        for row in read_table("caption_verbs.tsv")
+    )
+
+
+PartOfSpeech = Literal["n", "a"]
+
+ANY_NOUN: Final = "NOUN"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Synonyms:
+    """The synonyms of a word, and where they hold; see above."""
+
+    words: tuple[str, ...]
+    before: frozenset[str]
+    unless: frozenset[str]
+
+    def hold(self, following: Set[str], there: Set[str]) -> bool:
+        """Return True where they can stand for the word; both sets hold texts and lemmas."""
+        is_followed = not self.before or not self.before.isdisjoint(following)
+        return is_followed and self.unless.isdisjoint(there)
+
+
+@functools.cache
+def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
+    """Read the rows of each word of the list, in order."""
+    found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
+    for row in read_table("caption_synonyms.tsv"):
+        key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])
+        words, before, unless = (
+            tuple(filter(None, row[name].split(","))) for name in ("synonyms", "before", "unless")
+        )
+        entry = Synonyms(words=words, before=frozenset(before), unless=frozenset(unless))
+        found[key] = (*found.get(key, ()), entry)
+    return found
