@@ -203,7 +203,8 @@ def _cluster_sums(
 
 def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
     """Return weights [rows, 1 or metrics], 1 by default."""
-    return np.ones((rows, 1)) if weights is None else weights.astype(np.float64).reshape(rows, -1)
+    given = np.ones(rows) if weights is None else weights.astype(np.float64)
+    return given[:, None] if given.ndim == 1 else given
 
 
 def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:

@@ -17,21 +17,12 @@ Source: Hendriksen et al., "Assessing Brittleness of Image-Text Retrieval Benchm
   Vision-Language Models Perspective", sections 3.1 and 3.2, Table 1.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from eqforge.generators.text.analysis import Analysis, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import word_set
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 _CONJUNCTIONS = word_set("granularity.conjunctions")
 
@@ -128,84 +119,3 @@ def _mean(values: list[int | None]) -> float | None:
 
 def _ratio(numerator: int, denominator: int) -> float | None:
     return numerator / denominator if denominator > 0 else None
-
-
-FEATURES = tuple(field.name for field in dataclasses.fields(Granularity))
-_CELLS = 4_000_000  # of the largest matrix held in memory, 32 MB
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class FeatureSummary:
-    """One feature over a dataset.
-
-    Attributes:
-      captions: number of captions that have the feature.
-      mean: over these captions; None if there are none.
-      low, high: confidence interval of the mean; None without a mean or with a single image.
-    """
-
-    feature: str
-    captions: int
-    mean: float | None
-    low: float | None
-    high: float | None
-
-
-def summarise_granularity(
-    measured: Iterable[tuple[str, Granularity]],
-    *,
-    seed: int,
-    resamples: int = 1_000,
-) -> list[FeatureSummary]:
-    """Return a summary per feature, in the order of `Granularity`'s fields.
-
-    The 95 % interval is a percentile bootstrap over images: captions of one image are correlated,
-    so an interval over captions would be too narrow. Images are resampled in order of their ids.
-    """
-    images: dict[str, npt.NDArray[np.float64]] = {}
-    for image_id, features in measured:
-        values = np.array([getattr(features, name) for name in FEATURES], dtype=np.float64)
-        known = ~np.isnan(values)
-        row = np.concatenate([np.where(known, values, 0.0), known])
-        images[image_id] = images.get(image_id, 0.0) + row
-    if not images:
-        return [
-            FeatureSummary(feature=name, captions=0, mean=None, low=None, high=None)
-            for name in FEATURES
-        ]
-    rows = np.stack([images[image_id] for image_id in sorted(images)])
-    rng, chance = np.random.default_rng(seed), np.full(len(rows), 1.0 / len(rows))
-    step = max(1, _CELLS // len(rows))
-    drawn = [
-        rng.multinomial(len(rows), chance, size=min(step, resamples - done)) @ rows
-        for done in range(0, resamples, step)
-    ]
-    means = _means(np.concatenate(drawn))  # [resamples, features], images with replacement
-    low, high = _percentiles(means, 0.025), _percentiles(means, 0.975)
-    totals = rows.sum(axis=0)
-    return [
-        FeatureSummary(
-            feature=name,
-            captions=int(totals[len(FEATURES) + i]),
-            mean=_number(_means(totals)[i]),
-            low=_number(low[i]) if len(rows) > 1 else None,
-            high=_number(high[i]) if len(rows) > 1 else None,
-        )
-        for i, name in enumerate(FEATURES)
-    ]
-
-
-def _means(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divide sums by counts, the two halves of the last axis; NaN where the count is 0."""
-    sums, counts = np.split(totals, 2, axis=-1)
-    return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
-
-
-def _percentiles(means: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
-    """Return a quantile, `share` in [0, 1], per feature over resamples that have it, else NaN."""
-    columns = [column[~np.isnan(column)] for column in means.T]
-    return np.array([np.quantile(c, share) if len(c) else np.nan for c in columns])
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -156,19 +156,27 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
 
 def _granularity(dataset: "Dataset") -> "Table":
     """Table the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    import numpy as np
+
     from eqforge.core.identity import picture_key
-    from eqforge.generators.text.granularity import Granularity, summarise_granularity
+    from eqforge.evaluation.statistics.bootstrap import resample_means
+    from eqforge.generators.text.granularity import Granularity
 
     names = [field.name for field in dataclasses.fields(Granularity)]
-    measured = (
-        (picture_key(row.pop("image"), row.pop("caption_id")), Granularity(**row))
-        for row in dataset.rows("captions", ["image", "caption_id", *names])
+    images, values = [], []
+    for row in dataset.rows("captions", ["image", "caption_id", *names]):
+        images.append(picture_key(row["image"], row["caption_id"]))
+        values.append([row[name] for name in names])
+    columns = np.array(values, dtype=np.float64).reshape(-1, len(names))
+    is_known = ~np.isnan(columns)
+    found = resample_means(
+        np.where(is_known, columns, 0.0), np.array(images, dtype=object), weights=is_known
     )
     rows = []
-    for each in summarise_granularity(measured, seed=0):
-        bounds = (each.mean, each.low, each.high)
-        rounded = ("" if value is None else f"{value:.3f}" for value in bounds)
-        rows.append((each.feature, f"{each.captions:,}", *rounded))
+    for number, name in enumerate(names):
+        bounds = (found.values[number], *found.interval(number))
+        rounded = ("" if np.isnan(value) else f"{value:.3f}" for value in bounds)
+        rows.append((name, f"{is_known[:, number].sum():,}", *rounded))
     return _table(("feature", "captions", "mean", "from", "to"), rows)
 
 
