@@ -128,7 +128,7 @@ def write_scores(folder: Path, dataset: Path, name: str, found: Gathered) -> Non
         versions={},
         tables=found.tables,
     )
-    (folder / score_tables.FILE_NAME).write_bytes(score_tables.to_json(manifest))
+    (folder / score_tables.FILE_NAME).write_bytes(to_json(manifest))
 
 
 def write_grid(folder: Path) -> None:

@@ -17,13 +17,8 @@ from eqforge.evaluation.review.protocols import Form
 from eqforge.evaluation.review.settings import Rule
 from eqforge.evaluation.review.units import Claim, claim_key
 from eqforge.evaluation.review.votes import first_votes
-from eqforge.evaluation.statistics.shares import (
-    LEVEL,
-    NO_INTERVAL,
-    Interval,
-    Share,
-    exact_interval,
-)
+from eqforge.evaluation.statistics.bootstrap import resample_means
+from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval, exact_interval
 from eqforge.schemas.records.judgements import VERDICTS, Decision, Tally, Verdict
 
 First = Mapping[str, Mapping[str, Vote]]
@@ -146,18 +141,12 @@ def reviewers_of(
 
 def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | None, Interval]:
     """Return the share of what is true of items, and its interval by resampling the items."""
-    counts = np.array([[sum(each), len(each)] for each in of_items], dtype=np.int64)
-    if not len(counts):
+    known = [*of_items]
+    if not known:
         return None, NO_INTERVAL
-    same, total = counts.sum(axis=0)
-    draws = [counts[draw].sum(axis=0) for draw in _resampled(len(counts), seed)]
-    share = Share(
-        value=float(same / total),
-        draws=np.array([right / of for right, of in draws]),
-        clusters=float(total**2 / (counts[:, 1] ** 2).sum()),
-        samples=float(total),
-    )
-    return share.value, share.interval()
+    items = np.repeat(np.arange(len(known)), [len(each) for each in known])
+    found = resample_means(np.concatenate(known), items, seed=seed)
+    return float(found.values[0]), found.share_interval()
 
 
 @dataclass(frozen=True, slots=True)

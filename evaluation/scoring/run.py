@@ -50,7 +50,7 @@ from eqforge.evaluation.scoring.work import (
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import Identity, Scorer, gives_log_odds, is_dual_encoder
 from eqforge.models.spec import load_model
-from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.dataset.manifest import WORK, to_json
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import (
     FILE_NAME,
@@ -58,7 +58,6 @@ from eqforge.schemas.dataset.score_tables import (
     ScoresManifest,
     open_scores,
 )
-from eqforge.schemas.dataset.score_tables import to_json as scores_json
 
 if TYPE_CHECKING:
     from eqforge.evaluation.scoring.command import ScoreSettings
@@ -129,7 +128,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     else:
         gathered = gather_grid(out, work, pairs)
     manifest = dataclasses.replace(header, tables=gathered.tables, counts=gathered.counts)
-    storage.write_bytes(str(folder / FILE_NAME), scores_json(manifest))
+    storage.write_bytes(str(folder / FILE_NAME), to_json(manifest))
     shutil.rmtree(work)
     return manifest
 

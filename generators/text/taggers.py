@@ -10,7 +10,7 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.identity import version
 from eqforge.generators.text.analysis import Analysis, Tagger, Token, find_tokens
 from eqforge.generators.text.parts import english, lemmatizer
-from eqforge.generators.text.words import word_set
+from eqforge.generators.text.words import read_table, word_set
 
 _CLASSES = {
     **dict.fromkeys(("DT", "PDT", "PRP$", "WP$"), "D"),
@@ -174,29 +174,15 @@ class SpacyTagger:
         )
 
 
-# Words that captions use differently from newspapers.
-CAPTION_TAGS = {
-    **dict.fromkeys(("bear", "broccoli", "monitor", "sink", "skate", "stop"), "NN"),
-    **dict.fromkeys(("t-shirt", "urinal"), "NN"),
-    **dict.fromkeys(("bears", "skis"), "NNS"),
-    **dict.fromkeys(("skiing", "surfing"), "VBG"),
-    "close": "JJ",
-    "cut": "VBN",
-}
-PUNCTUATION_TAGS = {
-    **dict.fromkeys((".", "!", "?"), "."),
-    **dict.fromkeys((":", ";", "--", "..", "...", "\u2013", "\u2014", "\u2026"), ":"),
-    **dict.fromkeys(("(", "[", "{"), "-LRB-"),
-    **dict.fromkeys((")", "]", "}"), "-RRB-"),
-    **dict.fromkeys(('"', "\u201d"), "''"),
-    **dict.fromkeys(("\u201c", "`"), "``"),
-    **dict.fromkeys(("'", "\u2019"), "POS"),
-    ",": ",",
-    "-": "HYPH",
-    "&": "CC",
-    "$": "$",
-    "#": "#",
-}
+def _tags(name: str) -> dict[str, str]:
+    rows = (row for row in read_table("tags.tsv") if row["set"] == name)
+    return {word: row["tag"] for row in rows for word in row["words"].split(" ")}
+
+
+CAPTION_TAGS = _tags("captions")
+"""Tags of words that captions use differently from newspapers."""
+PUNCTUATION_TAGS = _tags("punctuation")
+
 _AUXILIARIES = word_set("taggers.auxiliaries")
 # Nouns after an article ("a look"), but verbs after a noun ("the couple look").
 _VERBS_BEHIND_NOUNS = word_set("taggers.verbs_behind_nouns")

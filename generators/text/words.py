@@ -26,7 +26,8 @@ DATA = Path(__file__).with_name("data")
 
 def read_table(name: str) -> list[dict[str, str]]:
     text = (DATA / name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))
+    rows = csv.DictReader(text.splitlines(), delimiter="\t", restval="", quoting=csv.QUOTE_NONE)
+    return list(rows)
 
 
 @functools.cache

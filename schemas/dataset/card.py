@@ -97,11 +97,6 @@ def title_of(folder: str) -> str:
     return shortened(visible(title), _TITLE_CHARACTERS) if isinstance(title, str) else ""
 
 
-def in_folder(card: str, folder: str) -> str:
-    """Return the card of a dataset whose files lie in a folder below the card's."""
-    return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
-
-
 def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
     from huggingface_hub import DatasetCardData
     from huggingface_hub.utils import yaml_dump

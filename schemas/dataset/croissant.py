@@ -94,12 +94,6 @@ def read_said(text: str) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in _OF_FILES}
 
 
-def in_folder(text: str, folder: str) -> str:
-    """Return the description of a dataset whose files lie in a folder below it."""
-    pattern = r'^( *"(?:contentUrl|includes)": ")(?=data/)'
-    return re.sub(pattern, rf"\1{folder}/", text, flags=re.MULTILINE)
-
-
 def described_files(text: str) -> dict[str, str]:
     """Return the SHA-256 that a description states for each file, by its path."""
     said = json.loads(text)

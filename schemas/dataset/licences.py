@@ -9,10 +9,11 @@ REDISTRIBUTABLE: Final = frozenset(
     (
         # Creative Commons, whole works: whoever passes them on names the author.
         *("CC0-1.0", "CC-PDDC", "CC-PDM-1.0"),
-        *(f"CC-BY-{version}" for version in ("1.0", "2.0", "2.5", "3.0", "4.0")),
-        *(f"CC-BY-SA-{version}" for version in ("1.0", "2.0", "2.5", "3.0", "4.0")),
-        *(f"CC-BY-NC-{version}" for version in ("1.0", "2.0", "2.5", "3.0", "4.0")),
-        *(f"CC-BY-NC-SA-{version}" for version in ("1.0", "2.0", "2.5", "3.0", "4.0")),
+        *(
+            f"CC-{kind}-{version}"
+            for kind in ("BY", "BY-SA", "BY-NC", "BY-NC-SA")
+            for version in ("1.0", "2.0", "2.5", "3.0", "4.0")
+        ),
         # Data, and software that makes it.
         *("PDDL-1.0", "ODC-By-1.0", "ODbL-1.0", "CDLA-Permissive-1.0", "CDLA-Permissive-2.0"),
         *("CDLA-Sharing-1.0", "MIT", "MIT-0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause"),

@@ -189,7 +189,8 @@ def run_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
     return run if isinstance(run, dict) else {}
 
 
-def to_json(manifest: Manifest) -> bytes:
+def to_json(manifest: object) -> bytes:
+    """Encode a manifest, of a dataset or of scores, as it is written."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"
 

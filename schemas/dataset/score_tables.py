@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
 import pyarrow as pa
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
-from eqforge.core.visible import escaped_json
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import read_file_batches
 from eqforge.schemas.records.scores import Identity
@@ -240,8 +238,3 @@ def open_scores(folder: str) -> ScoresFolder:
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)
-
-
-def to_json(manifest: ScoresManifest) -> bytes:
-    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
-    return escaped_json(text).encode() + b"\n"

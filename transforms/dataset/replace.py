@@ -51,7 +51,7 @@ def settle(output: str) -> None:
     manifest = settled(found)
     if manifest == found:
         return
-    from eqforge.schemas.dataset.documents import DOCUMENTS
+    from eqforge.schemas.dataset.documents import DOCUMENTS, in_folder
 
     texts = {}
     for name in DOCUMENTS:
@@ -59,7 +59,7 @@ def settle(output: str) -> None:
         if storage.exists(url):  # an earlier version may have written fewer
             texts[name] = storage.read_bytes(url).decode()
     for name, text in texts.items():
-        moved = DOCUMENTS[name].in_folder(text, NEXT)
+        moved = in_folder(text, NEXT)
         storage.write_bytes(storage.join(output, name), moved.encode())
     for file in _files(manifest):
         copy_file(storage.join(output, NEXT, file.path), storage.join(output, file.path))

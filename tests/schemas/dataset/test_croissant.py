@@ -11,7 +11,8 @@ import pytest
 
 from eqforge.cli import main
 from eqforge.schemas.dataset.about import About, Author
-from eqforge.schemas.dataset.croissant import croissant, in_folder
+from eqforge.schemas.dataset.croissant import croissant
+from eqforge.schemas.dataset.documents import in_folder
 from eqforge.schemas.dataset.profile import Facts, Profile, read_facts
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.datasets import DATASETS
