@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.perturbations import shuffles
+from eqforge.generators.text.perturbations import corrected
 from eqforge.generators.text.perturbations.corrected import (
     find_words,
     shuffle_all_words,
@@ -109,7 +109,7 @@ def test_groups_of_three_move_whole() -> None:
 def test_a_sentences_capital_stays_at_its_start_and_a_names_goes_with_it(
     name: str, text: str, expected: set[str] | None
 ) -> None:
-    shuffle: Shuffle = getattr(shuffles, f"shuffle_{name}")
+    shuffle: Shuffle = getattr(corrected, f"shuffle_{name}")
     if expected is None:  # all orders read the same
         (analysis,) = load_tagger().analyse([text])
         assert shuffle(analysis, random.Random(0)) is Reason.ONE_ORDER_ONLY
