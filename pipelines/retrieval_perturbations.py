@@ -17,9 +17,9 @@ from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Mode, Target
 from eqforge.pipelines.base.text import (
+    BATCH,
     CaptionDataset,
     TextPipeline,
-    batch_captions,
     language_of_mode,
     select_captions,
 )
@@ -62,8 +62,11 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
         open_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
+        from more_itertools import batched
+
         records = read_captions(self.config.captions, self.config.source)
-        yield from batch_captions(select_captions([records], self.run))
+        for some in batched(select_captions([records], self.run), BATCH):
+            yield CaptionBatch(captions=some)
 
     def measure(self, batch: CaptionBatch) -> dict[str, int]:
         number = len(batch.captions)

@@ -48,14 +48,12 @@ Loaded = TypeVar("Loaded")
 Numbers = Mapping[str, range]
 """Of each kind, the numbers of some draws."""
 
-MAX_DRAWS_PER_PAIR = 4.0
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DrawSettings:
     """Replacement of rejected pairs."""
 
-    max_draws_per_pair: float = MAX_DRAWS_PER_PAIR
+    max_draws_per_pair: float = 4.0
     """Maximum number of draws per requested pair; 1 replaces no rejected pairs."""
 
     def __post_init__(self) -> None:

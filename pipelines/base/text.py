@@ -22,14 +22,14 @@ from eqforge.pipelines.base.pipeline import (
     RunSettings,
     files_of,
 )
-from eqforge.sources.caption_sources import CaptionRecord, Source
+from eqforge.sources.caption_sources import Source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select_whole
 from eqforge.transforms.dataset.tables import Table, media_tables
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.work import CaptionBatch, Text
+from eqforge.transforms.text.work import Text
 
 BATCH = 256
 
@@ -186,13 +186,6 @@ def select_groups(
 
 def _id_of(text: _HasId) -> str:
     return text.text_id
-
-
-def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
-    """Yield batches of captions in the order of the source."""
-    from more_itertools import batched
-
-    return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
 
 
 def whole_groups(groups: Iterable[tuple[Grouped, ...]], size: int) -> Iterator[tuple[Grouped, ...]]:
