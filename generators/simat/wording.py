@@ -13,7 +13,7 @@ from pathlib import Path
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import read_lines
-from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.edits import article_for
 from eqforge.sources.simat import Part, Triplet
 
 # Objects that take no article, or the definite one.

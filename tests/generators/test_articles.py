@@ -1,7 +1,6 @@
 import pytest
 
-from eqforge.generators.text.articles import agree_articles, article_for
-from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.edits import agree_articles, apply_edits, article_for
 from tests.cases import cases_of
 
 cases = cases_of(__file__)

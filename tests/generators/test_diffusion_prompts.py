@@ -17,8 +17,8 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pairs,
 )
 from eqforge.generators.diffusion.vocabulary import Phrase, Vocabulary, load_vocabulary
-from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.edits import agree_articles
 from eqforge.generators.text.words import word_edit
 
 PAPER, TENFOLD = 1_513, 15_130

@@ -11,7 +11,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, Phrase, load_vocabulary
-from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.edits import article_for
 
 SMALL: dict[str, Any] = {
     "styles": ["a photo"],

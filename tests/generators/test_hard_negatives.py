@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.articles import agree_articles
-from eqforge.generators.text.edits import EditedText, apply_edits
+from eqforge.generators.text.edits import EditedText, agree_articles, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import (
     NEGATIVE_KINDS,
     NEGATIVE_REFUSALS,

@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
@@ -25,7 +24,13 @@ from eqforge.generators.text.coordination.conjuncts import (
     refuse_pronouns,
 )
 from eqforge.generators.text.coordination.noun_phrases import join_noun_phrases
-from eqforge.generators.text.edits import Edit, EditedText, apply_edits, exchange_phrases
+from eqforge.generators.text.edits import (
+    Edit,
+    EditedText,
+    agree_articles,
+    apply_edits,
+    exchange_phrases,
+)
 from eqforge.generators.text.words import word_set
 from eqforge.schemas.records.scores import Rejection
 

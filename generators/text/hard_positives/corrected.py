@@ -15,10 +15,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Range, Tagger, find_tokens, is_noun
-from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.contexts import is_excluded
 from eqforge.generators.text.coordination.conjuncts import is_living, listed
-from eqforge.generators.text.edits import Edit, EditedText, Span, apply_edits, common_ends
+from eqforge.generators.text.edits import (
+    Edit,
+    EditedText,
+    Span,
+    agree_articles,
+    apply_edits,
+    article_for,
+    common_ends,
+)
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.word_edits import exchanged_words, stays_true, words_of
 from eqforge.generators.text.rewordings.records import Rewording

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 from eqforge.generators.text.analysis import Analysis, Token, find_tokens, is_word
-from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.edits import (
     Edit,
     EditedText,
+    agree_articles,
     apply_edits,
     common_ends,
     exchange_phrases,

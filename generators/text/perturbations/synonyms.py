@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
-from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_words import ANY_NOUN, PartOfSpeech, caption_synonyms
-from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.edits import Edit, article_for
 from eqforge.generators.text.parts import english, inflect_engine, inflect_word
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.words import is_in_fixed_expression, is_in_function_phrase

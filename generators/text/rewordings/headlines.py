@@ -17,10 +17,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_words import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
-from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.edits import Edit, article_for
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import sentence_capitals
 from eqforge.generators.text.rewordings.clauses import (
