@@ -117,14 +117,12 @@ class Gate(NamedTuple):
       reason: of rejects beyond the limit.
       highest: what the limit may be at most; the least is 0.
       of_pair: whether it is one score of the pair instead.
-      of_some: whether not every pair has the score.
     """
 
     score: str
     reason: str
     highest: float = 1.0
     of_pair: bool = False
-    of_some: bool = False
 
 
 GATES: Mapping[str, Gate] = {
@@ -141,29 +139,23 @@ GATES: Mapping[str, Gate] = {
     "min_depth_margin_m": Gate("depth_margin_m", "relation_not_seen", math.inf),
     "max_crossed_side_margin": Gate("crossed_side_margin", "other_caption_true"),
     "max_crossed_depth_margin_m": Gate("crossed_depth_margin_m", "other_caption_true", math.inf),
-    "max_near_gap": Gate("near_gap", "relation_not_seen", of_some=True),
-    "max_near_depth_m": Gate("near_depth_m", "relation_not_seen", math.inf, of_some=True),
-    "min_far_gap": Gate("far_gap", "relation_not_seen", of_some=True),
-    "min_height_margin": Gate("height_margin", "relation_not_seen", of_some=True),
-    "max_crossed_height_margin": Gate("crossed_height_margin", "other_caption_true", of_some=True),
-    "min_within_margin": Gate("within_margin", "relation_not_seen", of_some=True),
-    "max_crossed_within_margin": Gate("crossed_within_margin", "other_caption_true", of_some=True),
-    "min_named_colour": Gate("named_colour", "colour_not_seen", of_some=True),
+    "max_near_gap": Gate("near_gap", "relation_not_seen"),
+    "max_near_depth_m": Gate("near_depth_m", "relation_not_seen", math.inf),
+    "min_far_gap": Gate("far_gap", "relation_not_seen"),
+    "min_height_margin": Gate("height_margin", "relation_not_seen"),
+    "max_crossed_height_margin": Gate("crossed_height_margin", "other_caption_true"),
+    "min_within_margin": Gate("within_margin", "relation_not_seen"),
+    "max_crossed_within_margin": Gate("crossed_within_margin", "other_caption_true"),
+    "min_named_colour": Gate("named_colour", "colour_not_seen"),
     "min_unchanged_iou": Gate("unchanged_iou", "unchanged_moved", of_pair=True),
     "min_unchanged_ssim": Gate("unchanged_ssim", "background_changed", of_pair=True),
     "max_unchanged_difference": Gate("unchanged_difference", "background_changed", of_pair=True),
-    "max_unchanged_block": Gate(
-        "unchanged_block", "background_changed", of_pair=True, of_some=True
-    ),
+    "max_unchanged_block": Gate("unchanged_block", "background_changed", of_pair=True),
     "min_change": Gate("change", "change_not_seen", of_pair=True),
-    "min_material_contrast": Gate(
-        "material_contrast", "material_not_seen", math.inf, of_pair=True, of_some=True
-    ),
-    "min_step_share": Gate("step_share", "step_not_seen", math.inf, of_some=True),
-    "min_posture_margin": Gate(
-        "posture_margin", "posture_not_seen", math.inf, of_pair=True, of_some=True
-    ),
-    "min_trim_area": Gate("trim_area", "part_not_seen", of_some=True),
+    "min_material_contrast": Gate("material_contrast", "material_not_seen", math.inf, of_pair=True),
+    "min_step_share": Gate("step_share", "step_not_seen", math.inf),
+    "min_posture_margin": Gate("posture_margin", "posture_not_seen", math.inf, of_pair=True),
+    "min_trim_area": Gate("trim_area", "part_not_seen"),
 }
 """By setting, in the order in which they are checked."""
 
@@ -196,10 +188,7 @@ SCENE_REASONS = {
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
     """Reject a pair with a score beyond a limit that is set; the first in GATES is reported.
 
-    A score of None, such as that of a relation that is not claimed, never rejects.
-
-    Raises:
-      KeyError: a score is missing: another version measured them.
+    A score that is missing or None, such as that of a relation that is not claimed, never rejects.
     """
     values = {score.name: score.value for score in scores}
     for setting, gate in GATES.items():
@@ -207,7 +196,7 @@ def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
         if limit is None:
             continue
         for name in (gate.score,) if gate.of_pair else (f"{gate.score}_0", f"{gate.score}_1"):
-            value = values.get(name) if gate.of_some else values[name]
+            value = values.get(name)
             if value is None or (value >= limit if setting.startswith("min_") else value <= limit):
                 continue
             return Rejection(reason=gate.reason, value=value, threshold=limit, detail=name)
