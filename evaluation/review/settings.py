@@ -102,8 +102,7 @@ class Import:
     """File that you passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
-    """For picture-ranking: model scores of all images with all captions. Give folders of `eqforge
-    score`, or CSV files with query, image_id and score."""
+    """For picture-ranking: model scores, from `eqforge score` or CSV (query, image_id, score)."""
 
     answer_list: Path | None = None
     """For vlue-questions: the file that you passed to `review plan`."""

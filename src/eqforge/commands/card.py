@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write a dataset's card (README.md) and Croissant 1.1 description (croissant.json).
-
-    Every build writes both; this command adds what only the author knows.
-    """
+    """Write a dataset's card (README.md) and croissant.json, with the facts that you add."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
