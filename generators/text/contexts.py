@@ -156,7 +156,7 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
 
 
 def suits_group(analysis: Analysis, index: int, group: str) -> bool:
-    """Return True if an attribute may be edited as one of a group: no color of a person's skin."""
+    """Return True if an attribute may be edited as one of a group."""
     return stands_in(analysis, (index, index + 1), _contexts("attribute").get(group, {}))
 
 

@@ -22,7 +22,7 @@ SWAP_REFUSALS = reasons("swaps")
 
 _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
-    r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
+    r"|black and white (?:film|image|movie|photo|picture|portrait|shot|view|television|tv)"
     r"|bed and breakfast|rock and roll|bread and butter|mac(?:aroni)? and cheese|back and forth"
     r"|red,? white,? and blue"
     r"|wear and tear|(?:come|coming|go|going|sit|sits|sitting|try) and(?! an?\b| the\b))",
@@ -83,6 +83,22 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
         return False
     heads = {analysis.head(phrase).lemma, last.lemma}
     return any(not heads.isdisjoint(listed(name)) for name in _LIVING)
+
+
+def may_color_person(analysis: Analysis, index: int) -> bool:
+    """Return True if a color may be that of people: "a black man", "a woman who is white".
+
+    No rule edits such a color, or denies it.
+    """
+    if analysis.word(index) not in COLOURS:
+        return False
+    people = listed("person_nouns.txt") | listed("group_nouns.txt") | {"skin"}
+    last = index + 1
+    while analysis.tag(last)[:2] in ("JJ", "NN", "CC", "VB"):
+        last += 1
+    is_of_subject = analysis.word(index - 1) in ("are", "is", "was", "were")
+    first = 0 if is_of_subject else index
+    return any(token.lemma in people for token in analysis.tokens[first:last])
 
 
 def is_mass(lemma: str) -> bool:

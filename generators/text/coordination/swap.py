@@ -19,6 +19,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     Level,
     is_fixed_pair,
     is_living,
+    may_color_person,
     refuse,
     refuse_mentions,
     refuse_pronouns,
@@ -117,7 +118,8 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
     return conjuncts
 
 
-_VERBS = ("VBG", "VBN", "VBZ", "VBP", "VBD")
+_FINITE = ("VBZ", "VBP", "VBD")
+_VERBS = ("VBG", "VBN", *_FINITE)
 _ENDS = (".", ",", ":", "CC", "WDT", "WP", "WRB")
 _SUBORDINATING = frozenset(("as", "because", "that", "then", "until", "when", "while"))
 _SHADES = frozenset(("bright", "dark", "deep", "light", "pale", "very"))
@@ -141,6 +143,10 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if len(verbs) != 1:
         refuse("unclear_attachment" if verbs else "unlike_parts")
     left, right = (verbs[0], end), (conjunction + 1, _clause_end(analysis, conjunction + 1))
+    if analysis.tag(left[0] - 1) == "DT" or analysis.word(right[0] + 1) == "of":
+        refuse("unlike_parts")  # "on a yellowed stake", "a set of doors"
+    if tag in ("VBG", "VBN") and any(analysis.tag(i) in _FINITE for i in range(left[0], right[1])):
+        refuse("shared_modifier")  # "men wearing hats and using sticks are walking"
     if analysis.tag(right[1]) in (",", "CC", "WDT", "WP") or analysis.word(right[1]) == "that":
         refuse("unclear_attachment")  # "sits and has rice, beans and a drink"
     if analysis.tag(end - 1) in ("IN", "TO"):
@@ -176,8 +182,10 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
         refuse("shared_modifier")
     if analysis.tag(end) in ADJECTIVES and not (are_colours and analysis.word(end) not in COLOURS):
         refuse("shared_modifier")  # "a black and large white dog"
-    if analysis.word(end) in _COMPLEMENTS:
+    if analysis.word(end) in _COMPLEMENTS or analysis.word(end - 1) in ("many", "several"):
         refuse("shared_modifier")  # "open and full of food"
+    if are_colours and may_color_person(analysis, end - 1):
+        refuse("fixed_expression")  # "black and white people"
     return Conjuncts(left=(start, conjunction), right=(conjunction + 1, end), level="adjective")
 
 

@@ -8,7 +8,12 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Range, find_tokens
 from eqforge.generators.text.contexts import suits_group
-from eqforge.generators.text.coordination.conjuncts import PRONOUNS, is_living
+from eqforge.generators.text.coordination.conjuncts import (
+    PRONOUNS,
+    is_living,
+    listed,
+    may_color_person,
+)
 from eqforge.generators.text.edits import EditedText, apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind, closed_classes
 from eqforge.generators.text.hard_negatives.negation import affirm, negate
@@ -28,21 +33,18 @@ from eqforge.schemas.records.scores import Rejection
 
 # With one of these between them, exchanging two noun phrases may leave the caption true.
 _SYMMETRIC = word_set("swap.symmetric") | {","}
-_ASYMMETRIC = word_set("swap.asymmetric")
 _MUTUAL = word_set("swap.mutual")  # what the other may do as well
 _FINITE = ("VB", "VBP", "VBZ", "VBD")  # taggers take "bottles sit" for the infinitive
 _VERBS = (*_FINITE, "VBG", "VBN")
-_PLACES = word_set("swap.places")
-_PORTABLE = word_set("swap.portable")
 _QUANTIFIERS = word_set("swap.quantifiers")
 
 
 def swap_objects(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
-    """Exchange two neighbouring noun phrases whose relation has a direction.
+    """Exchange two neighbouring people, or two animals, around what one does to the other.
 
-    "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
-    cup"; "a cat next to a dog" is rejected. Living beings are exchanged around a verb, things
-    around a preposition: "the air jumping in a man" would be no hard negative.
+    "a dog chasing two cats" becomes "two cats chasing a dog"; "a cat next to a dog" is rejected.
+    Either has to be able to do what the other does: nobody would write "a horse riding a man" or "a
+    bowl in a soup".
     """
     pairs = list(_object_pairs(analysis))
     if not pairs:
@@ -54,7 +56,7 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> EditedText | Rejecti
 
 
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
-    """Yield neighbouring noun phrases that both name living beings, or both name things."""
+    """Yield neighbouring noun phrases that both name people, or both animals."""
     for left, right in itertools.pairwise(analysis.noun_phrases):
         around = {analysis.word(index) for index in (left[0] - 1, left[1], right[1])}
         tags = {analysis.tag(index) for phrase in (left, right) for index in range(*phrase)}
@@ -62,8 +64,10 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
             continue
         if not (_is_whole(analysis, left) and _is_whole(analysis, right)):
             continue
-        living = [is_living(analysis, phrase) for phrase in (left, right)]
-        if all(living) or (not any(living) and all(_groups(analysis, p) for p in (left, right))):
+        if not (is_living(analysis, left) and is_living(analysis, right)):
+            continue
+        people = listed("person_nouns.txt")
+        if (analysis.head(left).lemma in people) is (analysis.head(right).lemma in people):
             yield left, right
 
 
@@ -78,31 +82,18 @@ def _is_whole(analysis: Analysis, phrase: Range) -> bool:
     return (has_opener or is_plural) and not is_cut and not goes_on
 
 
-def _groups(analysis: Analysis, phrase: Range) -> frozenset[str]:
-    named, head = closed_classes("object").groups, analysis.head(phrase)
-    return frozenset(named.get(head.lemma, ())) | frozenset(named.get(head.text.lower(), ()))
-
-
 def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     """Return True if exchanging two noun phrases is grammatical and changes the meaning."""
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = analysis.head(left), analysis.head(right)
-    named = closed_classes("object").groups
-    if any(not _PLACES.isdisjoint(named.get(head.lemma, ())) for head in heads):
-        return False  # "in sand on a beach", "the ocean is floating in a boat"
     has_finite = any(token.tag in _FINITE for token in analysis.tokens)
     if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
         return False
     if words & _SYMMETRIC:
         return False
-    if is_living(analysis, left):
-        verbs = {token.lemma for token in between if token.tag in _VERBS}
-        return bool(verbs - {"be"}) and verbs.isdisjoint(_MUTUAL)
-    # Either thing may have to be on or in the other: no table stands on a laptop.
-    groups = _groups(analysis, left), _groups(analysis, right)
-    carries = groups[0] & groups[1] or all(each & _PORTABLE for each in groups)
-    return bool(words & _ASYMMETRIC) and ("behind" in words or bool(carries))
+    verbs = {token.lemma for token in between if token.tag in _VERBS}
+    return bool(verbs - {"be"}) and verbs.isdisjoint(_MUTUAL)
 
 
 def swap_attributes(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
@@ -143,11 +134,13 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
         for index in (left, right)
     ]
     heads = [analysis.head(phrase).lemma for phrase in phrases]
-    in_phrase = [set(analysis.words(phrase)) for phrase in phrases]
-    if {"blond", "blonde"} & set(words):
+    if {"blond", "blonde"} & set(words) or any(
+        may_color_person(analysis, index) for index in (left, right)
+    ):
         return False  # "the blonde woman in the red shirt"
-    if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:
-        return False
+    everywhere = analysis.words((0, len(analysis.tokens)))
+    if heads[0] == heads[1] or any(everywhere.count(word) > 1 for word in words):
+        return False  # "a black cat and a white cat in a white nest"
     classes = closed_classes("attribute")
     shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
     fits = any(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_words import participles
-from eqforge.generators.text.coordination.conjuncts import is_mass
+from eqforge.generators.text.coordination.conjuncts import is_mass, may_color_person
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import match_case, raised, sentence_capitals
@@ -79,7 +79,7 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         before = analysis.word(index - 1)
         if analysis.word(index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
-        if _is_inverted(analysis, index):
+        if _is_inverted(analysis, index) or may_color_person(analysis, index + 1):
             continue
         # "That" or "who" has to be said of the one thing that the caption opens with.
         is_clause = (
@@ -171,7 +171,8 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
         behind = analysis.words((index + 1, index + 3))
         is_of_some = not _SOME.isdisjoint(behind) or analysis.tag(index + 1) == "PRP$"
-        if token.text.lower() != "with" or not behind_noun:
+        is_of_skin = may_color_person(analysis, index + 1)
+        if token.text.lower() != "with" or not behind_noun or is_of_skin:
             continue
         if analysis.word(index + 1) == "some":
             if "and" in analysis.words((index, len(analysis.tokens))):

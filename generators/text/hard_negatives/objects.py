@@ -7,14 +7,13 @@ from eqforge.generators.text.analysis import Analysis, Range, Token
 from eqforge.generators.text.contexts import fitting_words
 from eqforge.generators.text.coordination.conjuncts import OPENERS, is_living, is_mass
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.places import Place
+from eqforge.generators.text.hard_negatives.places import GENDER, Place
 from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.words import is_in_fixed_expression, word_set
 
 # Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses", "skis"))
 _GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
-_GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 _ONE = frozenset(("a", "an", "another", "each", "every", "one"))
 _MANY = word_set("objects.many")
 _PICTURES = frozenset(("drawing", "image", "painting", "photo", "photograph", "picture", "shot"))
@@ -77,7 +76,7 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         lemma = noun.head.lemma  # is the thing named again, by noun, pronoun or a verb's number?
         if sum(token.lemma == lemma for token in analysis.tokens) > 1:
             continue
-        if lemma in _GENDERED and any(t.text.lower() in _GENDER for t in analysis.tokens):
+        if lemma in _GENDERED and any(t.text.lower() in GENDER for t in analysis.tokens):
             continue
         if lemma in _ONE_FORM and not (noun.is_counted or noun.is_several):
             continue
@@ -138,8 +137,11 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
         return True  # "glass fronted cabinets"
     if analysis.word(last) == "of" and not _NOT_OF.isdisjoint(noun.groups):
         return True  # "a train of animals", "a field of tall grass"
-    is_bare = noun.phrase == (last - 1, last) and head.tag == "NN" and last > 1
-    return "device" in noun.groups and (before in _USING or is_bare)  # "on a phone", "off camera"
+    if "slope or shore" in noun.groups and analysis.tag(noun.first - 1) == "JJ":
+        return True  # no mountain is as a "sandy beach"
+    is_bare = noun.start == last - 1 > 0 and head.tag == "NN" and not is_mass(head.lemma)
+    is_in_use = "device" in noun.groups and before in _USING
+    return is_bare or is_in_use  # "in bed", "playing frisbee", "on a phone"
 
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.contexts import fitting_words
-from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, is_fixed_pair
+from eqforge.generators.text.coordination.conjuncts import (
+    ADJECTIVES,
+    is_fixed_pair,
+    may_color_person,
+)
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import (
     closed_classes,
@@ -56,6 +60,7 @@ def replace_words(analysis: Analysis, place: Place, word: str) -> EditedText:
 _UNCOLOURED = ("black", "and", "white")
 _OF_TWO = frozenset(("both", "each", "either", "one", "other"))
 """Words that tell how many there are, or tell them apart: "one sits and the other stands"."""
+GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
 
 
@@ -70,13 +75,15 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
             yield Place(first=index, last=end, words=("color",))
             continue
         word = token.text.lower()
+        if word in ("female", "male") and any(t.text.lower() in GENDER for t in analysis.tokens):
+            continue  # "a male child wrinkles his brow"
         is_number = False
         phrase = analysis.phrase_around(index) if token.tag == "CD" else None
         if phrase is not None and phrase[1] > index + 1:  # it counts "two big dogs"
             behind = analysis.words((index + 1, len(analysis.tokens)))
             is_plain = "of" not in analysis.words(phrase) and _OF_TWO.isdisjoint(behind)
             is_number = is_plain and analysis.tag(phrase[1] - 1) == "NNS"
-        if not (token.tag in ADJECTIVES or is_number):
+        if not (token.tag in ADJECTIVES or is_number) or may_color_person(analysis, index):
             continue
         if analysis.word(index - 1) in ("off", "other", "some"):
             continue  # "off white"; a tower has "other", or "some", short buildings beside it
@@ -96,16 +103,23 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
 # Verbs behind which "on" and "in" say where: not that of "waiting on a bus".
 _PLACED = word_set("places.placed")
+_BESIDE = word_set("places.beside")  # the same, with an object between
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
 _BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
 _PARTICLES = word_set("places.particles")
 _NOT_WITH = {  # nobody sings to an umpire, or lands in the sky; surfers stand and crouch at once
     "fly": frozenset(("air", "sky", "skies")),
+    "graze": frozenset(("from", "on")),
     "jump": frozenset(("air",)),
     "leap": frozenset(("air",)),
+    "pour": frozenset(("into",)),
+    "sit": frozenset(("chair", "chairs", "cross", "cross-legged")),
+    "sleep": frozenset(("against",)),
     "stand": frozenset(("board", "boards", "surfboard", "surfboards", "wave", "waves")),
+    "surf": frozenset(("wave", "waves")),
     "swing": frozenset(("at",)),
     "talk": frozenset(("to", "with")),
+    "walk": frozenset(("by",)),
 }
 _POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
 _HANDS = frozenset(("arm", "arms", "hand", "hands", "mouth"))
@@ -121,7 +135,9 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
             continue
         taken = index + len(name)
         is_bare = analysis.phrase_from(taken) == (taken, taken + 1)
-        is_idiom = is_bare and analysis.tag(taken) == "NN"  # "on display"
+        is_idiom = is_bare and (
+            analysis.tag(taken) == "NN" or analysis.word(taken) == "glasses"
+        )  # "on display", "a man in glasses"
         if is_idiom or _is_of_verb(analysis, index):
             continue
         if words := fitting_words(analysis, (index, taken), "relation", " ".join(name)):
@@ -130,14 +146,21 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
     """Return True if a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
-    if analysis.word(preposition - 1) in _BEFORE:
+    before = analysis.tokens[max(preposition - 1, 0)].lemma
+    if analysis.word(preposition - 1) in _BEFORE or before in ("ascend", "climb", "descend"):
         return True
     if analysis.tag(preposition - 1) in ("DT", "IN"):
         return True  # "on the outside of it"
     if not preposition or analysis.word(preposition) not in ("in", "on"):
         return False
-    verb = analysis.tokens[preposition - 1]
-    return verb.tag in _VERB_TAGS and verb.lemma not in _PLACED
+    if analysis.tag(preposition - 1) == "JJ" and analysis.word(preposition - 1).endswith("ed"):
+        return True  # "fried in a pan"
+    verbs = (i for i in range(preposition - 1, -1, -1) if analysis.tag(i) in _VERB_TAGS)
+    verb = next(verbs, None)
+    if verb is None or analysis.tokens[verb].lemma == "be":
+        return False
+    is_next = verb == preposition - 1
+    return analysis.tokens[verb].lemma not in (_PLACED if is_next else _PLACED | _BESIDE)
 
 
 @functools.cache

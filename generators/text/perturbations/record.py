@@ -8,7 +8,7 @@ from eqforge.generators.text.edits import Span
 
 Mode = Literal["corrected", "paper"]
 
-VERSIONS: dict[Mode, int] = {"corrected": 3, "paper": 1}
+VERSIONS: dict[Mode, int] = {"corrected": 4, "paper": 1}
 """Increased whenever the same caption and seed would be perturbed differently."""
 
 

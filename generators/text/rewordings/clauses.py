@@ -161,9 +161,9 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
             continue
         # Nouns that word lexicons take for verbs: "with sinks", "eating leaves", "train tracks".
         is_object = tag_before in _BEFORE_NOUNS or before in _WITH_NOUNS
-        is_noun = (tag == "VBZ" and word != "is" and is_object) or (
-            word == "tracks" and before in _RAILS
-        )
+        is_noun = (
+            tag == "VBZ" and word != "is" and is_object and not _has_object(analysis, index)
+        ) or (word == "tracks" and before in _RAILS)
         if is_noun or before in _RELATIVE or (tag == "VB" and tag_before in ("TO", "MD")):
             continue
         found.append(index)

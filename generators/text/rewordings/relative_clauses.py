@@ -197,7 +197,7 @@ def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
     if word in _BE or subject.parts[0].is_bare:
         return word in _BE
     if tag == "MD" or word in _HAVE:
-        return True
+        return not subject.modifiers or tag == "MD" or (word == "has") is (subject.be == "is")
     if word == "cross" and analysis.word(index + 1) == "country":
         return False  # "two people cross country skiing"
     be = finite_forms()[word][1] if word in finite_forms() else "is" if tag == "VBZ" else ""

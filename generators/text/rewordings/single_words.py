@@ -78,7 +78,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     if "image" in pair and behind == "of":
         return index <= 3  # "blurs the image of a building"
     if pair == ("group", "bunch"):
-        return token.tag == "NN" and index <= 1
+        return token.tag == "NN" and index <= 1 and analysis.tag(index + 2) != "CD"
     if pair == ("piece", "slice"):
         sliced = {token.lemma for token in analysis.tokens[index + 2 : index + 4]} & _SLICED
         return before not in ("little", "small", "tiny") and behind == "of" and bool(sliced)
