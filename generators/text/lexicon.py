@@ -25,6 +25,7 @@ from typing import Literal, cast, get_args
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines, shown
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.contexts import suits_group
 from eqforge.generators.text.coordination.conjuncts import may_color_person
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.parts import inflect_word, lemmatizer
@@ -172,7 +173,9 @@ def reword_caption(
         entry, index = usable[word], indices.get(start)
         if index is None or not analysis.tag(index).startswith(_TAGS[entry.group]):
             continue
-        if entry.group == "color" and may_color_person(analysis, index):
+        if entry.group == "color" and (
+            may_color_person(analysis, index) or not suits_group(analysis, index, "color")
+        ):
             continue
         if _has_other_sense(analysis, index) or is_in_fixed_expression(analysis.text, start, end):
             continue

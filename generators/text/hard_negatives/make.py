@@ -9,6 +9,7 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis, Range, find_tokens
 from eqforge.generators.text.contexts import suits_group
 from eqforge.generators.text.coordination.conjuncts import (
+    COLOURS,
     PRONOUNS,
     is_living,
     listed,
@@ -19,6 +20,7 @@ from eqforge.generators.text.hard_negatives.lexicon import NegativeKind, closed_
 from eqforge.generators.text.hard_negatives.negation import affirm, negate
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import (
+    COATS,
     Place,
     attribute_places,
     open_places,
@@ -138,6 +140,9 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
         may_color_person(analysis, index) for index in (left, right)
     ):
         return False  # "the blonde woman in the red shirt"
+    are_animals = {suits_group(analysis, index, "coat color") for index in (left, right)}
+    if len(are_animals) > 1 and not COATS.issuperset(words) and not COLOURS.isdisjoint(words):
+        return False  # "a green horse near a brown bench"
     everywhere = analysis.words((0, len(analysis.tokens)))
     if heads[0] == heads[1] or any(everywhere.count(word) > 1 for word in words):
         return False  # "a black cat and a white cat in a white nest"

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.contexts import fitting_words
+from eqforge.generators.text.contexts import fitting_words, suits_group
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
+    COLOURS,
     is_fixed_pair,
     may_color_person,
 )
@@ -61,6 +62,7 @@ _UNCOLOURED = ("black", "and", "white")
 _OF_TWO = frozenset(("both", "each", "either", "one", "other"))
 """Words that tell how many there are, or tell them apart: "one sits and the other stands"."""
 GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
+COATS = word_set("places.coats")  # colors of animals
 _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
 
 
@@ -95,6 +97,8 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
         found = fitting_words(analysis, span, "attribute", word) or fitting_words(
             analysis, span, "attribute", token.lemma
         )
+        if word in COLOURS and suits_group(analysis, index, "coat color"):
+            found = tuple(each for each in found if each in COATS)
         forms = [w if token.tag in ("JJ", "CD") else inflect_word(w, token.tag) for w in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)
