@@ -217,7 +217,7 @@ def test_corrected_vl_checklist_has_no_defect(data_folder: Path, lexicon: Lexico
     kept = [outcome for outcome in made if isinstance(outcome, HardPositiveSample)]
     assert len(made) == 60_480
     assert {each.reason for each in made if isinstance(each, Rejection)} <= set(REFUSALS)
-    assert len(kept) == (6_821 if lexicon is None else 25_330)
+    assert len(kept) == (6_760 if lexicon is None else 25_330)
     findings = lint_records(
         TextPair(
             pair_id=row.sample_id,
