@@ -322,7 +322,7 @@ def write_scores(
         batch = pa.RecordBatch.from_pylist(full, _schema(name, rows))
         parts = enumerate([batch[: len(full) // 2], batch[len(full) // 2 :]])
         found[name] = [output.write(name, n, 2, batch.schema, [part]) for n, part in parts]
-    manifest = score_tables.to_json(replace(header, tables=found))
+    manifest = to_json(replace(header, tables=found))
     (folder / score_tables.FILE_NAME).write_bytes(manifest)
     return folder
 
