@@ -17,8 +17,8 @@ from eqforge.evaluation.review.protocols import Form
 from eqforge.evaluation.review.settings import Rule
 from eqforge.evaluation.review.units import Claim, claim_key
 from eqforge.evaluation.review.votes import first_votes
-from eqforge.evaluation.statistics.bootstrap import resample_means
-from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval, exact_interval
+from eqforge.evaluation.statistics.bootstrap import percentile_interval, resample_means
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, exact_interval
 from eqforge.schemas.records.judgements import VERDICTS, Decision, Tally, Verdict
 
 First = Mapping[str, Mapping[str, Vote]]
@@ -247,8 +247,7 @@ def _alpha(
     found = [alpha_of(np.repeat(counts, each[items], axis=0), level) for each in times]
     # Where all votes of a draw are the same, nobody disagrees.
     known = [1.0 if each is None else each for each in found]
-    low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return value, (float(low), float(high))
+    return value, percentile_interval(np.array(known))
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:

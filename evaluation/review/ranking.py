@@ -18,7 +18,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.review.forms import Vote
-from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
+from eqforge.evaluation.statistics.bootstrap import percentile_interval
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval
 from eqforge.evaluation.tables.crossed import CrossedScores, read_crossed
 from eqforge.evaluation.tables.report import model_names
 from eqforge.schemas.dataset.reader import Dataset
@@ -181,8 +182,7 @@ def _correlation(
     spearman, kendall = np.mean(of_each, axis=0)
     intervals = [NO_INTERVAL, NO_INTERVAL]
     if len(own) > 1 or len(ranks[0]) > 1:
-        ends = np.quantile(_resampled(own, ranks), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        intervals = [(float(low), float(high)) for low, high in ends.T]
+        intervals = [percentile_interval(draws) for draws in _resampled(own, ranks).T]
     return Correlation(
         name=name,
         queries=len(own),

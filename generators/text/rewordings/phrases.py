@@ -203,18 +203,13 @@ def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether no participle follows a new noun: not "a city street lined with cars"."""
-    is_described = analysis.tag(last) in ("VBG", "VBN")
-    return not is_described and _is_new_whole_noun(analysis, first, last)
-
-
-def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a noun is no part of a compound, and its phrase begins with "a"."""
+    """Return True for a whole noun behind "a" without a participle: no "street lined with cars"."""
     begins = any(
         start <= first < end and analysis.word(start) in ("a", "an")
         for start, end in analysis.noun_phrases
     )
-    return begins and _is_whole_noun(analysis, first, last)
+    is_described = analysis.tag(last) in ("VBG", "VBN")
+    return begins and not is_described and _is_whole_noun(analysis, first, last)
 
 
 def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
