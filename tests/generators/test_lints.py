@@ -330,7 +330,7 @@ def test_unreadable_input_or_none_is_exit_status_2(
     assert main([str(tmp_path / "none.json")]) == 2
     assert "none.json: cannot be read" in capsys.readouterr().err
     assert main([]) == 2  # a pattern that matches nothing must not pass
-    assert "name what to lint" in capsys.readouterr().err
+    assert "eqforge lint needs PATHS" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

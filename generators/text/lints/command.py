@@ -71,8 +71,6 @@ def lint_command(settings: LintSettings) -> int:
     from eqforge.generators.text.lints.lint import lint_records
     from eqforge.sources.errata import write_lines
 
-    if not settings.paths:
-        raise InputError("name what to lint: one file of text pairs or one dataset at least")
     levels = get_args(Severity)
     fatal = levels[: levels.index(settings.fail_on) + 1]
     reports: list[LintReport] = []
