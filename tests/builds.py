@@ -28,7 +28,6 @@ ENTRY = [sys.executable, "-m", "eqforge"]
 
 
 def rows(output: Path, table: str) -> list[dict[str, Any]]:
-    """The rows of a table, read with pyarrow alone."""
     files = sorted((output / "data").glob(f"{table}-*.parquet"))
     return [row for file in files for row in pq.read_table(file).to_pylist()]
 
@@ -120,7 +119,6 @@ PATIENCE_S = 300.0
 
 
 def wait_for(what: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
-    """Waits until something is so."""
     deadline = time.monotonic() + timeout_s
     while not what():
         assert time.monotonic() < deadline, "it did not happen in time"

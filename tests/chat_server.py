@@ -38,7 +38,6 @@ class ChatServer:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["ChatServer"]:
-        """Answers requests during the block."""
         server = ThreadingHTTPServer(("localhost", 0), type("Of", (_Handler,), {"chat": self}))
         server.daemon_threads = True
         self.url = f"http://localhost:{server.server_address[1]}/v1"
@@ -53,12 +52,10 @@ class ChatServer:
 
     @property
     def model(self) -> str:
-        """What `--model` is given."""
         return f"{MODEL}@{self.url}"
 
     @property
     def prompts(self) -> list[str]:
-        """The prompts that were answered."""
         return [_prompt(body) for body in self.asked]
 
 

@@ -95,7 +95,6 @@ def pairs(count: int, splits: tuple[str, ...] = ("test",)) -> dict[str, tuple[Pa
 def write_pairs(
     folder: Path, samples: list[PairSample], pictures: list[bytes], shards: int = 2
 ) -> Path:
-    """Writes a dataset of pairs of video frames."""
     named = {hashlib.sha256(data).hexdigest(): data for data in pictures}
     images = [
         ImageRow(
@@ -132,13 +131,11 @@ def write_pairs(
 def small(
     folder: Path, count: int = 9, splits: tuple[str, ...] = ("test",), shards: int = 2
 ) -> Path:
-    """Writes a dataset of `pairs`."""
     samples = [each for some in pairs(count, splits).values() for each in some]
     return write_pairs(folder, samples, [picture(n) for n in range(count + 1)], shards)
 
 
 def run(dataset: Path, form: str, output: Path, *options: object) -> Path:
-    """Exports a dataset as a user would."""
     command = [str(dataset), "--format", form, "--output", str(output), *map(str, options)]
     assert export.main(command) == 0
     return output
@@ -147,7 +144,6 @@ def run(dataset: Path, form: str, output: Path, *options: object) -> Path:
 def refused(
     capsys: pytest.CaptureFixture[str], dataset: Path, form: str, output: Path, *options: object
 ) -> str:
-    """Exports what cannot be, and returns the message."""
     with pytest.raises(SystemExit) as left:
         run(dataset, form, output, *options)
     assert left.value.code == 2
@@ -155,7 +151,6 @@ def refused(
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file of a folder."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 

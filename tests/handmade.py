@@ -52,10 +52,7 @@ SCORE = Score(name="overlap", value=0.0, scorer="s", version="1", settings="{}")
 def rules(folder: Path, **changes: Any) -> GeneratedRules:
     filters = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
     usual = GeneratedRules(
-        work=str(folder / "_work"),
-        images=filters,
-        gates=GateSettings(),
-        distinct_captions=True,
+        work=str(folder / "_work"), images=filters, gates=GateSettings(), distinct_captions=True
     )
     return replace(usual, **changes)
 
@@ -119,7 +116,6 @@ HEADER = Manifest(
 
 
 def write(folder: Path) -> None:
-    """Writes a dataset of two samples, three images and a mask; two pairs are refused."""
     some = rules(folder)
     black = png(np.zeros((SIDE, SIDE, 3), np.uint8))
     failed = Rejection(reason="error:ValueError")

@@ -241,7 +241,6 @@ def pair_tables(videos: int, frames: int = 4, first: int = 0) -> dict[str, list[
 
 
 def write_pairs(folder: Path, tables: Mapping[str, Rows], **how: Any) -> Path:
-    """Writes a dataset of pairs; see write_dataset."""
     return write_dataset(folder, "eq-video", tables, **how)
 
 

@@ -15,7 +15,6 @@ HOSTILE = "</script><img src=x onerror=alert(1)>{{ 7 * 7 }} ' \" ` <!-- \u2028 \
 
 
 def write_report(dataset: Path, output: Path, *options: str) -> Path:
-    """Writes a report; returns its folder."""
     assert report.main([str(dataset), "--output", str(output), *options]) == 0
     return output
 
@@ -48,7 +47,6 @@ def exact(value: Any) -> Any:
 
 
 def facet(folder: Path, table: str, title: str) -> list[list[str]]:
-    """Returns the values of a facet that each item has."""
     index = given(folder, f"{table}/index")
     place = [each["title"] for each in index["facets"]].index(title)
     data, values = given(folder, f"{table}/facets/{place}"), index["facets"][place]["values"]
@@ -69,6 +67,5 @@ def numbers(folder: Path, table: str, title: str, group: str = "") -> np.ndarray
 
 
 def digests(folder: Path) -> dict[str, bytes]:
-    """Returns all files of a report by their paths."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}

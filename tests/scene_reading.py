@@ -117,11 +117,7 @@ def _nouns(words: AssetWords) -> str:
 
 
 def _wrong_words(
-    caption: str,
-    claim: Claim,
-    scene: SceneSpec,
-    other: SceneSpec,
-    words: Mapping[str, AssetWords],
+    caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec, words: Mapping[str, AssetWords]
 ) -> str | None:
     if claim.relation in COMPARED:
         return _wrong_side(caption, claim, scene)
@@ -186,7 +182,6 @@ def _wrong_side(caption: str, claim: Claim, scene: SceneSpec) -> str | None:
 
 
 def _wrong_in_row(phrases: list[str], named: list[SceneObject]) -> str | None:
-    """Returns what is wrong with a row, of which each phrase names a thing by its colour first."""
     if len(phrases) != len(named):
         return f"names {len(phrases)} things where {len(named)} stand"
     for phrase, item in zip(phrases, named, strict=True):

@@ -47,7 +47,6 @@ def test_a_lock_holds_names_versions_and_hashes_only(lock: str) -> None:
 
 
 def imported_modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
-    """The file and the top-level name of every import that is neither ours nor Python's."""
     ours = {"benchmarks", "eqforge", "scripts", "tests", "tools"}
     for path in files:
         for node in ast.walk(ast.parse(path.read_bytes())):

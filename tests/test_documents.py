@@ -119,7 +119,6 @@ SUPPLIED: dict[str, Callable[[Path], object]] = {
 
 
 def is_missing(need: str) -> bool:
-    """Tells whether a need is a package that is not installed."""
     packages = EXTRAS["eqforge[models]"] if need.endswith(":FOLDER") else EXTRAS.get(need, ())
     return any(find_spec(package) is None for package in packages)
 
@@ -134,7 +133,6 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def run(command: list[str], folder: Path, programs: Path) -> None:
-    """Runs a command with the project's programs on the path."""
     path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         command, cwd=folder, env=os.environ | {"PATH": path}, capture_output=True, text=True

@@ -43,7 +43,6 @@ def loaded(folder: Path, name: str | None = None) -> dict[str, Any]:
 
 
 def everything(folder: Path) -> dict[str, dict[str, int]]:
-    """The rows of every split of every configuration."""
     names = datasets.get_dataset_config_names(str(folder))
     return {name: {k: len(v) for k, v in loaded(folder, name).items()} for name in names}
 

@@ -29,10 +29,7 @@ FOLDERS = (
 )
 
 # Modules of torch's own classes, which only functions import.
-TORCH_MODULES = (
-    "eqforge.evaluation.training.finetune",
-    "eqforge.evaluation.training.networks",
-)
+TORCH_MODULES = ("eqforge.evaluation.training.finetune", "eqforge.evaluation.training.networks")
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import {package} as package
@@ -44,22 +41,13 @@ print(*{{name.partition(".")[0] for name in sys.modules}})
 
 OPTIONAL = {
     *("av", "cv2", "dlib", "face_recognition"),
-    *(
-        "inflect",
-        "lemminflect",
-        "nltk",
-        "open_clip",
-        "sklearn",
-        "spacy",
-        "textblob",
-    ),
+    *("inflect", "lemminflect", "nltk", "open_clip", "sklearn", "spacy", "textblob"),
     *("torch", "transformers"),
 }
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A package of the same shape, its folders behind links, without imports."""
     package = tmp_path / "src" / "eqforge"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

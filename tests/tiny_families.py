@@ -22,7 +22,6 @@ _SQUARE = {"height": IMAGE_PX, "width": IMAGE_PX}
 
 
 def save_align(folder: Path) -> Path:
-    """Saves an ALIGN: an EfficientNet for images, BERT for captions."""
     from transformers import AlignConfig, AlignModel, EfficientNetImageProcessorPil
 
     tokenizer = _bert(folder)
@@ -43,7 +42,6 @@ def save_align(folder: Path) -> Path:
 
 
 def save_altclip(folder: Path) -> Path:
-    """Saves an AltCLIP: CLIP's image encoder, XLM-RoBERTa for captions."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import (
         AltCLIPConfig,
@@ -78,18 +76,13 @@ def save_altclip(folder: Path) -> Path:
 
 
 def save_groupvit(folder: Path) -> Path:
-    """Saves a GroupViT."""
     from transformers import CLIPImageProcessorPil, GroupViTConfig, GroupViTModel
 
     _seed()
     tokenizer = clip_tokenizer()
     ends = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
     places = {"vocab_size": len(tokenizer), "max_position_embeddings": 24, "pad_token_id": 0}
-    stages = {
-        "depths": [1, 1, 1],
-        "num_group_tokens": [4, 2, 0],
-        "num_output_groups": [4, 2, 0],
-    }
+    stages = {"depths": [1, 1, 1], "num_group_tokens": [4, 2, 0], "num_output_groups": [4, 2, 0]}
     config = GroupViTConfig(
         text_config=SIZES | ends | places,
         vision_config=SIZES | VISION | stages | {"num_hidden_layers": 3},
@@ -104,7 +97,6 @@ def save_groupvit(folder: Path) -> Path:
 
 
 def save_flava(folder: Path) -> Path:
-    """Saves a FLAVA with the heads of its pretraining."""
     from transformers import FlavaConfig, FlavaForPreTraining, FlavaImageProcessorPil
 
     tokenizer = _bert(folder)
@@ -122,7 +114,6 @@ def save_flava(folder: Path) -> Path:
 
 
 def save_vilt(folder: Path) -> Path:
-    """Saves a ViLT with ranking head."""
     from transformers import ViltConfig, ViltForImageAndTextRetrieval, ViltImageProcessorPil
 
     tokenizer = _bert(folder)
@@ -132,7 +123,6 @@ def save_vilt(folder: Path) -> Path:
 
 
 def save_blip2(folder: Path) -> Path:
-    """Saves a BLIP-2 with matching head."""
     from transformers import Blip2Config, Blip2ForImageTextRetrieval, BlipImageProcessorPil
 
     tokenizer = _bert(folder)
@@ -151,7 +141,6 @@ def save_blip2(folder: Path) -> Path:
 
 
 def save_lxmert(folder: Path) -> Path:
-    """Saves an LXMERT that reads small region features."""
     from transformers import LxmertConfig, LxmertForPreTraining
 
     tokenizer = _bert(folder)

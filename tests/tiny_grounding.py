@@ -7,7 +7,6 @@ WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "?", "red", "car", "dog", "cat
 
 
 def save_owlv2(folder: Path) -> Path:
-    """Saves an OWLv2 whose words are the letters of CLIP's tokenizer."""
     import torch
     from transformers import (
         Owlv2Config,
@@ -38,7 +37,6 @@ def save_owlv2(folder: Path) -> Path:
 
 
 def save_grounding_dino(folder: Path) -> Path:
-    """Saves a Grounding DINO with a Swin transformer and BERT's tokenizer of eleven words."""
     import torch
     import transformers
     from transformers import (
@@ -80,7 +78,6 @@ def save_grounding_dino(folder: Path) -> Path:
 
 
 def save_sam(folder: Path) -> Path:
-    """Saves a SAM."""
     import torch
     from transformers import (
         SamConfig,
@@ -121,7 +118,6 @@ def save_sam(folder: Path) -> Path:
 
 
 def save_sam2(folder: Path) -> Path:
-    """Saves a SAM 2."""
     import torch
     from transformers import (
         Sam2Config,

@@ -12,7 +12,6 @@ ENTAILS: Final = {0: "CONTRADICTION", 1: "Neutral", 2: "entailment"}
 
 
 def save_nli(folder: Path, names: Mapping[int, str] = ENTAILS, reads: int = 128) -> Path:
-    """Saves a classifier of pairs of sentences."""
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
@@ -35,7 +34,6 @@ def save_nli(folder: Path, names: Mapping[int, str] = ENTAILS, reads: int = 128)
 
 
 def save_llm(folder: Path, chat_template: str | None = None, tokenizer: Any = None) -> Path:
-    """Saves a language model whose tokens are letters."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 

@@ -36,7 +36,6 @@ def clip_tokenizer() -> Any:
 
 
 def save_clip(folder: Path, seed: int = 0) -> Path:
-    """Saves a CLIP of random weights."""
     import torch
     from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel
 
@@ -112,7 +111,6 @@ def save_siglip(folder: Path, seed: int = 0) -> Path:
 def save_blip(
     folder: Path, words: Iterable[str] = WORDS, seed: int = 0, spread: float = 0.02
 ) -> Path:
-    """Saves a BLIP with matching head, of random weights of a standard deviation."""
     import torch
     from transformers import BlipConfig, BlipForImageTextRetrieval, BlipImageProcessorPil
 

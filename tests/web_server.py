@@ -32,7 +32,6 @@ class WebServer:
     """
 
     def __init__(self, folder: Path, store: str | None = None) -> None:
-        """Names the folder, or the address of the store."""
         self.folder, self.store = folder, store
         self.faults: dict[str, list[Fault]] = defaultdict(list)
         self.redirects: dict[str, str] = {}
@@ -43,7 +42,6 @@ class WebServer:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["WebServer"]:
-        """Answers requests during the block."""
         server = ThreadingHTTPServer(("localhost", 0), type("Of", (_Handler,), {"web": self}))
         self.url = f"http://localhost:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, daemon=True)

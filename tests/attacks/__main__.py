@@ -43,18 +43,15 @@ class Bench:
         self.base, self.place = base, place
 
     def fresh(self) -> Path:
-        """Returns an empty folder."""
         shutil.rmtree(self.place, ignore_errors=True)
         self.place.mkdir()
         return self.place
 
     def dataset(self, name: str) -> Path:
-        """Returns a copy of a good dataset."""
         return Path(shutil.copytree(OLD / name, self.fresh() / "d"))
 
 
 def prepare(base: Path) -> None:
-    """Makes the good inputs."""
     from eqforge.generators.demo.workspace import make_workspace
     from tests.tiny_models import save_clip
 
@@ -693,7 +690,6 @@ def _make(
 
 
 def _tell(outcomes: Counter[tuple[str, str]], findings: Counter[str], file: Path) -> None:
-    """Writes the counts so far."""
     lines = [f"{count:6,} {label}: {what}" for (label, what), count in sorted(outcomes.items())]
     lines += [f"{outcomes.total():6,} inputs"]
     lines += [f"FOUND {count:6,} {name!a}" for name, count in sorted(findings.items())]
@@ -716,7 +712,6 @@ def _keep(place: Path, words: list[str], name: str, detail: str, made: Path) -> 
 
 
 def main() -> int:
-    """Attacks; returns 1 where something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.attacks", description=__doc__)
     parser.add_argument("family", choices=("all", *FAMILIES))
     parser.add_argument("--inputs", type=int, default=6_000)

@@ -621,7 +621,6 @@ def bombs(rng: random.Random) -> dict[str, bytes]:
 
 
 def tarred(name: str, data: bytes, kind: bytes = tarfile.REGTYPE, link: str = "") -> bytes:
-    """An archive of one member."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w:gz") as archive:
         member = tarfile.TarInfo(name)

@@ -59,7 +59,6 @@ class Watch:
     seen: list[str] = field(default_factory=list)
 
     def __call__(self, event: str, values: tuple[Any, ...]) -> None:
-        """Notes an event."""
         if not self.is_on:
             return
         if event == "socket.connect" and isinstance(values[1], str | bytes):

@@ -42,9 +42,7 @@ def google(monkeypatch: pytest.MonkeyPatch) -> str:
     return root
 
 
-def test_ours_are_listed_with_their_words_and_are_sound(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_ours_are_listed_with_their_words_and_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
     status, out = run(capsys, "list", "--category", "toys")
     assert status == 0
     assert "duck" in out

@@ -31,7 +31,6 @@ def _arguments(workspace: Workspace, command: str) -> list[str]:
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    """Returns the document of a command; its fields are those of the documented record."""
     capsys.readouterr()
     main([*arguments, "--json"])
     printed = capsys.readouterr()

@@ -67,13 +67,11 @@ def build(output: Path, *arguments: object) -> Path:
 
 
 def write(dataset: Path, output: Path, *arguments: str) -> dict[str, bytes]:
-    """Exports a dataset and returns the files of the folder but the note, which lists them."""
     check_note(run(dataset, "vl-checklist", output, *arguments))
     return {name: data for name, data in files(output).items() if name != NOTE}
 
 
 def refused(capsys: pytest.CaptureFixture[str], dataset: Path, output: Path) -> str:
-    """Exports a dataset that cannot be, and returns the message."""
     with pytest.raises(SystemExit) as left:
         write(dataset, output)
     assert left.value.code == 2

@@ -55,7 +55,6 @@ def dataset(sound: Path, tmp_path: Path) -> Path:
 
 
 def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
-    """Verifies a damaged dataset; returns what was found by the name of the failed check."""
     capsys.readouterr()
     assert verify.main([str(dataset)]) == 1
     captured = capsys.readouterr()

@@ -22,7 +22,6 @@ from tests.crashes.runs import DATASETS, HARMS, server_of
 
 
 def main() -> int:
-    """Harms the named datasets."""
     parser = argparse.ArgumentParser(prog="python -m tests.crashes", description=__doc__)
     parser.add_argument("dataset", choices=(*DATASETS, "all"))
     parser.add_argument("--harms", default=",".join([*HARMS, POWER]))
@@ -40,7 +39,6 @@ def main() -> int:
 
 
 def _harm(dataset: str, harms: list[str], options: argparse.Namespace) -> int:
-    """Returns the number of findings in one dataset."""
     findings = 0
     with server_of(dataset) as server, tempfile.TemporaryDirectory() as folder:
         sweep = Sweep(server, Path(folder).resolve(), replaces=options.replaces)

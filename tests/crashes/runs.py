@@ -153,7 +153,6 @@ class Server:
         )
 
     def close(self) -> None:
-        """Ends the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -197,16 +196,12 @@ class Server:
         said = said_file.read_text(errors="replace")
         shutil.rmtree(root / "tmp", ignore_errors=True)
         return Ended(
-            status=status,
-            said=said,
-            calls=calls,
-            hit=what.rstrip(b"\0").decode() if hit else "",
+            status=status, said=said, calls=calls, hit=what.rstrip(b"\0").decode() if hit else ""
         )
 
 
 @contextlib.contextmanager
 def server_of(dataset: str) -> Iterator[Server]:
-    """Starts a server in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="eqforge-crashes-") as folder:
         server = Server(dataset, Path(folder).resolve())
         try:

@@ -23,7 +23,6 @@ from tests.made_datasets import DEEP, TURNED, built
 
 
 def seen(path: Path) -> float:
-    """Returns what the model should see of a source file."""
     with Image.open(path) as image:
         if image.mode.startswith("I"):
             return leftness(np.asarray(image).astype(float) / 257)

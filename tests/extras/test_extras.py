@@ -34,7 +34,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_wheel(folder: Path) -> Path:
-    """Makes the wheel of this checkout in a folder, as a release does."""
     run(sys.executable, "-c", STAGE, folder, cwd=copy_checkout(folder / "checkout"))
     (sdist,) = folder.glob("*.tar.gz")
     options = ("--no-deps", "--no-build-isolation", "--wheel-dir", folder)

@@ -55,13 +55,11 @@ def install(home: Path, packages: tuple[str, ...]) -> Path:
 
 @pytest.fixture(scope="module")
 def lmms_eval(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the Python of an environment with lmms-eval."""
     return install(tmp_path_factory.mktemp("lmms-eval"), LMMS_EVAL)
 
 
 @pytest.fixture(scope="module")
 def vlmevalkit(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns the Python of an environment with VLMEvalKit."""
     return install(tmp_path_factory.mktemp("vlmevalkit"), VLMEVALKIT)
 
 

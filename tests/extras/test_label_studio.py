@@ -62,7 +62,6 @@ class Server:
         self.root = root
 
     def fetch(self, path: str, body: Any = None) -> bytes:
-        """Asks for something, or posts something."""
         data = None if body is None else json.dumps(body).encode()
         kind = {"Authorization": f"Token {TOKEN}", "Content-Type": "application/json"}
         request = urllib.request.Request(self.url + path, data, kind)
@@ -141,7 +140,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Waits until a server answers."""
     for _ in range(240):
         assert process.poll() is None, log.read_text()
         try:
@@ -186,7 +184,6 @@ def planned(dataset: Path, output: Path, *options: str) -> Path:
 
 
 def served(server: Server, dataset: Path, folder: Path, *options: str) -> Path:
-    """Plans for Label Studio; returns the folder, put where the server finds it."""
     plan = planned(dataset, folder, "--tool", "label-studio", *options)
     (made,) = plan.glob("data/review-*")
     shutil.copytree(made, server.root / made.name, dirs_exist_ok=True)

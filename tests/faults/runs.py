@@ -58,7 +58,6 @@ class Inputs:
     more: tuple[str, ...] = ()
 
     def arguments(self, output: Path) -> list[str]:
-        """The command line of a build."""
         inputs = ["--captions", str(self.captions), "--videos", str(self.videos)]
         files = ["--samples-per-file", str(self.rows), "--images-per-file", str(self.rows)]
         return [*inputs, *SETTINGS, *files, *self.more, "--output", str(output)]
@@ -150,7 +149,6 @@ def _publish(output: Path, killed_at: int) -> None:
 
 
 def kill(_source: Path, _target: Path) -> None:
-    """Ends the process as `kill -9` does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -166,7 +164,6 @@ def stop(_source: Path, _target: Path) -> None:
 
 
 def set_mode(folder: Path, mode: int) -> None:
-    """Sets the permissions of a folder and of those in it."""
     for place, _, _ in os.walk(folder):
         os.chmod(place, mode)
 
@@ -197,7 +194,6 @@ class Note:
     output: Path
 
     def __call__(self, _source: Path, target: Path) -> None:
-        """Adds a line."""
         with open(self.log, "a", encoding="utf-8") as stream:
             stream.write(f"{target.relative_to(self.output)}\n")
 
@@ -248,7 +244,6 @@ class Installed:
     output: Path
 
     def __call__(self) -> None:
-        """Installs the fault."""
         self.fault.install(self.output)
 
 

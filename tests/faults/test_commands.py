@@ -68,7 +68,6 @@ def quota(num_bytes: int) -> Iterator[None]:
 
 
 def run(arguments: list[str]) -> int | str | None:
-    """Runs a command as `eqforge` does; returns the exit status."""
     try:
         return cli.main(arguments)
     except SystemExit as left:

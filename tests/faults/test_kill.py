@@ -36,7 +36,6 @@ KILLS: dict[str, tuple[Literal["before", "after"], Callable[[Path, Path], None]]
 
 
 def ten_moments(rng: random.Random) -> Iterator[runs.Fault]:
-    """Yields when the writer of a file of every phase is killed, in their order."""
     for at, most in PHASES:
         when, happen = KILLS[rng.choice(sorted(KILLS))]
         yield runs.Fault(at=at, nth=rng.randint(1, most), when=when, happen=happen)

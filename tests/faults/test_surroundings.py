@@ -17,7 +17,6 @@ from tests.faults.test_commands import run
 
 
 def shell(command: str, **changes: str) -> "subprocess.CompletedProcess[str]":
-    """Runs a command line of the shell, in which `eqforge` is this one."""
     script = f'eqforge() {{ "{sys.executable}" -m eqforge.cli "$@"; }}; {command}'
     return subprocess.run(
         ["bash", "-c", script],

@@ -16,7 +16,6 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Fuzzes the named targets, each in a process of its own."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("targets", nargs="+", help="names, or all")
     parser.add_argument("--inputs", type=int, default=100_000, help="for each target")

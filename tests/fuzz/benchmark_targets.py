@@ -92,7 +92,6 @@ def _two_files() -> tuple[bytes, ...]:
 
 
 def _mutate_two(data: bytes, rng: random.Random) -> bytes:
-    """Changes one of two files, or both in the same way, so that they still belong together."""
     if rng.random() < 0.4:
         return mutate.json_lines(data, rng)
     seed, parts = rng.random(), data.split(b"\n")

@@ -44,7 +44,6 @@ _SPOILT: tuple[Any, ...] = (*("", "../x", "\x1b[2J", "\u202e", "x" * 5_000, "a\n
 
 @functools.cache
 def seeds() -> tuple[bytes, ...]:
-    """Pairs with images, and training captions with images."""
     with tempfile.TemporaryDirectory() as folder:
         pairs = write_squares(Path(folder, "pairs"), seeds=1)
         captions = write_captions(Path(folder, "captions"))

@@ -48,7 +48,6 @@ class Session:
         return self._outcomes.total()
 
     def take(self, data: bytes) -> None:
-        """Gives one input to the target."""
         started, before = time.process_time(), _peak_kb()
         try:
             self._outcomes[outcome_of(self.target, data, self.folder)] += 1

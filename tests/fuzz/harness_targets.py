@@ -26,7 +26,6 @@ def _measured(name: str, data: bytes, folder: Path) -> Outcome:
 
 
 def _good(write: Callable[[Path, Path], object], name: str) -> tuple[bytes, ...]:
-    """Returns a good file of the dataset."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
         write(_pairs.__wrapped__(Path(folder)), path)
@@ -64,11 +63,7 @@ _FORMS = {
     "clip-benchmark": ("c.json", _sums, mutate.json_text),
 }
 HARNESS_TARGETS = {
-    name: (
-        functools.partial(_measured, file),
-        functools.partial(_good, write, file),
-        mutator,
-    )
+    name: (functools.partial(_measured, file), functools.partial(_good, write, file), mutator)
     for name, (file, write, mutator) in _FORMS.items()
 }
 """What takes a file, the good files, and how they are damaged, by name."""

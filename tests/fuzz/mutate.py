@@ -131,7 +131,6 @@ def json_lines(data: bytes, rng: random.Random) -> bytes:
 
 
 def pickled(data: bytes, rng: random.Random) -> bytes:
-    """Changes what a pickle holds, or its bytes."""
     if rng.random() < 0.5:
         return damage(data, rng)
     try:

@@ -248,7 +248,6 @@ def _parquet(content: pa.Table) -> bytes:
 
 
 def _good(make: Callable[[Path], Path], scores: str, path: str) -> tuple[bytes, ...]:
-    """Returns a file of a good folder."""
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:

@@ -10,7 +10,6 @@ Outcome = Literal["records", "rejects", "refused"]
 
 
 def file_of(data: bytes, folder: Path, name: str) -> Path:
-    """Writes a file into a folder, which is made where it lies deeper."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -18,7 +17,6 @@ def file_of(data: bytes, folder: Path, name: str) -> Path:
 
 
 def planned(records: Iterable[Any], kind: type) -> Outcome:
-    """Takes records to JSON and back, as a plan does."""
     found = list(records)
     back = msgspec.json.decode(msgspec.json.encode(found), type=list[kind])  # type: ignore[valid-type]
     assert back == found, "a record is another after JSON"

@@ -173,11 +173,7 @@ def _image(data: bytes, folder: Path) -> Outcome:
 def _rules() -> tuple[PerturbationRules, HardPositiveRules]:
     lexicon = load_lexicon(None)
     perturbations = PerturbationRules(
-        seed=0,
-        spacy_model=None,
-        perturbations=PerturbationSettings(),
-        captions=LIMITS,
-        images=None,
+        seed=0, spacy_model=None, perturbations=PerturbationSettings(), captions=LIMITS, images=None
     )
     reworded = HardPositiveRules(
         published=False,

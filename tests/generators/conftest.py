@@ -25,19 +25,16 @@ TREEBANK = (
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
-    """The assets that eqforge brings, and a cache."""
     return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The cache of assets of the renderer."""
     return tmp_path_factory.mktemp("assets")
 
 
 @pytest.fixture(scope="module")
 def renderer(folder: Path) -> Iterator[SceneRenderer]:
-    """A renderer of scenes with the assets that eqforge brings."""
     opened = open_renderer(folder)
     yield opened
     opened.close()

@@ -13,12 +13,7 @@ from eqforge.core.word_model import WordModel
 from eqforge.evaluation.shortcuts.audit import audit_pairs
 from eqforge.evaluation.shortcuts.judges import likelihood_judge, probe_judges
 from eqforge.generators.text import balance
-from eqforge.generators.text.balance import (
-    NO_NEGATIVE,
-    Possible,
-    draw_negatives,
-    features_of,
-)
+from eqforge.generators.text.balance import NO_NEGATIVE, Possible, draw_negatives, features_of
 from eqforge.sources.text_pairs import TextPair
 
 COLOURS = ("red", "blue", "green", "black", "white")

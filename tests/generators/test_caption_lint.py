@@ -97,10 +97,7 @@ def test_any_text_is_judged(text: str) -> None:
         text.encode()
 
 
-@pytest.mark.parametrize(
-    ("text_0", "text_1"),
-    cases("captions_that_say_the_same_are_equal"),
-)
+@pytest.mark.parametrize(("text_0", "text_1"), cases("captions_that_say_the_same_are_equal"))
 def test_captions_that_say_the_same_are_equal(text_0: str, text_1: str) -> None:
     rejection = lint_pair(text_0, text_1)
     assert rejection is not None
@@ -108,10 +105,7 @@ def test_captions_that_say_the_same_are_equal(text_0: str, text_1: str) -> None:
     assert lint_pair(text_1, text_0) == rejection
 
 
-@pytest.mark.parametrize(
-    ("text_0", "text_1"),
-    cases("captions_that_differ_within_are_not_equal"),
-)
+@pytest.mark.parametrize(("text_0", "text_1"), cases("captions_that_differ_within_are_not_equal"))
 def test_captions_that_differ_within_are_not_equal(text_0: str, text_1: str) -> None:
     assert lint_pair(text_0, text_1) is None
 

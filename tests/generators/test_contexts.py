@@ -16,8 +16,7 @@ def stands(caption: str, word: str, where: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("caption", "word", "where", "expected"),
-    cases("words_stand_where_their_context_says"),
+    ("caption", "word", "where", "expected"), cases("words_stand_where_their_context_says")
 )
 def test_words_stand_where_their_context_says(
     caption: str, word: str, where: str, expected: str
@@ -30,10 +29,7 @@ def test_places_that_do_not_exist_are_an_error() -> None:
         parse_context("behind:room")
 
 
-@pytest.mark.parametrize(
-    ("phrase", "named"),
-    cases("nouns_have_the_classes_that_captions_mean"),
-)
+@pytest.mark.parametrize(("phrase", "named"), cases("nouns_have_the_classes_that_captions_mean"))
 def test_nouns_have_the_classes_that_captions_mean(phrase: str, named: set[str]) -> None:
     (analysis,) = load_tagger().analyse([phrase])
     assert named <= classes_of(analysis, analysis.noun_phrases[0])

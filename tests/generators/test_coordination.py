@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import find_tokens
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
-from eqforge.generators.text.coordination.swap import (
-    Swap,
-    swap_coordination,
-    swap_phrases,
-)
+from eqforge.generators.text.coordination.swap import Swap, swap_coordination, swap_phrases
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.scores import Rejection
@@ -42,8 +38,7 @@ def _reason(caption: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("caption", "swapped"),
-    cases("the_papers_examples_are_swapped_as_the_paper_swaps_them"),
+    ("caption", "swapped"), cases("the_papers_examples_are_swapped_as_the_paper_swaps_them")
 )
 def test_the_papers_examples_are_swapped_as_the_paper_swaps_them(
     caption: str, swapped: str
@@ -52,8 +47,7 @@ def test_the_papers_examples_are_swapped_as_the_paper_swaps_them(
 
 
 @pytest.mark.parametrize(
-    ("caption", "swapped"),
-    cases("modifiers_articles_and_capitals_stay_with_what_they_belong_to"),
+    ("caption", "swapped"), cases("modifiers_articles_and_capitals_stay_with_what_they_belong_to")
 )
 def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
     caption: str, swapped: str | None
@@ -63,8 +57,7 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
 
 
 @pytest.mark.parametrize(
-    ("caption", "reason"),
-    cases("what_cannot_be_told_is_refused_with_a_reason"),
+    ("caption", "reason"), cases("what_cannot_be_told_is_refused_with_a_reason")
 )
 def test_what_cannot_be_told_is_refused_with_a_reason(caption: str, reason: str) -> None:
     assert _reason(caption) == reason

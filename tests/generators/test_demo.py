@@ -58,7 +58,6 @@ def workspace(twins: tuple[Workspace, Workspace]) -> Workspace:
 
 
 def decode(path: Path) -> Iterator[tuple[float, Image.Image]]:
-    """Yields each frame's time and its picture, turned as the file asks."""
     with av.open(str(path)) as container:
         for frame in container.decode(video=0):
             assert frame.time is not None
@@ -109,12 +108,7 @@ def shape_of(value: Any) -> Any:
 
 def glide_clip() -> Clip:
     return Clip(
-        file="a.mp4",
-        shots=(
-            Shot("coffee", 2),
-            Shot("coffee", 2, 0.3, 0.6, 2),
-            Shot("coins", 2),
-        ),
+        file="a.mp4", shots=(Shot("coffee", 2), Shot("coffee", 2, 0.3, 0.6, 2), Shot("coins", 2))
     )
 
 
@@ -171,9 +165,7 @@ def test_a_rhythm_leaves_ticks_out() -> None:
     assert ticks(Clip(file="a.mp4", shots=shots, fps=10, rhythm="11010")) == [0, 1, 3, 5, 6, 8]
 
 
-def test_photographs_come_from_the_wheel_without_a_network(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_photographs_come_from_the_wheel_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a photograph was looked for in the network")
 

@@ -167,10 +167,7 @@ def test_the_published_alignment_has_its_defects(read, tokenizer):
 
 def test_the_published_alignment_is_exact_where_tokens_are_as_many(read, tokenizer):
     first, second = read("a photo of a horse on grass"), read("a photo of a zebra on grass")
-    exact, published = (
-        replacement(first, second),
-        published_replacement(first, second, tokenizer),
-    )
+    exact, published = (replacement(first, second), published_replacement(first, second, tokenizer))
     assert np.array_equal(exact.mapper, published.mapper)
     longer = read("a photo of a horse on grass at sunset")
     exact = refinement(first, longer, ((), (7, 8)))

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.attention import (
-    ControlledAttention,
-    controlled,
-    limited_rows,
-)
+from eqforge.generators.diffusion.attention import ControlledAttention, controlled, limited_rows
 from eqforge.generators.diffusion.control import align, plan_control
 from eqforge.generators.diffusion.load import load_pipeline
 from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings

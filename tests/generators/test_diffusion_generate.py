@@ -37,7 +37,6 @@ BLENDED = pair_of(blended=ANIMAL)
 
 @pytest.fixture(scope="module")
 def make(tiny_sd, tiny_sdxl):
-    """Makes a generator, the same one for the same settings."""
     folders = {"sd": tiny_sd, "sdxl": tiny_sdxl}
 
     @functools.cache

@@ -104,11 +104,7 @@ def test_a_folder_without_pipeline_is_an_error(tmp_path, content):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("_class_name", ["pipeline", "MyPipeline"]),
-        ("unet", ["my_unet", "MyUNet"]),
-    ],
+    ("key", "value"), [("_class_name", ["pipeline", "MyPipeline"]), ("unet", ["my_unet", "MyUNet"])]
 )
 def test_code_that_comes_with_a_model_is_never_run(copy, key, value):
     index = json.loads((copy / "model_index.json").read_text())

@@ -23,7 +23,6 @@ KEEPS_AROUND = ("StableDiffusionPipeline", "StableDiffusionXLPipeline", "FluxPip
 
 @pytest.fixture(scope="module")
 def load(tiny_editor):
-    """Loads an editor, the same one for the same settings."""
 
     @functools.cache
     def load_once(pipeline, **settings):

@@ -17,11 +17,7 @@ def texts_with_edits(draw: st.DrawFn) -> tuple[str, list[Edit]]:
 def test_a_replacement_leaves_punctuation_and_spacing_alone() -> None:
     text = "A red  door , open."
     edited = apply_edits(
-        text,
-        [
-            Edit(start=0, end=1, replacement="An"),
-            Edit(start=2, end=5, replacement="ivory"),
-        ],
+        text, [Edit(start=0, end=1, replacement="An"), Edit(start=2, end=5, replacement="ivory")]
     )
     assert edited.text == "An ivory  door , open."
     assert edited.spans_before == (Span(start=0, end=1), Span(start=2, end=5))

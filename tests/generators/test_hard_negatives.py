@@ -18,10 +18,7 @@ from eqforge.generators.text.hard_negatives.lexicon import (
     closed_classes,
     read_rows,
 )
-from eqforge.generators.text.hard_negatives.make import (
-    known_words,
-    make_hard_negative,
-)
+from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.scores import Rejection
 from tests.cases import cases_of
@@ -75,8 +72,7 @@ def test_what_cannot_be_made_false_for_sure_is_refused_with_a_reason(
 
 
 @pytest.mark.parametrize(
-    ("kind", "caption", "absent"),
-    cases("what_may_be_true_or_is_not_english_is_not_put_in"),
+    ("kind", "caption", "absent"), cases("what_may_be_true_or_is_not_english_is_not_put_in")
 )
 def test_what_may_be_true_or_is_not_english_is_not_put_in(
     kind: NegativeKind, caption: str, absent: str
@@ -84,10 +80,7 @@ def test_what_may_be_true_or_is_not_english_is_not_put_in(
     assert absent not in _outcomes(kind, caption)
 
 
-@pytest.mark.parametrize(
-    ("kind", "caption", "negatives"),
-    cases("swaps_and_negations"),
-)
+@pytest.mark.parametrize(("kind", "caption", "negatives"), cases("swaps_and_negations"))
 def test_swaps_and_negations(kind: NegativeKind, caption: str, negatives: set[str]) -> None:
     assert _outcomes(kind, caption) == negatives
 
@@ -106,10 +99,7 @@ def test_nothing_that_another_caption_names_is_put_in() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("kind", "caption"),
-    cases("what_a_caption_denies_is_not_changed"),
-)
+@pytest.mark.parametrize(("kind", "caption"), cases("what_a_caption_denies_is_not_changed"))
 def test_what_a_caption_denies_is_not_changed(kind: NegativeKind, caption: str) -> None:
     assert _outcomes(kind, caption) == {"already_negated"}
 

@@ -8,11 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.corrections import (
-    CHANGES,
-    compare_modes,
-    correct_all,
-)
+from benchmarks.corrections import CHANGES, compare_modes, correct_all
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_positives.corrected import RewordedFoil, find_foil, reword_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS

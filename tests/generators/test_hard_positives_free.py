@@ -13,17 +13,13 @@ def reworded(caption: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("caption", "expected"),
-    cases("one_word_is_exchanged_and_nothing_else_changes"),
+    ("caption", "expected"), cases("one_word_is_exchanged_and_nothing_else_changes")
 )
 def test_one_word_is_exchanged_and_nothing_else_changes(caption: str, expected: str) -> None:
     assert reworded(caption) == {expected}
 
 
-@pytest.mark.parametrize(
-    "caption",
-    cases("words_whose_sense_is_open_stay"),
-)
+@pytest.mark.parametrize("caption", cases("words_whose_sense_is_open_stay"))
 def test_words_whose_sense_is_open_stay(caption: str) -> None:
     assert reworded(caption) == set()
 

@@ -53,9 +53,7 @@ def test_sentences_of_sixty_languages_are_told_from_english() -> None:
     assert min(sum(each) / len(each) for each in found.values()) > 0.8
 
 
-def test_of_real_english_captions_less_than_one_in_a_thousand_is_refused(
-    data_folder: Path,
-) -> None:
+def test_of_real_english_captions_less_than_one_in_a_thousand_is_refused(data_folder: Path) -> None:
     content = json.loads((data_folder / "coco" / "captions_val2017.json").read_text())
     coco = [each["caption"] for each in content["annotations"]][::5]
     phrases: set[str] = set()

@@ -60,8 +60,7 @@ def test_defects_of_one_record_are_found(
 
 
 @pytest.mark.parametrize(
-    ("positive", "negative", "hard_positive"),
-    cases("sound_records_have_no_finding"),
+    ("positive", "negative", "hard_positive"), cases("sound_records_have_no_finding")
 )
 def test_sound_records_have_no_finding(
     positive: str, negative: str, hard_positive: str | None
@@ -154,8 +153,7 @@ def test_contradictions_are_found_in_either_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
-    cases("known_damage_of_the_published_set_is_an_edit_inside_a_word"),
+    ("before", "after"), cases("known_damage_of_the_published_set_is_an_edit_inside_a_word")
 )
 def test_known_damage_of_the_published_set_is_an_edit_inside_a_word(
     before: str, after: str

@@ -73,8 +73,7 @@ def test_an_address_names_model_server_and_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "message"),
-    cases("an_address_that_cannot_be_used_is_one_message_without_secrets"),
+    ("model", "message"), cases("an_address_that_cannot_be_used_is_one_message_without_secrets")
 )
 def test_an_address_that_cannot_be_used_is_one_message_without_secrets(
     model: str, message: str

@@ -10,8 +10,7 @@ cases = cases_of(__file__)
 
 
 @pytest.mark.parametrize(
-    ("caption", "distracted"),
-    cases("a_statement_joins_the_sentence_before_its_end"),
+    ("caption", "distracted"), cases("a_statement_joins_the_sentence_before_its_end")
 )
 def test_a_statement_joins_the_sentence_before_its_end(caption: str, distracted: str) -> None:
     (analysis,) = load_tagger().analyse([caption])

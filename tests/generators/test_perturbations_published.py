@@ -84,8 +84,7 @@ def test_a_failure_of_the_code_leaves_the_caption_as_it_was() -> None:
 
 @pytest.mark.usefixtures("wordnet")
 @pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    cases("words_are_changed_as_by_the_published_code"),
+    ("name", "text", "expected"), cases("words_are_changed_as_by_the_published_code")
 )
 def test_words_are_changed_as_by_the_published_code(name: str, text: str, expected: str) -> None:
     assert published(name, text).text == expected
@@ -107,7 +106,7 @@ def test_the_first_synonym_is_of_any_sense_and_part_of_speech(wordnet: Any) -> N
 
 def test_tokens_are_nltks_with_sentences_split_at_every_end_mark() -> None:
     assert tokenize_words('A dog isn\'t here. He "runs"!  Yes') == [
-        *("A", "dog", "is", "n't", "here", ".", "He", "``", "runs", "''", "!", "Yes"),
+        *("A", "dog", "is", "n't", "here", ".", "He", "``", "runs", "''", "!", "Yes")
     ]
 
 
@@ -126,8 +125,7 @@ def test_white_space_becomes_tokens_as_in_spacy(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "possible"),
-    cases("shuffles_draw_every_order_the_captions_own_included"),
+    ("name", "text", "possible"), cases("shuffles_draw_every_order_the_captions_own_included")
 )
 def test_shuffles_draw_every_order_the_captions_own_included(
     name: str, text: str, possible: set[str]

@@ -34,8 +34,7 @@ def replaced(text: str, pos: Any, max_words: int = 1) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("text", "pos", "expected"),
-    cases("synonyms_take_the_form_of_the_word_and_the_article_agrees"),
+    ("text", "pos", "expected"), cases("synonyms_take_the_form_of_the_word_and_the_article_agrees")
 )
 def test_synonyms_take_the_form_of_the_word_and_the_article_agrees(
     text: str, pos: Any, expected: set[str]
@@ -43,10 +42,7 @@ def test_synonyms_take_the_form_of_the_word_and_the_article_agrees(
     assert replaced(text, pos) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "pos"),
-    cases("words_without_a_sure_synonym_are_refused"),
-)
+@pytest.mark.parametrize(("text", "pos"), cases("words_without_a_sure_synonym_are_refused"))
 def test_words_without_a_sure_synonym_are_refused(text: str, pos: Any) -> None:
     (analysis,) = load_tagger().analyse([text])
     assert replace_by_synonyms(analysis, random.Random(0), pos) is Reason.NO_SYNONYM
@@ -64,8 +60,7 @@ def test_up_to_k_words_are_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "pos", "expected"),
-    cases("a_synonym_is_taken_where_its_conditions_hold"),
+    ("text", "pos", "expected"), cases("a_synonym_is_taken_where_its_conditions_hold")
 )
 def test_a_synonym_is_taken_where_its_conditions_hold(
     text: str, pos: Any, expected: set[str]

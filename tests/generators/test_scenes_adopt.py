@@ -138,10 +138,7 @@ def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
     made = taken(folder, "Y")
     assert made.entry["kwargs"]["bounds"] == [[0, -1.2, 0], [1, 0, 0.8]]
-    assert made.entry["kwargs"]["render_import_kwargs"] == {
-        "axis_forward": "-Z",
-        "axis_up": "Y",
-    }
+    assert made.entry["kwargs"]["render_import_kwargs"] == {"axis_forward": "-Z", "axis_up": "Y"}
 
 
 @pytest.mark.parametrize("name", ["кружка.obj", "a&b.obj"])

@@ -10,12 +10,7 @@ def phrase(noun: str, *adjectives: str, **words: object) -> Phrase:
     return Phrase(words=AssetWords(noun=noun, plural=plural, **words), adjectives=adjectives)  # type: ignore[arg-type]
 
 
-BOX = phrase(
-    "gift box",
-    "white",
-    plural="gift boxes",
-    detail="with red straps",
-)
+BOX = phrase("gift box", "white", plural="gift boxes", detail="with red straps")
 GLOVES = phrase("gloves", "blue", plural="gloves", is_plural=True)
 BASKET, BULL = phrase("fabric basket"), phrase("bull", "brown")
 

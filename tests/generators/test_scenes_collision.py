@@ -57,13 +57,13 @@ def test_a_mesh_has_its_own_scale_then_turn_then_origin(tmp_path: Path) -> None:
 def test_a_turn_is_about_x_then_y_then_z(tmp_path: Path) -> None:
     origin = '<origin rpy="1.5707963267948966 0 1.5707963267948966"/>'  # y to z, x to y, z to x
     assert boxes(written(tmp_path, urdf('<box size="2 4 6"/>', origin))) == [
-        [[-3, -1, -2], [3, 1, 2]],
+        [[-3, -1, -2], [3, 1, 2]]
     ]
 
 
 def test_a_cylinder_stands_upright_and_a_ball_has_its_centre(tmp_path: Path) -> None:
     assert boxes(written(tmp_path, urdf('<cylinder radius="2" length="3"/>'))) == [
-        [[-2, -2, -1.5], [2, 2, 1.5]],
+        [[-2, -2, -1.5], [2, 2, 1.5]]
     ]
     folder = tmp_path / "ball"
     folder.mkdir()

@@ -16,17 +16,7 @@ from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import draw_floor
 from eqforge.schemas.records.scenes import Backdrop, SceneObject, SceneSpec, SurfaceMaterial
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
-from tests.renders import (
-    BALL,
-    BALL_HITS,
-    CAMERA,
-    agree,
-    mask,
-    needs_blender,
-    pixels,
-    rays,
-    scene,
-)
+from tests.renders import BALL, BALL_HITS, CAMERA, agree, mask, needs_blender, pixels, rays, scene
 
 pytestmark = needs_blender
 

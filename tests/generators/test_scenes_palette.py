@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from skimage.color import deltaE_ciede2000, rgb2lab
 
-from eqforge.generators.scenes.palette import (
-    LEAST_DIFFERENCE,
-    PALETTE,
-    TOO_CLOSE,
-    distinct_pairs,
-)
+from eqforge.generators.scenes.palette import LEAST_DIFFERENCE, PALETTE, TOO_CLOSE, distinct_pairs
 from eqforge.generators.scenes.surroundings import MUTED
 
 LIGHT = np.array([0.5, 0.7, 1.0, 1.3])

@@ -208,9 +208,7 @@ def test_only_materials_that_can_be_seen_and_said_change(library: AssetLibrary) 
     assert "rubber duck" not in nouns
 
 
-def test_on_the_photographic_stage_words_say_what_things_are_made_of(
-    library: AssetLibrary,
-) -> None:
+def test_on_the_photographic_stage_words_say_what_things_are_made_of(library: AssetLibrary) -> None:
     vocabulary = Vocabulary(library.assets.values(), 5, by_noun=True)
     contents = [
         vocabulary.attribute("material", n) for n in range(vocabulary.attributes("material"))

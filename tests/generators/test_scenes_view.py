@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.scenes.view import (
-    camera_axes,
-    corners,
-    project,
-    shape_of,
-    to_camera,
-)
+from eqforge.generators.scenes.view import camera_axes, corners, project, shape_of, to_camera
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject
 
 CAMERA = SceneCamera(position=(0.0, -5.0, 0.0), look_at=(0.0, 0.0, 0.0))

@@ -10,10 +10,7 @@ from tests.cases import cases_of
 cases = cases_of(__file__)
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("words_numbers_and_clitics_are_told_apart"),
-)
+@pytest.mark.parametrize(("text", "expected"), cases("words_numbers_and_clitics_are_told_apart"))
 def test_words_numbers_and_clitics_are_told_apart(text: str, expected: str) -> None:
     assert [match[0] for match in find_tokens(text)] == expected.split()
 

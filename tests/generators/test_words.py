@@ -52,10 +52,7 @@ def test_the_shipped_list_is_the_papers() -> None:
     assert read_word_list(ACTION_WORDS) == UP_AND_DOWN
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("only_whole_words_are_found"),
-)
+@pytest.mark.parametrize(("text", "expected"), cases("only_whole_words_are_found"))
 def test_only_whole_words_are_found(text: str, expected: str) -> None:
     assert [word for _, _, word in find_words(text, UP_AND_DOWN)] == expected.split()
 
@@ -98,16 +95,14 @@ def test_ascii_words_are_what_a_plain_pattern_finds(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    cases("words_of_scripts_without_spaces_are_told_by_a_dictionary"),
+    ("text", "expected"), cases("words_of_scripts_without_spaces_are_told_by_a_dictionary")
 )
 def test_words_of_scripts_without_spaces_are_told_by_a_dictionary(text: str, expected: str) -> None:
     assert [text[start:end] for start, end in word_spans(text)] == expected.split()
 
 
 @pytest.mark.parametrize(
-    ("text_0", "text_1", "expected"),
-    cases("distances_of_other_languages_count_words"),
+    ("text_0", "text_1", "expected"), cases("distances_of_other_languages_count_words")
 )
 def test_distances_of_other_languages_count_words(text_0: str, text_1: str, expected: str) -> None:
     assert word_edit(text_0, text_1).distance == int(expected)
@@ -183,8 +178,7 @@ def test_case_spacing_and_punctuation_are_no_edit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text_0", "text_1", "same"),
-    cases("words_are_the_same_however_they_are_spaced"),
+    ("text_0", "text_1", "same"), cases("words_are_the_same_however_they_are_spaced")
 )
 def test_words_are_the_same_however_they_are_spaced(text_0: str, text_1: str, same: str) -> None:
     assert has_same_words(text_0, text_1) is (same == "yes")

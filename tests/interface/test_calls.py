@@ -70,9 +70,7 @@ def test_a_script_needs_no_guard_for_worker_processes(tmp_path: Path) -> None:
     assert (tmp_path / "scores" / "scores.json").exists()
 
 
-def test_samples_come_with_their_pictures(
-    clips: OpenDataset,
-) -> None:
+def test_samples_come_with_their_pictures(clips: OpenDataset) -> None:
     samples = list(clips.samples())
     assert len(samples) == len(clips) == clips.table("samples").num_rows > 0
     for sample in samples:
@@ -83,9 +81,7 @@ def test_samples_come_with_their_pictures(
         assert np.array_equal(np.asarray(first), same)
 
 
-def test_tables_are_arrow_and_rows_are_records(
-    clips: OpenDataset,
-) -> None:
+def test_tables_are_arrow_and_rows_are_records(clips: OpenDataset) -> None:
     assert clips.tables == ("samples", "images", "rejects")
     some = clips.table("samples", ["sample_id", "ssim"])
     assert isinstance(some, pa.Table)

@@ -16,13 +16,7 @@ from tests.scored import image_of, score_pictures
 CONFIG = {
     "embed_dim": 16,
     "vision_cfg": {"image_size": 32, "layers": 2, "width": 32, "head_width": 8, "patch_size": 8},
-    "text_cfg": {
-        "context_length": 16,
-        "vocab_size": 49408,
-        "width": 16,
-        "heads": 2,
-        "layers": 1,
-    },
+    "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
 }
 CAPTIONS = ["a red cup", "two dogs and a cat on the box"]
 

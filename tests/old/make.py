@@ -19,7 +19,6 @@ OF_CAPTIONS = ("hard-positives", "training-captions", "retrieval-perturbations")
 
 
 def main() -> None:
-    """Builds a small dataset of each kind, and keeps its finished files."""
     version = FOLDER / eqforge.__version__
     with tempfile.TemporaryDirectory() as name:
         scratch = Path(name)

@@ -21,7 +21,6 @@ OLD = [path for path in ALL if path.name not in REMOVED]
 
 
 def run(command: str, *arguments: object) -> int:
-    """Runs a command as `eqforge` does; returns its status."""
     try:
         status: int = importlib.import_module(f"eqforge.{module_of(command)}").main(
             [*map(str, arguments)]

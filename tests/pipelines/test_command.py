@@ -11,22 +11,10 @@ from pathlib import Path
 import pytest
 
 from eqforge.commands import verify
-from eqforge.core.errors import (
-    BuildError,
-    EqforgeError,
-    InputError,
-    MissingExtra,
-    reported_errors,
-)
+from eqforge.core.errors import BuildError, EqforgeError, InputError, MissingExtra, reported_errors
 from eqforge.core.help import Help
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines import (
-    eq_ag,
-    eq_gebc,
-    eq_video,
-    eq_youcook2,
-    training_captions,
-)
+from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2, training_captions
 from eqforge.pipelines.base.command import parse_line
 from eqforge.transforms.engines.exclusive_job import locked
 from tests.builds import ENTRY, environment
@@ -46,7 +34,6 @@ def command(demo_workspace: Workspace, tmp_path: Path) -> list[str]:
 def refuse(
     capsys: pytest.CaptureFixture[str], arguments: list[str], main: Main = eq_video.main
 ) -> str:
-    """Runs a command that must be refused; returns its message."""
     with pytest.raises(SystemExit) as left:
         main(arguments)
     captured = capsys.readouterr()

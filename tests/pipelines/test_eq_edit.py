@@ -113,10 +113,7 @@ def write(folder: Path, lines: list[Line]) -> Path:
 @pytest.fixture(scope="module")
 def inputs(photographs: Path, masks: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     captions = write(tmp_path_factory.mktemp("captions"), LINES)
-    return [
-        *("--images", str(photographs), "--masks", str(masks)),
-        *("--captions", str(captions)),
-    ]
+    return [*("--images", str(photographs), "--masks", str(masks)), *("--captions", str(captions))]
 
 
 def build(output: Path, *arguments: object) -> Path:
@@ -125,7 +122,6 @@ def build(output: Path, *arguments: object) -> Path:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """What a build says that does not begin."""
     with pytest.raises(SystemExit) as left:
         eq_edit.main([*map(str, arguments)])
     assert left.value.code == 2

@@ -43,10 +43,7 @@ QUICK = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-thr
 ONCE = ["--max-draws-per-pair", "1"]
 OPEN = ["--min-changed-area", "None", "--max-changed-area", "None", "--min-background-ssim", "None"]
 WHOLE = ["--pairs", str(PAIRS), *QUICK, "--samples-per-file", "10", "--images-per-file", "20"]
-FEW = [
-    *("--object-pairs", "2", "--scene-pairs", "2", "--attribute-pairs", "2"),
-    *(*ONCE, *QUICK),
-]
+FEW = [*("--object-pairs", "2", "--scene-pairs", "2", "--attribute-pairs", "2"), *(*ONCE, *QUICK)]
 
 
 def build(output: Path, *arguments: str) -> Path:
@@ -55,7 +52,6 @@ def build(output: Path, *arguments: str) -> Path:
 
 
 def refuse(output: Path, *arguments: str) -> int:
-    """Returns the exit status of a build that does not come to its end."""
     with pytest.raises(SystemExit) as left:
         build(output, *arguments)
     assert isinstance(left.value.code, int)

@@ -32,7 +32,6 @@ PAIRS = [
 
 
 def perturbed(folder: Path, *more: object, output: str = "out") -> Path:
-    """Perturbed captions of four pictures."""
     images = folder / "images"
     images.mkdir(exist_ok=True)
     lines = []

@@ -16,10 +16,7 @@ MAINS = {"vlue": vlue.main, "simat": simat.main}
 
 @pytest.mark.parametrize("name", MAINS)
 def test_images_are_known_by_their_times_by_their_content_and_without_notes(
-    name: str,
-    demo_workspace: Workspace,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output, images = tmp_path / "out", tmp_path / "images"
     command = [*COMMANDS[name](demo_workspace, tmp_path)[1:], "--output", str(output)]

@@ -415,10 +415,7 @@ def test_action_genome_s_dump_needs_no_rate(demo_workspace: Workspace, tmp_path:
     (tmp_path / "frames" / lost / f"{number:06d}.png").unlink()
     less = graph(demo_workspace, tmp_path / "frames", tmp_path / "less")
     (row,) = (row for row in rows(less, "rejects") if row["stage"] == "frames")
-    assert (row["reason"], row["detail"]) == (
-        "frame_missing",
-        f"no picture {number} in {lost}",
-    )
+    assert (row["reason"], row["detail"]) == ("frame_missing", f"no picture {number} in {lost}")
 
 
 def gebc(workspace: Workspace, videos: Path, output: Path, *more: str) -> list[str]:

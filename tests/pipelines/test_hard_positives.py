@@ -42,7 +42,6 @@ def checklist(tmp_path: Path) -> Path:
 
 
 def build(output: Path, *arguments: object) -> list[dict[str, Any]]:
-    """Builds, verifies and returns the samples."""
     assert hard_positives.main([*map(str, arguments), "--output", str(output)]) == 0
     assert verify.main([str(output)]) == 0
     return list(open_dataset(str(output)).rows("samples"))
@@ -313,7 +312,6 @@ TOGETHER = (
 
 
 def write_lines(path: Path, lines: Iterable[Any]) -> Path:
-    """Writes JSON lines."""
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 

@@ -53,12 +53,7 @@ def test_captions_of_a_snapshot_make_the_rows_of_json_lines(tmp_path: Path) -> N
     assert rows[0] == rows[1] == rows[2] == rows[3]
     inputs = [[file.name for file in dataset.manifest.inputs] for dataset in built]
     names = [f"data/test-0000{number}-of-00002.parquet" for number in range(2)]
-    assert inputs == [
-        ["captions.jsonl"],
-        ["data/test-00000-of-00001.parquet"],
-        names,
-        names,
-    ]
+    assert inputs == [["captions.jsonl"], ["data/test-00000-of-00001.parquet"], names, names]
 
 
 def test_text_pairs_of_a_snapshot_make_the_rows_of_json_lines(tmp_path: Path) -> None:

@@ -73,7 +73,6 @@ def copies(cache: Path) -> list[str]:
 
 
 def leave(argv: list[str]) -> object:
-    """Returns the exit status of a command that does not come to its end."""
     with pytest.raises(SystemExit) as left:
         main(argv)
     return left.value.code

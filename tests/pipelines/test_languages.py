@@ -7,21 +7,13 @@ from pathlib import Path
 import pytest
 
 from eqforge.commands import verify
-from eqforge.pipelines import (
-    hard_positives,
-    retrieval_perturbations,
-    training_captions,
-)
+from eqforge.pipelines import hard_positives, retrieval_perturbations, training_captions
 from tests.builds import books, rejected, rows
 
 GERMAN = "Ein alter Mann und eine junge Frau sitzen auf einer Bank im Park."
 CHINESE = "两只红色的狗在沙滩上奔跑。"
 ENGLISH = "A man holds a red umbrella and a woman rides a brown horse."
-DATASETS = [
-    hard_positives.main,
-    retrieval_perturbations.main,
-    training_captions.main,
-]
+DATASETS = [hard_positives.main, retrieval_perturbations.main, training_captions.main]
 NAMES = ["hard-positives", "retrieval-perturbations", "training-captions"]
 
 

@@ -22,9 +22,7 @@ def plan(
 
 
 def test_a_plan_counts_by_split_and_opens_no_video(
-    demo_workspace: Workspace,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    demo_workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(FrameExtractor, "extract")
     lines = plan(

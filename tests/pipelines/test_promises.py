@@ -51,7 +51,6 @@ def build(workspace: Workspace, output: Path, *arguments: str) -> Path:
 
 
 def leave(workspace: Workspace, output: Path, *arguments: str) -> object:
-    """Returns the exit status of a build that does not come to its end."""
     with pytest.raises(SystemExit) as left:
         build(workspace, output, *arguments)
     return left.value.code
@@ -59,7 +58,6 @@ def leave(workspace: Workspace, output: Path, *arguments: str) -> object:
 
 @pytest.fixture(scope="module")
 def reference(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The dataset, made in one go in this process."""
     return build(demo_workspace, tmp_path_factory.mktemp("promises") / "reference")
 
 

@@ -33,7 +33,6 @@ def captions(tmp_path: Path) -> Path:
 
 
 def build(output: Path, *arguments: object) -> list[dict[str, Any]]:
-    """Builds, verifies and returns the samples."""
     command = [*map(str, arguments), "--output", str(output)]
     assert retrieval_perturbations.main(command) == 0
     assert verify.main([str(output)]) == 0

@@ -29,7 +29,6 @@ def captions(tmp_path: Path) -> Path:
 
 
 def build(output: Path, *arguments: object) -> dict[str, dict[str, Any]]:
-    """Builds, verifies and returns the samples by id."""
     assert training_captions.main([*map(str, arguments), "--output", str(output)]) == 0
     assert verify.main([str(output)]) == 0
     return {row["sample_id"]: row for row in open_dataset(str(output)).rows("samples")}
@@ -144,10 +143,7 @@ def test_a_setting_out_of_its_range_is_one_message(
     assert not (tmp_path / "out").exists()
 
 
-TAUGHT = {
-    "a cat and a dog": "a dog and a cat",
-    "a bus and a horse": "a bus and a horse",
-}
+TAUGHT = {"a cat and a dog": "a dog and a cat", "a bus and a horse": "a bus and a horse"}
 """Captions, and what the model answers: one swap, and one caption given back unchanged."""
 
 

@@ -85,7 +85,6 @@ def one_word(prompt: str, body: dict[str, Any]) -> str:
 
 
 def built(main: Any, output: Path, *arguments: object) -> dict[str, dict[str, Any]]:
-    """Builds, verifies and returns the samples by id."""
     assert main([*map(str, arguments), "--output", str(output)]) == 0
     assert verify.main([str(output)]) == 0
     return {row["sample_id"]: row for row in open_dataset(str(output)).rows("samples")}
@@ -213,9 +212,7 @@ def test_the_number_of_workers_and_of_requests_changes_no_byte(
     assert len(server.asked) == 2 * asked == 2 * len({*server.prompts})
 
 
-def test_equal_captions_are_one_question_and_answers_serve_other_datasets(
-    tmp_path: Path,
-) -> None:
+def test_equal_captions_are_one_question_and_answers_serve_other_datasets(tmp_path: Path) -> None:
     path = tmp_path / "captions.jsonl"
     lines = ({"image": f"{n}.jpg", "caption": CAPTIONS[0], "id": f"c{n}"} for n in range(9))
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))

@@ -36,18 +36,15 @@ class Store:
         return f"{self.scheme}://bucket/out"
 
     def behind(self, url: str) -> dict[str, str]:
-        """What a user's environment says of the same store behind another address."""
         return {name: url if value == self.url else value for name, value in self.variables.items()}
 
     def dataset_bytes(self) -> dict[str, bytes]:
-        """Every file of a finished dataset, by its name in the output."""
         self.files.invalidate_cache()
         names = (path.removeprefix("bucket/out/") for path in self.files.find("bucket/out"))
         finished = (name for name in names if not name.startswith("_work/"))
         return {name: self.files.cat_file(f"bucket/out/{name}") for name in finished}
 
     def written(self, folder: str) -> dict[str, Any]:
-        """When each file of a folder was written, by its name."""
         self.files.invalidate_cache()
         found = self.files.find(f"bucket/out/{folder}", detail=True)
         time = {"gs": "updated", "s3": "LastModified"}[self.scheme]
@@ -55,7 +52,6 @@ class Store:
 
 
 def server(scheme: str) -> Path:
-    """Returns the program of a store, built by Go the first time."""
     folder = cache_folder() / "tests" / SERVERS[scheme].rpartition("/")[2]
     if not folder.is_dir():
         new = folder.with_name(f".{folder.name}-{os.getpid()}")
@@ -67,7 +63,6 @@ def server(scheme: str) -> Path:
 
 
 def open_store(scheme: str, url: str) -> Store:
-    """Returns a store that answers at an address, with an empty bucket."""
     if scheme == "gs":
         variables = {"STORAGE_EMULATOR_HOST": url, "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false"}
         files = fsspec.filesystem("gs", endpoint_url=url, token="anon", project="test")

@@ -44,7 +44,6 @@ def expected(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 def begin(command: list[str], output: Path, cluster: Cluster) -> "subprocess.Popen[str]":
-    """Starts a build on a cluster; returns once it has finished some videos."""
     runner = ["--", *cluster.arguments]
     run = start(*command, "--output", output, *runner)
     wait_for(lambda: len(finished_work(output, "extract")) >= 2 or run.poll() is not None, 600)
@@ -52,7 +51,6 @@ def begin(command: list[str], output: Path, cluster: Cluster) -> "subprocess.Pop
 
 
 def end(run: "subprocess.Popen[str]", status: int = 0) -> str:
-    """Waits for the end of a build; returns what it said."""
     _, err = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == status, err
     return err
@@ -65,7 +63,6 @@ def redone(before: dict[str, int], output: Path) -> list[str]:
 
 
 def job_states(cluster: Cluster) -> list[str]:
-    """The states of the cluster's jobs, the last begun first."""
     with urllib.request.urlopen(f"http://{cluster.master}/v1/jobs/overview") as answer:
         jobs = json.load(answer)["jobs"]
     return [job["state"] for job in sorted(jobs, key=lambda job: -job["start-time"])]

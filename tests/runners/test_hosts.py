@@ -59,7 +59,6 @@ class Host:
         self.name, self.shared, self.cache = name, shared, cache
 
     def start(self, *command: object) -> "subprocess.Popen[str]":
-        """Starts a command on the host, in the shared folder."""
         # What the hosts share is mounted before the rest of /tmp disappears.
         script = (
             'mkdir -p "/mnt/$1" && mount --bind "$2" "/mnt/$1" && mount -t tmpfs none /tmp && '
@@ -82,7 +81,6 @@ class Host:
         )
 
     def run(self, *command: object) -> str:
-        """Runs a command on the host to its end."""
         with self.start(*command) as run:
             out, err = run.communicate(timeout=900)
         assert run.returncode == 0, err

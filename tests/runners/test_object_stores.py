@@ -32,7 +32,6 @@ def expected(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 
 def build(inputs: Inputs, output: str) -> list[str]:
-    """The arguments of a build."""
     arguments = inputs.arguments(Path("unused"))
     return ["build", "eq-video", *arguments[: arguments.index("--output")], "--output", output]
 

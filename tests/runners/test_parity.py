@@ -79,7 +79,6 @@ TIERS: dict[str, Callable[[Request, Path], contextlib.AbstractContextManager[lis
 
 
 def judged(workspace: Workspace, folder: Path) -> list[str]:
-    """Pairs that two models of random weights judge, which refuse some."""
     need_packages("models", ["torch", "transformers"])
     blip, clip = save_blip(folder / "blip", spread=0.15), save_clip(folder / "clip")
     limits = ["--oracle-min", "None", "--oracle-max", "0.515"]
@@ -91,7 +90,6 @@ DATASETS = COMMANDS | {"oracle": judged}
 
 
 def build(command: list[str], output: Path, arguments: list[str]) -> Path:
-    """Builds as a user would, in a process of its own."""
     with start("build", *command, "--output", output, *arguments) as run:
         _, err = run.communicate(timeout=TIMEOUT_S)
     assert run.returncode == 0, err
@@ -103,7 +101,6 @@ def build(command: list[str], output: Path, arguments: list[str]) -> Path:
 def reference(
     request: Request, demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[list[str], Path]:
-    """A dataset's command, and the dataset made in one process."""
     folder = tmp_path_factory.mktemp(str(request.param))
     command = DATASETS[request.param](demo_workspace, folder)
     return command, build(command, folder / LOCAL, [])

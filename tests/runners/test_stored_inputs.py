@@ -34,7 +34,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 
 @pytest.fixture(scope="module")
 def expected(inputs: Inputs, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """The dataset of local inputs."""
     output = tmp_path_factory.mktemp("local") / "out"
     assert eqforge("build", "eq-video", *inputs.arguments(output)) == (0, "")
     return dataset_bytes(output)

@@ -78,7 +78,6 @@ class Cluster:
     """A Flink cluster of its own: a folder, free ports, and deploy/flink/cluster to rule it."""
 
     def __init__(self, folder: Path, **variables: str) -> None:
-        """Names the folder; nothing is started yet."""
         rest, rpc = free_ports(2)
         self.folder, self.master = folder, f"localhost:{rest}"
         own = {"FLINK_REST_PORT": str(rest), "FLINK_RPC_PORT": str(rpc)}
@@ -86,29 +85,24 @@ class Cluster:
 
     @property
     def arguments(self) -> list[str]:
-        """What a build on it is given after `--`."""
         jar = f"--flink_job_server_jar={JAR}"
         return ["--runner=FlinkRunner", f"--flink_master={self.master}", jar]
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
-        """Runs the script to its end."""
         return subprocess.run(
             [str(CLUSTER), *arguments],
             env=environment(**self.variables), capture_output=True, text=True, check=False,
         )  # fmt: skip
 
     def up(self) -> None:
-        """Starts what is missing."""
         done = self.run("up")
         assert done.returncode == 0, done.stderr + done.stdout
 
     def processes(self, kind: str) -> list[int]:
-        """The process ids of its `jobmanager` or its `taskmanager`s."""
         return [pid for pid, mark in marked_processes() if mark == f"{kind} {self.folder}"
                 and os.getsid(pid) == pid]  # fmt: skip
 
     def workers(self) -> list[int]:
-        """The process ids of its Python workers."""
         mine = [pid for pid, mark in marked_processes() if mark == f"taskmanager {self.folder}"]
         return [pid for pid in mine if "sdk_worker_main" in command_of(pid)]
 

@@ -65,7 +65,6 @@ def predictions(questions: Sequence[Question], model: Model) -> list[dict[str, s
 
 
 def write_table(path: Path, rows: Sequence[Mapping[str, str]]) -> Path:
-    """Writes rows by the file's suffix."""
     if path.suffix == ".json":
         path.write_text(json.dumps(rows, indent=4))
     elif path.suffix == ".xlsx":

@@ -52,7 +52,6 @@ def coverage(
 
 
 def main() -> None:
-    """Prints the table."""
     print("offset  rise  lapses  ladders  threshold   slope")
     for ladders in (120, 600):
         for curve in CURVES:

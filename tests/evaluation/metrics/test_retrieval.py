@@ -86,11 +86,7 @@ def test_vectors_are_compared_as_their_dot_product() -> None:
 def test_candidates_that_share_a_vector_tie_exactly() -> None:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(7, 512)).astype(np.float32)
-    shared = vector_rows(
-        vectors,
-        vectors,
-        candidate_of=np.repeat(np.arange(7), 3),
-    )
+    shared = vector_rows(vectors, vectors, candidate_of=np.repeat(np.arange(7), 3))
     found = rank(shared, _truths([[3 * n] for n in range(7)]))
     assert (found.level == 2).all()
     assert recall_at(found, 1, "expectation") == pytest.approx(1 / 3)

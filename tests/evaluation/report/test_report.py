@@ -333,7 +333,6 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
 
 
 def refused_for(written: Path) -> list[tuple[str, str]]:
-    """The stage and the reason of every reject, as the links of the first page find it."""
     both = (facet(written, "rejects", title) for title in ("stage", "reason"))
     return [(stage, reason) for (stage,), (reason,) in zip(*both, strict=True)]
 

@@ -59,7 +59,6 @@ def taken(dataset: Path, files: list[Path], output: Path, *more: object) -> list
 
 
 def refused(argv: list[object], capsys: pytest.CaptureFixture[str], command: Any = None) -> str:
-    """The one sentence for which a command ends."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         raise SystemExit((command or review.main)(list(map(str, argv))))

@@ -90,10 +90,7 @@ ROWS = [
     ],
 )
 def test_what_is_in_doubt_is_found(
-    settings: dict[str, Any],
-    expected: Doubtful,
-    dataset: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, Any], expected: Doubtful, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS))
     assert doubtful(open_dataset(str(dataset)), **settings) == expected

@@ -301,7 +301,6 @@ def written(folder: Path, name: str, kind: Any, records: list[Any]) -> Path:
 
 
 def refused(dataset: Path, protocol: str, output: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """Returns why a protocol is not taken for a dataset."""
     with pytest.raises(SystemExit):
         planned(dataset, output, "--protocol", protocol)
     assert not output.exists()

@@ -21,14 +21,7 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
 from tests.builds import patch_manifest
 from tests.evaluation.scoring.counting import CountingFusion
-from tests.made_datasets import (
-    built,
-    image_rows,
-    pair_tables,
-    picture,
-    write_dataset,
-    write_pairs,
-)
+from tests.made_datasets import built, image_rows, pair_tables, picture, write_dataset, write_pairs
 from tests.optional import optional
 from tests.statuses import status_of
 from tests.tiny_families import save_vilt

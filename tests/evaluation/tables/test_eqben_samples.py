@@ -14,11 +14,7 @@ import pytest
 from eqforge.cli import main as eqforge
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.eqben import (
-    eqben_report,
-    eqben_samples_report,
-    is_eqben,
-)
+from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.benchmarks import EQBEN_SIZES, eqben_subset
 from eqforge.transforms.export.names import key_of
@@ -38,7 +34,6 @@ def combined(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scored(folder: Path, to: Path, seed: int) -> dict[str, list[float]]:
-    """Writes scores of every sample, and returns them by subset."""
     rng, found = np.random.default_rng(seed), dict[str, list[float]]()
     with to.open("w", newline="") as stream:
         writer = csv.writer(stream)

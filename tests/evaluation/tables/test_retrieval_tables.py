@@ -97,7 +97,6 @@ class Made:
         return write_scores(folder, self.folder, TASK, tables, model=model)
 
     def similar(self, model: str, texts: list[str]) -> np.ndarray:
-        """Cosines [images, texts]."""
         images, captions = (
             (v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32)
             for v in self.vectors[model]

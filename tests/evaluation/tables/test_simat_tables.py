@@ -89,11 +89,7 @@ class Made:
             }
             for region, part, triplet, target, weight in self.queries
         ]
-        tables = {
-            "samples": samples[::-1],
-            "gallery": gallery,
-            "captions": captions,
-        }
+        tables = {"samples": samples[::-1], "gallery": gallery, "captions": captions}
         return write_dataset(folder / "d", "simat", tables)
 
     def score(

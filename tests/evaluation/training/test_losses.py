@@ -30,7 +30,6 @@ N = 5
 
 
 def draw(*shape: int, seed: int = 0) -> Any:
-    """Random float64 scores."""
     rng = np.random.default_rng(seed)
     return torch.from_numpy(rng.normal(size=shape))
 

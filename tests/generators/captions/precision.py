@@ -79,7 +79,6 @@ class Counted:
 
 
 def read_labels() -> list[Label]:
-    """Returns the labels in the order of the file."""
     rows = map(json.loads, LABELS.read_text(encoding="utf-8").splitlines())
     return [
         Label(
@@ -163,7 +162,6 @@ def tables() -> str:
 
 
 def main() -> int:
-    """Prints the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.parse_args()
     print(tables())

@@ -45,12 +45,10 @@ class Label:
 
     @property
     def rule(self) -> str:
-        """The rule that found it."""
         return self.key[2]
 
 
 def read_labels() -> list[Label]:
-    """Returns the labels in the order of the file."""
     rows = map(json.loads, LABELS.read_text(encoding="utf-8").splitlines())
     names = ("set", "id", "rule", "field", "detail")
     return [
@@ -76,7 +74,6 @@ def judged(found: Found, sample: str) -> dict[str, Counter[bool]]:
 
 
 def table(found: Found) -> Iterator[str]:
-    """Yields the lines of a Markdown table of the rules that found something."""
     kinds = Counter(finding.kind for findings in found.values() for finding in findings)
     tuning, judging = judged(found, "tuning"), judged(found, "judging")
     yield "| rule | | found | read | judged | true | at least |"
@@ -99,7 +96,6 @@ def counts(found: Found) -> dict[str, dict[str, int]]:
 
 
 def main() -> int:
-    """Prints the table, or the counts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", type=Path, help="folder of real data")
     parser.add_argument("--counts", action="store_true", help="print findings by set and rule")

@@ -31,7 +31,6 @@ WHOLE = frozenset({*FILES, "bivlc", "negclip"} - {"simat/transfos_dev"})
 
 
 def findings_of(folder: Path) -> dict[str, list[Finding]]:
-    """Returns the findings of every set, by its name."""
     return {name: list(lint_records(records)) for name, records in _sets(folder).items()}
 
 

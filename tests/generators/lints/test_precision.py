@@ -26,7 +26,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "reference" / "lint.md"
 
 @pytest.fixture(scope="module")
 def found(data_folder: Path) -> Found:
-    """The findings of every set."""
     return findings_of(data_folder)
 
 

@@ -20,16 +20,14 @@ def reworded(rules: Mapping[str, Finder], caption: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("caption", "expected"),
-    cases("words_are_exchanged_where_both_say_the_same"),
+    ("caption", "expected"), cases("words_are_exchanged_where_both_say_the_same")
 )
 def test_words_are_exchanged_where_both_say_the_same(caption: str, expected: set[str]) -> None:
     assert reworded(PHRASES | COLORS, caption) == expected
 
 
 @pytest.mark.parametrize(
-    ("caption", "expected"),
-    cases("words_become_those_that_are_theirs_in_turn"),
+    ("caption", "expected"), cases("words_become_those_that_are_theirs_in_turn")
 )
 def test_words_become_those_that_are_theirs_in_turn(caption: str, expected: set[str]) -> None:
     assert reworded(SYNONYMS, caption) == expected

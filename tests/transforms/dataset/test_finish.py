@@ -190,7 +190,6 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
 
 
 def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: str) -> None:
-    """Writes a dataset of some samples, with a part file for every few."""
     number = len({sample.sample_id for sample in samples})
     with (
         patch("eqforge.transforms.dataset.sorted_runs.PART_BYTES", 5_000),

@@ -31,12 +31,7 @@ def test_a_result_is_computed_once_and_comes_back_exactly(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("other", "inputs"),
-    [
-        ({"step": "other"}, ["a"]),
-        ({"basis": {"version": 2}}, ["a"]),
-        ({}, ["b"]),
-        ({}, [["a"]]),
-    ],
+    [({"step": "other"}, ["a"]), ({"basis": {"version": 2}}, ["a"]), ({}, ["b"]), ({}, [["a"]])],
 )
 def test_another_step_basis_or_input_is_not_known(
     tmp_path: Path, other: dict[str, object], inputs: object

@@ -72,8 +72,7 @@ REJECT = Reject(candidate_id="d/v/000", stage="frames", reason="face_found")
 
 
 @pytest.mark.parametrize(
-    ("table", "record"),
-    [(PAIRS_TABLE, SAMPLE), (IMAGES_TABLE, IMAGE), (REJECTS_TABLE, REJECT)],
+    ("table", "record"), [(PAIRS_TABLE, SAMPLE), (IMAGES_TABLE, IMAGE), (REJECTS_TABLE, REJECT)]
 )
 def test_a_row_names_exactly_the_columns(table: TableType, record: Any) -> None:
     assert sorted(table.row(record)) == sorted(table.schema.names)

@@ -16,7 +16,6 @@ pytestmark = pytest.mark.timeout(120)  # for a run that hangs
 
 
 def die(number: int) -> int:
-    """Kills the worker that works on number 3."""
     if number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.05)
@@ -50,7 +49,6 @@ def keyed(number: int) -> tuple[int, int]:
 
 
 def run_with_two_workers(step: beam.PTransform, numbers: list[int], log: Path) -> None:
-    """Runs a step that kills a worker; the run has to fail, and to say so."""
     with pytest.raises(BuildError, match=r"a worker process died \(SIGKILL\); its last words"):
         run(
             lambda root: (

@@ -161,7 +161,6 @@ def test_a_clip_of_one_shot_has_no_cut(data_folder: Path, name: str) -> None:
 
 
 def shaky(photo: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Returns what a hand-held camera may see of a photograph: turned, zoomed, blurred, lit."""
     zoom, angle = random.uniform(0.5, 0.8), random.uniform(-10, 10)
     image = Image.fromarray(photo).rotate(angle, Image.Resampling.BILINEAR, expand=False)
     width, height = (round(side * zoom) for side in image.size)

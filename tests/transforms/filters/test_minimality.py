@@ -147,7 +147,6 @@ def test_the_noise_of_a_static_camera_changes_no_area(name: str) -> None:
 
 
 def static_shot(pixels: np.ndarray) -> list[np.ndarray]:
-    """Two of ten frames of one picture under a sensor's noise, through H.264."""
     height, width = (side // 2 * 2 for side in pixels.shape[:2])
     rng, file = np.random.default_rng(0), io.BytesIO()
     with av.open(file, "w", format="mp4") as container:

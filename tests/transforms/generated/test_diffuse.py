@@ -23,12 +23,7 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pair,
     prompt_pairs,
 )
-from eqforge.generators.diffusion.settings import (
-    TINY,
-    DiffusionSettings,
-    EditSettings,
-    PairImages,
-)
+from eqforge.generators.diffusion.settings import TINY, DiffusionSettings, EditSettings, PairImages
 from eqforge.generators.diffusion.vocabulary import load_vocabulary
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters

@@ -54,12 +54,7 @@ def test_the_best_takes_the_name_of_the_pair_and_nothing_is_lost(tmp_path: Path)
     (sample,) = samples_of(done, "eq-sd")
     assert sample.sample_id == "eq-sd/a"
     assert margin_of(sample.scores) == 0.7
-    assert counted(done) == {
-        "drawings": (4, 4),
-        "images": (8, 7),
-        "pairs": (4, 3),
-        "seeds": (3, 1),
-    }
+    assert counted(done) == {"drawings": (4, 4), "images": (8, 7), "pairs": (4, 3), "seeds": (3, 1)}
     assert [(each.candidate_id, each.reason, each.value) for each in done.rejects] == [
         ("eq-sd/a/seed-0", "not_best", 0.3),
         ("eq-sd/a/seed-1/1", "black_image", 0.0),

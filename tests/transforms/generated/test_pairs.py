@@ -10,11 +10,7 @@ from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.filters.perceptual import (
-    Perceptual,
-    PerceptualSettings,
-    prepare_perceptual,
-)
+from eqforge.transforms.filters.perceptual import Perceptual, PerceptualSettings, prepare_perceptual
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
@@ -100,10 +96,7 @@ def test_a_perceptual_distance_is_stored_once_and_has_a_limit(
     asked = f"dinov2:{save_dinov2(tmp_path / 'dinov2')}"
     some, strict = (
         rules(tmp_path, perceptual=prepare_perceptual(PerceptualSettings(**settings)))
-        for settings in (
-            {"perceptual": asked},
-            {"perceptual": asked, "max_perceptual": 1e-6},
-        )
+        for settings in ({"perceptual": asked}, {"perceptual": asked, "max_perceptual": 1e-6})
     )
     begun = work(some, "a", picture(255), picture(20))
 

@@ -199,9 +199,7 @@ WRONG = {
         FRONT,
     ),
     "unchanged_moved": pair(
-        SCENE,
-        recoloured(SCENE, camera=replace(SCENE.camera, position=(1.5, -8, 4))),
-        LEFT,
+        SCENE, recoloured(SCENE, camera=replace(SCENE.camera, position=(1.5, -8, 4))), LEFT
     ),
     "background_changed": pair(
         SCENE,

@@ -64,10 +64,7 @@ def drawn(
             )
         )
     return RenderedView(
-        pixels=pixels,
-        numbers=numbers.astype(np.uint8),
-        objects=tuple(shown),
-        overlaps=overlaps,
+        pixels=pixels, numbers=numbers.astype(np.uint8), objects=tuple(shown), overlaps=overlaps
     )
 
 

@@ -36,12 +36,7 @@ def settings(**limits: Any) -> JudgeSettings:
 
 
 def judging(**limits: Any) -> Judging:
-    return Judging(
-        settings=settings(**limits),
-        judges=(),
-        by_rules=True,
-        ledger_root="unused",
-    )
+    return Judging(settings=settings(**limits), judges=(), by_rules=True, ledger_root="unused")
 
 
 @pytest.mark.parametrize(
@@ -126,9 +121,7 @@ def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAn
     )
 
 
-def test_the_probability_is_the_precision_of_the_rules(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_probability_is_the_precision_of_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {
         ("hard_positive", "swap/noun_phrase"): Precision(right=190, wrong=10),
         ("hard_negative", "negation"): Precision(right=99, wrong=1),

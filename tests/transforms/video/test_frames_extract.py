@@ -11,12 +11,7 @@ import psutil
 import pytest
 from PIL import Image
 
-from eqforge.schemas.records.frames import (
-    FrameRequest,
-    FrameSettings,
-    MissedFrame,
-    StoredFrame,
-)
+from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.frames.extract import FrameExtractor, extract_frames
 from tests import clips

@@ -158,7 +158,6 @@ def test_pixels_are_contiguous_and_cannot_be_written_to() -> None:
 
 
 def shown(coded: npt.NDArray[np.uint8], matrix: tuple[int, int, int, int]) -> list[list[int]]:
-    """Puts each pixel (x, y) where the display matrix says, at (ax + cy, bx + dy)."""
     a, b, c, d = matrix
     places = {
         (a * x + c * y, b * x + d * y): int(coded[y, x])

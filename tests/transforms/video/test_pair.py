@@ -17,12 +17,7 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.video.clip_work import (
-    ClipWork,
-    Source,
-    images_of,
-    samples_of,
-)
+from eqforge.transforms.video.clip_work import ClipWork, Source, images_of, samples_of
 from eqforge.transforms.video.extract import PairFilters
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
 from tests.samples import all_pairs, kept_frame

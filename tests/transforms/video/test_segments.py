@@ -9,11 +9,7 @@ from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.frames import Clip
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
-from eqforge.transforms.video.segments import (
-    MAX_SEGMENTS,
-    SEGMENTS_STAGE,
-    propose_segment_pairs,
-)
+from eqforge.transforms.video.segments import MAX_SEGMENTS, SEGMENTS_STAGE, propose_segment_pairs
 
 SETTINGS = CaptionSettings()
 
@@ -49,11 +45,7 @@ def test_a_frame_lies_in_the_middle_and_every_two_segments_are_a_pair() -> None:
     assert [pair.sample_id for pair in clip.pairs] == [
         f"d/v/{i:03d}-{j:03d}" for i, j in combinations(range(4), 2)
     ]
-    assert clip.pairs[0].annotation == {
-        "recipe_type": "7",
-        "segment_0": "000",
-        "segment_1": "001",
-    }
+    assert clip.pairs[0].annotation == {"recipe_type": "7", "segment_0": "000", "segment_1": "001"}
 
 
 def test_a_lone_segment_asks_for_no_frame_and_is_refused() -> None:
