@@ -104,6 +104,7 @@ def _serve(path: str) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     _run(request["argv"])
 
 

@@ -9,8 +9,26 @@ from eqforge.cli import main
 
 TRY = """
 source "$1"; shift
-COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); _tyro_eqforge; echo "${COMPREPLY[@]}"
+for line; do
+  COMP_WORDS=(eqforge $line)
+  if [[ $line == *" " ]]; then COMP_WORDS+=(""); fi
+  COMP_CWORD=$(( ${#COMP_WORDS[@]} - 1 )) COMPREPLY=()
+  _tyro_eqforge
+  echo "${COMPREPLY[@]}"
+done
 """
+COMPLETED = {
+    "bu": "build",
+    "import wino": "winoground",
+    "plan eq-v": "eq-video",
+    "plan valse --pi": "--pilot",
+    "build eq-video --max-s": "--max-side --max-ssim",
+    "build eq-video --mode ": "paper corrected",
+    "review pl": "plan",
+    "combine --sam": "--sample --samples-per-file",
+    "finetune --ep": "--epochs",
+    "export out --image-format p": "png",
+}
 
 
 def test_bash_completes_commands_datasets_options_and_values(
@@ -20,17 +38,7 @@ def test_bash_completes_commands_datasets_options_and_values(
     script = tmp_path / "completion"
     script.write_text(capsys.readouterr().out)
 
-    def words(*line: str) -> list[str]:
-        run = ["bash", "-c", TRY, "bash", str(script), "eqforge", *line]
-        return subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    run = ["bash", "-c", TRY, "bash", str(script), *COMPLETED]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
 
-    assert words("bu") == ["build"]
-    assert words("import", "wino") == ["winoground"]
-    assert words("plan", "eq-v") == ["eq-video"]
-    assert words("plan", "valse", "--pi") == ["--pilot"]
-    assert words("build", "eq-video", "--max-s") == ["--max-side", "--max-ssim"]
-    assert words("build", "eq-video", "--mode", "") == ["paper", "corrected"]
-    assert words("review", "pl") == ["plan"]
-    assert words("combine", "--sam") == ["--sample", "--samples-per-file"]
-    assert words("finetune", "--ep") == ["--epochs"]
-    assert words("export", "out", "--image-format", "p") == ["png"]
+    assert [line.strip() for line in printed.splitlines()] == [*COMPLETED.values()]

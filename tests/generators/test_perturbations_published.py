@@ -1,3 +1,4 @@
+import functools
 import json
 import random
 from pathlib import Path
@@ -110,11 +111,16 @@ def test_tokens_are_nltks_with_sentences_split_at_every_end_mark() -> None:
     ]
 
 
-@given(st.text("ab \n\t", max_size=12))
-def test_white_space_becomes_tokens_as_in_spacy(text: str) -> None:
+@functools.cache
+def blank_english() -> Any:
     import spacy
 
-    doc = spacy.blank("en")(text)
+    return spacy.blank("en")
+
+
+@given(st.text("ab \n\t", max_size=12))
+def test_white_space_becomes_tokens_as_in_spacy(text: str) -> None:
+    doc = blank_english()(text)
     tokens = tuple(
         Token(text=t.text, start=t.idx, end=t.idx + len(t.text), tag="NN", lemma="")
         for t in doc
