@@ -4,18 +4,22 @@ A new process imports Beam, NLTK and torch for ten seconds. The forked one runs 
 with the arguments, folder, environment and open streams of its caller, so that pipes work.
 """
 
+import atexit
+import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 PROGRAM = Path(sys.executable).with_name("eqforge")
 BUILDING = (
@@ -75,6 +79,7 @@ def _serve(path: str) -> None:
         if find_spec(name.partition(".")[0]) is not None:
             import_module(name)
     assert threading.active_count() == 1, "a fork would lack the other threads"
+    gc.freeze()  # so that a child copies no memory to look for what is free
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
@@ -105,7 +110,20 @@ def _serve(path: str) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.path[1:1] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-    _run(request["argv"])
+    status: Any = 0
+    try:
+        _run(request["argv"])
+    except SystemExit as left:
+        status = left.code
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
+        status = 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    os._exit(status or 0)  # without freeing the modules of the server, one by one
 
 
 def _run(argv: list[str]) -> None:
