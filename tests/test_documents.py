@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -254,3 +255,27 @@ def test_every_table_is_described_once() -> None:
     tables = [table for kind in TYPES.values() for table in kind.tables]
     assert set(described) == {table.record for table in tables}
     assert len(described) == len(set(described))
+
+
+def test_guides_name_all_choices_and_reasons() -> None:
+    from eqforge.evaluation.conversations.answers import CHANCE, REASONS
+    from eqforge.evaluation.conversations.questions import FORMS
+    from eqforge.evaluation.plots.command import Kind
+    from eqforge.evaluation.scoring.index import TASKS
+    from eqforge.evaluation.training.command import PRESETS
+    from eqforge.evaluation.training.losses import LOSSES
+    from eqforge.models.spec import SCORERS
+    from eqforge.schemas.dataset.score_tables import FAILURE_REASONS
+
+    of_scores = {"not_finite", "image_failed"}
+    for guide, names in (
+        ("scoring", {*TASKS, *SCORERS, "python", *FAILURE_REASONS}),
+        ("efficiency", {*get_args(Kind)}),
+        ("training", {*LOSSES, *PRESETS} - {"none"}),
+        ("conversations", {*FORMS, *CHANCE, *REASONS} - of_scores),
+    ):
+        page = (ROOT / "docs" / "guides" / f"{guide}.md").read_text(encoding="utf-8")
+        assert [name for name in names if f"`{name}`" not in page] == [], guide
+    for name, chance in CHANCE.items():
+        row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+        assert float(row.split("|")[3]) == 100 * chance

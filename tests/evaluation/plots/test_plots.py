@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ import pytest
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import equivariance
-from eqforge.evaluation.plots.command import Kind
 from eqforge.evaluation.plots.pairs import (
     bins_of,
     density,
@@ -268,9 +267,3 @@ def test_what_cannot_be_drawn_is_one_clear_error(
     assert plot(*filled) == 2
     assert re.search(re.escape(said) if "|" not in said else said, capsys.readouterr().err)
     assert not Path(filled[-1]).exists()
-
-
-def test_the_page_on_efficiency_names_every_kind_of_plot() -> None:
-    page = Path(__file__).parents[3] / "docs" / "guides" / "efficiency.md"
-    for kind in get_args(Kind):
-        assert f"| `{kind}` |" in page.read_text(encoding="utf-8"), kind
