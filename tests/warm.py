@@ -96,8 +96,8 @@ def _serve(path: str) -> None:
     request = json.loads(connection.makefile().read())
     child = os.fork()
     if child != 0:
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        connection.sendall(str(status if status >= 0 else 128 - status).encode())
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        connection.sendall(str(ended if ended >= 0 else 128 - ended).encode())
         os._exit(0)
     connection.close()
     for number, stream in enumerate(streams):
