@@ -56,7 +56,8 @@ def books(output: Path) -> dict[str, tuple[int, int, int]]:
 
 def dataset_bytes(output: Path) -> dict[str, bytes]:
     """Every file of a finished dataset, the manifest and the documents among them."""
-    beside = [output / name for name in ("dataset.json", "README.md", "croissant.json")]
+    names = ("dataset.json", "README.md", "croissant.json", "SHA256SUMS")
+    beside = [output / name for name in names]
     files = [*sorted((output / "data").iterdir()), *beside]
     return {str(file.relative_to(output)): file.read_bytes() for file in files}
 
@@ -150,9 +151,10 @@ def rewrite(
 ) -> None:
     """Rewrites a file with other rows, and the manifest so that it knows of them.
 
-    The Croissant description, which has the digest of the file as it was, is deleted.
+    The Croissant description, which has the digest of the file as it was, is deleted with its own.
     """
     (dataset / "croissant.json").unlink(missing_ok=True)
+    (dataset / "SHA256SUMS").unlink(missing_ok=True)
     table = pq.read_table(dataset / path)
     rows = change(table.to_pylist())
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), dataset / path)

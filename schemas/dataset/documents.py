@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset import card, croissant
 from eqforge.schemas.dataset.profile import Profile
 
@@ -22,10 +23,18 @@ def in_folder(text: str, folder: str) -> str:
     return _PATH.sub(rf"\1{folder}/", text)
 
 
+SUMS: Final = "SHA256SUMS"
+"""The digests of the documents: `eqforge card` must not change the manifest, whose digest names the
+dataset in scores and votes."""
+
+
 def write_documents(profile: Profile, folder: str) -> list[str]:
-    """Write the documents of a dataset into a folder or URL; return their URLs."""
-    urls = []
+    """Write the documents of a dataset, and their digests; return the documents' URLs."""
+    urls, sums = [], ""
     for name, write in DOCUMENTS.items():
+        data = write(profile).encode()
+        sums += f"{sha256_hex(data)}  {name}\n"
         urls.append(storage.join(folder, name))
-        storage.write_bytes(urls[-1], write(profile).encode())
+        storage.write_bytes(urls[-1], data)
+    storage.write_bytes(storage.join(folder, SUMS), sums.encode())
     return urls

@@ -17,6 +17,7 @@ from eqforge.core.files.checked import clipped, shown
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import escaped_json
 from eqforge.schemas.records.judgements import Erratum
+from eqforge.schemas.records.ranges import Sha256
 
 FILE_NAME = "dataset.json"
 WORK = "_work"
@@ -37,9 +38,6 @@ REMOVED: Final = frozenset({"graded-captions"})
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number of things; every JSON reader represents it exactly."""
-
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-"""A SHA-256 in hexadecimal digits."""
 
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 FILE_PATH: Final = rf"\A({_NAME}/)*{_NAME}\Z"

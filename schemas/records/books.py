@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eqforge.core.files.objects import DOWNLOAD_FAILED
+from eqforge.schemas.records.ranges import Finite, Sha256, Text
 from eqforge.schemas.records.scores import Rejection
 
 ERROR_PREFIX = "error:"
@@ -30,14 +31,14 @@ class Reject:
     """
 
     candidate_id: str
-    stage: str
-    reason: str
-    value: float | None = None
-    threshold: float | None = None
+    stage: Text
+    reason: Text
+    value: Finite | None = None
+    threshold: Finite | None = None
     detail: str = ""
     source_id: str = ""
     source_path: str | None = None
-    source_sha256: str | None = None
+    source_sha256: Sha256 | None = None
 
     def __post_init__(self) -> None:
         """Convert numbers and text to what a column can hold, so that rows read back equal.

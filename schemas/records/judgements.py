@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from eqforge.schemas.records.ranges import Share, Text
+
 Part = Literal["original", "hard_positive", "hard_negative"]
 
 HALF: Final = 0.5
@@ -33,11 +35,11 @@ class JudgeAnswer:
         the texts or the picture.
     """
 
-    judge: str
-    model: str
+    judge: Text
+    model: Text
     revision: str
     question: str
-    probability: float | None
+    probability: Share | None
 
     @property
     def by(self) -> str:

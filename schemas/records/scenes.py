@@ -11,7 +11,8 @@ from typing import Any, Literal
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.values import Int32, PixelBox
+from eqforge.schemas.records.ranges import Finite, Share, Text, Whole32
+from eqforge.schemas.records.values import PixelBox
 
 Vector = tuple[float, float, float]
 Kind = Literal[
@@ -334,13 +335,13 @@ class RenderedObject:
       depth_m: distance of the middle of the object from the camera, along the view.
     """
 
-    name: str
-    asset: str
+    name: Text
+    asset: Text
     box: PixelBox | None
-    visible_px: Int32
-    full_px: Int32
-    visible_fraction: float
-    depth_m: float
+    visible_px: Whole32
+    full_px: Whole32
+    visible_fraction: Share
+    depth_m: Finite
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

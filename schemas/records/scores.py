@@ -10,6 +10,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from eqforge.schemas.records.ranges import Finite, Text
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
@@ -23,10 +25,10 @@ class Score:
       settings: the scorer's settings as compact JSON with sorted keys.
     """
 
-    name: str
-    value: float | None
-    scorer: str
-    version: str
+    name: Text
+    value: Finite | None
+    scorer: Text
+    version: Text
     settings: str
 
 

@@ -1,28 +1,31 @@
-"""Small values of records: whole numbers of 32 bits, spans of text, and boxes in images.
+"""Small values of records: spans of text, and boxes in images.
 
 Boxes are in pixels, (0, 0) the upper left corner of the image, in the three forms in use.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from eqforge.schemas.records.ranges import Finite, Int32, Whole, Whole32
 
 SCHEMA_VERSION = "1"
 
-PictureSuffix = Annotated[str, "picture"]
+PictureSuffix = Annotated[str, "picture", Meta(pattern=r"\A\.(jpg|png|webp|gif|bmp|tif)\Z")]
 """The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
 never null, but Hugging Face shows pictures only in nullable columns."""
-
-Int32 = Annotated[int, "int32"]
-"""A whole number that a column stores in 32 bits; others have 64."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Span:
     """The characters text[start:end], in code points; empty where start == end."""
 
-    start: int
-    end: int
+    start: Whole
+    end: Whole
+
+    RULES: ClassVar = {"end": lambda span: span.start <= span.end}
 
 
 def spans_of(pairs: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
@@ -33,20 +36,20 @@ def spans_of(pairs: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
 class PixelBox:
     """A box of whole pixels: its left and top pixel, and its width and height."""
 
-    x: Int32
-    y: Int32
-    width: Int32
-    height: Int32
+    x: Whole32
+    y: Whole32
+    width: Whole32
+    height: Whole32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class XywhBox:
     """A box as annotators draw it, between pixels: left and top edge, width and height."""
 
-    x: float
-    y: float
-    width: float
-    height: float
+    x: Finite
+    y: Finite
+    width: Finite
+    height: Finite
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +60,8 @@ class CornerBox:
     y0: Int32
     x1: Int32
     y1: Int32
+
+    RULES: ClassVar = {"x1": lambda box: not box.is_empty}
 
     @property
     def width(self) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.schemas.records.ranges import Sha256, Text
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
@@ -36,8 +37,8 @@ class BenchmarkPair:
         `source_order`, its place among the records of its kind.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     kind: str
     source_id: str | None
@@ -66,8 +67,8 @@ class BenchmarkFoil:
       source_sha256: SHA-256 of the file that it was cut out of; None where nothing was.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     kind: str
     item_id: str
@@ -76,7 +77,7 @@ class BenchmarkFoil:
     caption: str
     hard_negative: str
     box: CornerBox | None
-    source_sha256: str | None
+    source_sha256: Sha256 | None
     annotation: str
 
 
@@ -90,8 +91,8 @@ class BenchmarkRewording:
       hard_positive: the caption reworded, which is true too.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     kind: str
     item_id: str
@@ -101,7 +102,7 @@ class BenchmarkRewording:
     hard_positive: str
     hard_negative: str
     box: CornerBox | None
-    source_sha256: str | None
+    source_sha256: Sha256 | None
     annotation: str
 
 
@@ -118,8 +119,8 @@ class BenchmarkQuestion:
       answer: the right one.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     kind: str
     group_id: str
@@ -185,8 +186,8 @@ class CombinedPair:
         part has no others, its `annotation` as it is.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     kind: str
     source_id: str | None

@@ -32,7 +32,7 @@ def schema_of(record: type) -> pa.Schema:
     """Return the columns of a record: one for each field, nullable if it may be None.
 
     A tuple of any length becomes a list without nulls, and a nested record a struct. `Annotated`
-    gives the name of another Arrow type, or the whole column.
+    gives the name of another Arrow type, or the whole column, and the range of the values.
     """
     return pa.schema(_columns(record))
 
@@ -58,7 +58,8 @@ def arrow_type(hint: Any) -> pa.DataType:
     if hint in _PLAIN:
         return _PLAIN[hint]
     if origin is Annotated:
-        return pa.type_for_alias(said[1])
+        alias = next((each for each in said[1:] if isinstance(each, str)), None)
+        return arrow_type(said[0]) if alias is None else pa.type_for_alias(alias)
     if origin is tuple and said[1:] == (...,):
         return list_of(arrow_type(said[0]))
     if origin is Literal or (isinstance(hint, type) and issubclass(hint, StrEnum)):

@@ -5,12 +5,14 @@ and `rejects`.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from eqforge.schemas.records.ranges import Sha256, Share, Similarity, Text, Whole, Whole32
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import CornerBox, Int32, PictureSuffix, Span
+from eqforge.schemas.records.values import CornerBox, PictureSuffix, Span
 from eqforge.schemas.tables.description import DatasetType, TableType
-from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIR_RULES, REJECTS_TABLE, Bits, LumaShift
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,12 +28,12 @@ class Generation:
       parameters: everything else the pixels depend on beside the specs, as a JSON object.
     """
 
-    generator: str
-    version: str
+    generator: Text
+    version: Text
     model: str | None
     revision: str | None
-    device: str
-    seed: int
+    device: Text
+    seed: Whole
     parameters: str
 
 
@@ -59,8 +61,8 @@ class RenderedSample:
       scores: every other score of the pair, with its scorer.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     source_id: str
     kind: str
@@ -78,15 +80,17 @@ class RenderedSample:
     spec_1: str
     objects_0: tuple[RenderedObject, ...]
     objects_1: tuple[RenderedObject, ...]
-    changed_area_fraction: float
-    ssim: float
-    background_ssim: float | None
-    luminance_shift: float
-    phash_distance: Int32
-    word_edit_distance: Int32
+    changed_area_fraction: Share
+    ssim: Similarity
+    background_ssim: Similarity | None
+    luminance_shift: LumaShift
+    phash_distance: Bits
+    word_edit_distance: Whole32
     edited_spans_0: tuple[Span, ...]
     edited_spans_1: tuple[Span, ...]
     scores: tuple[Score, ...]
+
+    RULES: ClassVar = PAIR_RULES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,11 +106,11 @@ class MaskRow:
       num_bytes: length of the encoded bytes.
     """
 
-    mask_id: str
+    mask_id: Text
     suffix: PictureSuffix
-    width_px: Int32
-    height_px: Int32
-    num_bytes: int
+    width_px: Whole32
+    height_px: Whole32
+    num_bytes: Whole
 
 
 MASKS_TABLE = TableType(
@@ -167,9 +171,9 @@ class EditedSample(RenderedSample):
 
     caption_id: str
     source_path: str
-    source_sha256: str
+    source_sha256: Sha256
     source_box: CornerBox | None
-    negative_generator: str
+    negative_generator: Text
 
 
 EDITED_TABLE = TableType(

@@ -5,14 +5,27 @@ by id) and `rejects` (one row per candidate that did not become a sample).
 """
 
 from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
 
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.ranges import Sha256, Share, Similarity, Text, Whole, Whole32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import Int32, PictureSuffix, Span
+from eqforge.schemas.records.values import PictureSuffix, Span
 from eqforge.schemas.tables.description import DatasetType, TableType
 
 UNKNOWN_S = -1.0
 """Stands for a time that is not known; no frame is shown before 0."""
+
+Time = Annotated[float, Meta(ge=UNKNOWN_S, le=1e9)]
+LumaShift = Annotated[float, Meta(ge=-255, le=255)]
+Bits = Annotated[Whole32, Meta(le=192)]
+
+PAIR_RULES = {
+    "captions_0": lambda row: row.caption_0 in row.captions_0,
+    "captions_1": lambda row: row.caption_1 in row.captions_1,
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,14 +51,14 @@ class Origin:
 
     frame_id: str
     source_path: str
-    source_sha256: str
+    source_sha256: Sha256
     licence: str | None
-    requested_timestamp_s: float
-    timestamp_s: float
+    requested_timestamp_s: Time
+    timestamp_s: Time
     pts: int
-    time_base: str
-    frame_index: int
-    rotation_deg: Int32
+    time_base: Annotated[str, Meta(pattern=r"\A([1-9][0-9]*(/[1-9][0-9]*)?)?\Z")]
+    frame_index: Whole
+    rotation_deg: Annotated[Whole32, Meta(le=270, multiple_of=90)]
     parameters: str
 
 
@@ -75,8 +88,8 @@ class PairSample:
       scores: every other score of the pair, with its scorer.
     """
 
-    sample_id: str
-    dataset: str
+    sample_id: Text
+    dataset: Text
     split: str
     source_id: str
     caption_0: str
@@ -88,15 +101,17 @@ class PairSample:
     origin_0: Origin
     origin_1: Origin
     annotation: str
-    changed_area_fraction: float
-    ssim: float
-    background_ssim: float | None
-    luminance_shift: float
-    phash_distance: Int32
-    word_edit_distance: Int32
+    changed_area_fraction: Share
+    ssim: Similarity
+    background_ssim: Similarity | None
+    luminance_shift: LumaShift
+    phash_distance: Bits
+    word_edit_distance: Whole32
     edited_spans_0: tuple[Span, ...]
     edited_spans_1: tuple[Span, ...]
     scores: tuple[Score, ...]
+
+    RULES: ClassVar = PAIR_RULES
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,12 +131,12 @@ class ImageRow:
         whether or not they refused anything: a threshold can be moved without measuring again.
     """
 
-    image_id: str
+    image_id: Text
     suffix: PictureSuffix
-    width_px: Int32
-    height_px: Int32
-    num_bytes: int
-    phash: str
+    width_px: Whole32
+    height_px: Whole32
+    num_bytes: Whole
+    phash: Annotated[str, Meta(pattern=r"\A[0-9a-f]{48}\Z")]
     scores: tuple[Score, ...]
 
 

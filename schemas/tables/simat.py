@@ -5,10 +5,13 @@
 once, and `rejects` what was refused.
 """
 
+import math
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
+from eqforge.schemas.records.ranges import Sha256, Share, Text, Whole32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import CornerBox, Int32
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
@@ -31,7 +34,7 @@ class GalleryRow:
     region_id: str
     source_id: str
     source_path: str | None
-    source_sha256: str | None
+    source_sha256: Sha256 | None
     triplet_id: str
     image_id: str | None
     subject_box: CornerBox
@@ -59,19 +62,26 @@ class QueryRow:
         triplet and `oracle_1_target` with that of the target; none without an oracle.
     """
 
-    sample_id: str
-    split: str
+    sample_id: Text
+    split: Literal["dev", "test"]
     region_id: str
     source_id: str
     image_id: str | None
-    part: str
+    part: Literal["subject", "relation", "object"]
     source_word: str
     target_word: str
     source_triplet_id: str
     target_triplet_id: str
-    frequency: Int32
-    weight: float
+    frequency: Whole32
+    weight: Share
     scores: tuple[Score, ...]
+
+    RULES: ClassVar = {
+        "sample_id": lambda row: (
+            row.sample_id == f"simat/{row.region_id}/{row.part}/{row.target_word}"
+        ),
+        "weight": lambda row: row.weight == 1 / math.sqrt(row.frequency or math.inf),
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,8 +101,12 @@ class CaptionRow:
     relation: str
     object: str
     caption: str
-    origin: str
-    regions: Int32
+    origin: Literal["template", "file"]
+    regions: Whole32
+
+    RULES: ClassVar = {
+        "caption_id": lambda row: row.caption_id == f"{row.subject}/{row.relation}/{row.object}"
+    }
 
 
 QUERIES_TABLE = TableType(

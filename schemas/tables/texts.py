@@ -5,9 +5,11 @@ them, and `captions` where something is measured on each caption once.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from eqforge.schemas.records.judgements import JudgeAnswer
-from eqforge.schemas.records.values import CornerBox, Int32, Span
+from eqforge.schemas.records.judgements import JudgeAnswer, Part
+from eqforge.schemas.records.ranges import Positive, Sha256, Share, Text, Whole, Whole32
+from eqforge.schemas.records.values import CornerBox, Span
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
@@ -35,14 +37,14 @@ class PerturbedCaption:
       spans, perturbed_spans: the edited characters [start, end) before and after.
     """
 
-    sample_id: str
+    sample_id: Text
     caption_id: str
     image: str
     image_id: str | None
     split: str
-    perturbation: str
-    mode: str
-    version: Int32
+    perturbation: Text
+    mode: Literal["paper", "corrected"]
+    version: Whole32
     caption: str
     perturbed_caption: str
     applied: bool
@@ -50,6 +52,11 @@ class PerturbedCaption:
     reason: str | None
     spans: tuple[Span, ...]
     perturbed_spans: tuple[Span, ...]
+
+    RULES: ClassVar = {
+        "sample_id": lambda row: row.sample_id == f"{row.caption_id}/{row.perturbation}",
+        "applied": lambda row: (row.caption != row.perturbed_caption) == row.applied,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,21 +85,27 @@ class MeasuredCaption:
     image_id: str | None
     split: str
     caption: str
-    tagger: str
-    nouns: Int32
-    adjectives: Int32
-    complement_phrases: Int32
-    articles: Int32
-    quantifiers: Int32
-    adjectives_per_noun: float | None
-    complement_phrases_per_noun: float | None
-    articles_per_noun: float | None
-    quantifiers_per_noun: float | None
-    concept_depth: float | None
-    noun_depth: float | None
-    characters: Int32
-    words: Int32
-    concept_diversity: float | None
+    tagger: Text
+    nouns: Whole32
+    adjectives: Whole32
+    complement_phrases: Whole32
+    articles: Whole32
+    quantifiers: Whole32
+    adjectives_per_noun: Positive | None
+    complement_phrases_per_noun: Positive | None
+    articles_per_noun: Positive | None
+    quantifiers_per_noun: Positive | None
+    concept_depth: Positive | None
+    noun_depth: Positive | None
+    characters: Whole32
+    words: Whole32
+    concept_diversity: Positive | None
+
+    RULES: ClassVar = {
+        "characters": lambda row: row.characters == len(row.caption),
+        "words": lambda row: min(1, row.characters) <= row.words <= row.characters,
+        "nouns": lambda row: row.nouns + row.adjectives <= row.words,
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,15 +132,15 @@ class HardPositiveSample:
         it and of the record; of text pairs the number of the record; empty for captions.
     """
 
-    sample_id: str
+    sample_id: Text
     image: str
     image_id: str | None
     split: str
     caption: str
     hard_positive: str
     hard_negative: str
-    hard_positive_kind: str
-    hard_negative_kind: str
+    hard_positive_kind: Text
+    hard_negative_kind: Text
     group: str | None
     original: str | None
     replacement: str | None
@@ -136,10 +149,10 @@ class HardPositiveSample:
     foil_spans: tuple[Span, ...]
     hard_negative_spans: tuple[Span, ...]
     repairs: tuple[str, ...]
-    generator: str
-    source_order: tuple[int, ...]
+    generator: Text
+    source_order: tuple[Whole, ...]
     box: CornerBox | None = None
-    source_sha256: str | None = None
+    source_sha256: Sha256 | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,15 +169,17 @@ class TrainingCaption:
       generator: name, version and settings of what made it; None for the original.
     """
 
-    sample_id: str
+    sample_id: Text
     caption_id: str
     image: str
     image_id: str | None
     split: str
-    role: str
+    role: Part
     text: str
     kind: str | None
     generator: str | None
+
+    RULES: ClassVar = {"sample_id": lambda row: row.sample_id == f"{row.caption_id}/{row.role}"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,10 +198,10 @@ class Judgement:
       answers: of each judge, to each question.
     """
 
-    sample_id: str
-    probability: float | None
-    low: float | None
-    high: float | None
+    sample_id: Text
+    probability: Share | None
+    low: Share | None
+    high: Share | None
     basis: str
     answers: tuple[JudgeAnswer, ...]
 

@@ -9,9 +9,10 @@ None where no folder of images was named.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from eqforge.schemas.records.values import Int32, XywhBox
+from eqforge.schemas.records.ranges import Finite, Text, Whole32
+from eqforge.schemas.records.values import XywhBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
@@ -35,7 +36,7 @@ class VlueSample:
       findings: rules that the item breaks, sorted; details stand in the table `findings`.
     """
 
-    sample_id: str
+    sample_id: Text
     task: Task
     split: str
     group: str
@@ -64,14 +65,14 @@ class RetrievalCaption:
       words: runs of characters between white space.
     """
 
-    sample_id: str
+    sample_id: Text
     entry_id: str
     gallery_id: str
     image: str
     image_id: str | None
-    number: Int32
+    number: Whole32
     caption: str
-    words: Int32
+    words: Whole32
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,7 +88,7 @@ class Nlvr2Statement:
       label: whether the statement is true of the two.
     """
 
-    sample_id: str
+    sample_id: Text
     source_id: str | None
     statement: str
     image_0: str
@@ -111,7 +112,7 @@ class VqaQuestion:
         where no list was given.
     """
 
-    sample_id: str
+    sample_id: Text
     source_id: str
     question: str
     image: str
@@ -131,7 +132,7 @@ class CaptioningImage:
       references: the captions as the source has them, in its order.
     """
 
-    sample_id: str
+    sample_id: Text
     source_id: str | None
     image: str
     image_id: str | None
@@ -152,14 +153,14 @@ class GroundingPhrase:
         states it, else None.
     """
 
-    sample_id: str
+    sample_id: Text
     source_id: str
     phrase: str
     image: str
     image_id: str | None
     box: XywhBox
-    width_px: Int32 | None
-    height_px: Int32 | None
+    width_px: Whole32 | None
+    height_px: Whole32 | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,14 +176,18 @@ class Finding:
       value: what was counted, such as words; None where nothing is.
     """
 
-    finding_id: str
-    sample_id: str
+    finding_id: Text
+    sample_id: Text
     task: Task
     image: str
-    rule: str
-    part: Int32
+    rule: Text
+    part: Whole32
     text: str
-    value: float | None
+    value: Finite | None
+
+    RULES: ClassVar = {
+        "finding_id": lambda row: row.finding_id == f"{row.sample_id} {row.rule} {row.part}"
+    }
 
 
 def _task(name: Task, record: type, *images: str) -> TableType:

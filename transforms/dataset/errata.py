@@ -45,7 +45,7 @@ _TEXTS: Final = frozenset(
 """The columns that hold what a model or a person reads; the others tell rows apart or follow."""
 
 # Columns of spans that follow from two texts: their own, and those of the other.
-_EDITS: Final = (
+EDITS: Final = (
     ("caption_0", "caption_1", "edited_spans_0", "edited_spans_1"),
     ("caption", "hard_positive", "caption_spans", "hard_positive_spans"),
     ("caption", "hard_negative", "foil_spans", "hard_negative_spans"),
@@ -143,7 +143,7 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
             others = (each for each in getattr(record, known) if each != before)
             changes[known] = tuple(dict.fromkeys((changes[column], *others)))
     found = replace(record, **changes)
-    for first, second, spans_0, spans_1 in _EDITS:
+    for first, second, spans_0, spans_1 in EDITS:
         if {first, second, spans_0, spans_1} <= names and {first, second} & texts.keys():
             edit = word_edit(getattr(found, first), getattr(found, second))
             measured: dict[str, Any] = {

@@ -51,10 +51,10 @@ def settle(output: str) -> None:
     manifest = settled(found)
     if manifest == found:
         return
-    from eqforge.schemas.dataset.documents import DOCUMENTS, in_folder
+    from eqforge.schemas.dataset.documents import DOCUMENTS, SUMS, in_folder
 
     texts = {}
-    for name in DOCUMENTS:
+    for name in (*DOCUMENTS, SUMS):
         url = storage.join(output, NEXT, name)
         if storage.exists(url):  # an earlier version may have written fewer
             texts[name] = storage.read_bytes(url).decode()

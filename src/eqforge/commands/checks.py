@@ -1,22 +1,25 @@
 """The checks of `eqforge verify`: each yields a line for every fault."""
 
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from eqforge.commands.picture_checks import check_draws, check_locks, check_proofs, check_specs
+from eqforge.commands.row_checks import MAX_MEASURED, watched
 from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files import disk, storage
-from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_untrusted
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import shortened
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import stage_of
 from eqforge.schemas.dataset import croissant
+from eqforge.schemas.dataset.documents import DOCUMENTS, SUMS
 from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
 from eqforge.schemas.dataset.reader import Dataset, read_records
 from eqforge.schemas.records.books import Stage
@@ -26,8 +29,7 @@ from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.sources.labelled_captions import dataset_captions
 from eqforge.transforms.dataset.write import fingerprint_records
-
-JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
+from eqforge.transforms.filters.minimality import hash_distance, perceptual_hash
 
 
 def check_files(dataset: Dataset) -> Iterator[str]:
@@ -65,23 +67,35 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
 
 
 def check_description(dataset: Dataset) -> Iterator[str]:
-    """Compare the Croissant description, if any, with the manifest.
+    """Compare the documents with their digests, and the Croissant description with the manifest.
 
     While a dataset is moved into place its documents follow the manifest, and are not compared.
     """
     if dataset.manifest != settled(dataset.manifest):
         return
-    try:
-        with storage.open_below(dataset.folder, croissant.FILE_NAME) as stream:
-            described = croissant.described_files(stream.read(MAX_BYTES).decode())
-    except FileNotFoundError:  # an earlier version wrote none
+    sums = _beside(dataset, SUMS).decode("utf-8", "replace")
+    for name in DOCUMENTS if sums else ():
+        if f"{sha256_hex(_beside(dataset, name))}  {name}\n" not in sums:
+            yield f"{name}: is not as in {SUMS}; eqforge card writes both again"
+    if not (description := _beside(dataset, croissant.FILE_NAME)):
         return
+    try:
+        described = croissant.described_files(description.decode())
     except (ValueError, RecursionError) as error:
         yield f"{croissant.FILE_NAME}: cannot be read: {error}"
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
         yield f"{croissant.FILE_NAME}: does not describe {shortened(path, 300)} as it is"
+
+
+def _beside(dataset: Dataset, name: str) -> bytes:
+    """Return a file beside the tables; nothing where it is missing, as of earlier versions."""
+    try:
+        with storage.open_below(dataset.folder, name) as stream:
+            return stream.read(MAX_BYTES)
+    except FileNotFoundError:
+        return b""
 
 
 def check_schemas(dataset: Dataset) -> Iterator[str]:
@@ -103,6 +117,8 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
+    """Check ranges and relations of all rows, and that they are those that were written."""
+    faults: list[str] = []
     for table, files in dataset.manifest.tables.items():
         kind = table_type(dataset.manifest.dataset, table)
         for file in files:
@@ -110,9 +126,14 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
                 continue
             records = read_records(dataset, file.path, kind)
             records = ticked(records, file.rows, "rows", f"rows of {file.path}")
-            found = fingerprint_records(kind.schema, records)
-            if found != dataset.fingerprint(file.path):
-                yield f"{file.path}: its rows are not those it was written with"
+            try:
+                found = fingerprint_records(kind.schema, watched(dataset, kind, records, faults))
+                if found != dataset.fingerprint(file.path):
+                    faults.append(f"{file.path}: its rows are not those it was written with")
+            except msgspec.ValidationError as error:
+                faults.append(f"{file.path}: {error}")
+            yield from faults
+            faults.clear()
 
 
 def check_books(dataset: Dataset) -> Iterator[str]:
@@ -214,6 +235,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
         if kind.holds_pictures:
             (key,) = kind.key
             columns = [key, "image", "width_px", "height_px", "num_bytes"]
+            columns += ["phash"] if "phash" in kind.schema.names else []
             rows, total = dataset.rows(kind.name, columns), dataset.manifest.num_rows(kind.name)
             for row in ticked(rows, total, kind.name, "pictures"):
                 if fault := _fault(row, row[key]):
@@ -225,13 +247,19 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
         return "its bytes are others"
     try:
-        width, height = open_rgb(data, max_pixels=row["width_px"] * row["height_px"]).size
+        suffix, pixels = read_untrusted(data, row["width_px"] * row["height_px"])
     except BadImage as error:
         return f"does not decode: {error}"
     except TooManyPixels as error:
         return f"has {error}, its row says otherwise"
+    height, width = pixels.shape[:2]
     if (width, height) != (row["width_px"], row["height_px"]):
         return f"is {width}x{height}, its row says otherwise"
+    if row["image"]["path"] != media_id + suffix:
+        return f"its path is not {media_id + suffix}"
+    phash = perceptual_hash(pixels)
+    if hash_distance(phash, row.get("phash", phash)) > 4:  # other decoders of JPEG
+        return f"its perceptual hash is {phash}, its row says otherwise"
     return None
 
 
@@ -241,16 +269,13 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
     if settings is None:
         return
     limits = settings.get("captions")  # captions that a generator made are not linted
-    texts = [name for name in dataset.columns("samples") if name in JSON_COLUMNS]
-    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1", *texts]):
+    for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1"]):
         for name in ("caption_0", "caption_1") if limits is not None else ():
             if rejection := lint_caption(row[name], CaptionSettings(**limits)):
                 yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
         equal = lint_pair(row["caption_0"], row["caption_1"])
         if equal is not None and settings["distinct_captions"]:
             yield f"sample {row['sample_id']}: {equal.reason}"
-        for name in texts:
-            json.loads(row[name])
 
 
 def check_lints(dataset: Dataset) -> Iterator[str]:
@@ -262,6 +287,15 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
     for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
         if found.severity == "error" and found.kind != "edit_beyond_context":
             yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
+
+
+def notes(check: str, dataset: Dataset) -> Iterator[str]:
+    """Yield what a check that found nothing left out."""
+    if check == "description" and not _beside(dataset, SUMS):
+        yield f"{SUMS} is missing, so the documents are not compared; eqforge card writes it"
+    for table in dataset.manifest.tables if check == "rows" else ():
+        if (rows := dataset.manifest.num_rows(table)) > MAX_MEASURED:
+            yield f"{table}: of {rows:,} rows, {MAX_MEASURED:,} or so, by hash, are measured again"
 
 
 CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {

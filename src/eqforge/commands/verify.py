@@ -44,7 +44,8 @@ class Outcome:
 
     Attributes:
       state: `noted` is for defects that belong to the dataset's mode.
-      lines: what was found, what to install, or why there is nothing to lint or to compare.
+      lines: what was found, what to install, why there is nothing to lint or to compare, or what
+        of a check that is `ok` was not made.
     """
 
     state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
@@ -98,7 +99,7 @@ def verify_dataset(
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Run a check; damage that stops it is one more finding, a missing package is none."""
-    from eqforge.commands.checks import CHECKS, LINTS, PROOFS
+    from eqforge.commands.checks import CHECKS, LINTS, PROOFS, notes
     from eqforge.commands.picture_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
 
@@ -120,9 +121,11 @@ def _outcome(name: str, dataset: "Dataset") -> Outcome:
     except Exception as error:
         # Rows of a file that was tampered with may break any expectation of a check.
         stopped.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
+    if not found and not stopped:
+        return Outcome(state="ok", lines=[*notes(name, dataset)])
     if stopped or not is_noted:  # what stops a check is damage in any mode
-        return Outcome(state="FAILED" if found or stopped else "ok", lines=found + stopped)
-    return Outcome(state="noted" if found else "ok", lines=found)
+        return Outcome(state="FAILED", lines=found + stopped)
+    return Outcome(state="noted", lines=found)
 
 
 def _print(name: str, outcome: Outcome) -> None:

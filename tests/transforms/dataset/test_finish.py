@@ -67,6 +67,7 @@ def test_a_finished_dataset_stays_until_another_takes_its_place(tmp_path: Path, 
         assert is_complete(load_manifest(output), output)
         assert storage.list_names(output) == [
             "README.md",
+            "SHA256SUMS",
             "_work",
             "croissant.json",
             "data",
@@ -209,7 +210,7 @@ def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: s
 def files_of(folder: str) -> dict[str, bytes]:
     """The files of a dataset, on a disk or in a store."""
     data = [f"data/{name}" for name in storage.list_files(storage.join(folder, "data"))]
-    names = [*data, "dataset.json", "README.md", "croissant.json"]
+    names = [*data, "dataset.json", "README.md", "croissant.json", "SHA256SUMS"]
     return {name: storage.read_bytes(storage.join(folder, name)) for name in names}
 
 
