@@ -139,7 +139,7 @@ def _check_folder(folder: Path) -> None:
     try:
         config = json.loads((folder / _CONFIG).read_text())
         text = config["model_cfg"]["text_cfg"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder}: expected {_CONFIG} with a model_cfg: {error}") from error
     if not list(folder.glob("*.safetensors")):
         raise InputError(f"{folder}: holds no weights in safetensors")

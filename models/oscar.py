@@ -289,7 +289,7 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
         found = json.loads((folder / "config.json").read_text())
         # The file also holds training settings, which transformers would take as its own.
         architecture = {name: found[name] for name in _ARCHITECTURE}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
     config = transformers.BertConfig(**architecture, attn_implementation="eager")
     hidden = int(config.hidden_size)

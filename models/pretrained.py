@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import numpy as np
 
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint, sha256_hex
 from eqforge.models.scorer import Identity, Picture
 
@@ -218,6 +220,7 @@ def load_model(weights: Weights, architecture: str) -> Any:
     transformers.utils.logging.disable_progress_bar()  # it would break our own
     kind = getattr(transformers, architecture)
     try:
+        _check_index(weights.folder)
         with _quiet(transformers):
             model, found = kind.from_pretrained(
                 weights.source,
@@ -235,6 +238,14 @@ def load_model(weights: Weights, architecture: str) -> Any:
             f"is no {architecture}, and would score at random"
         )
     return onto_device(model, weights.device)
+
+
+def _check_index(folder: Path | None) -> None:
+    """Check that the weights that an index names lie in its folder; transformers opens any file."""
+    for index in folder.glob("*.index.json") if folder else ():
+        for name in json.loads(index.read_bytes())["weight_map"].values():
+            if name != Path(name).name:
+                raise ValueError(f"{index.name} names {shown(name)}, which is not in the folder")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ Source: microsoft/Oscar, oscar/run_retrieval.py, oscar/run_captioning.py, oscar/
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import functools
 import json
@@ -133,7 +132,7 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
         else:
             boxes, encoded = int(fields[0]), fields[-1]
         data = base64.b64decode(encoded, validate=True)
-    except (ValueError, KeyError, TypeError, IndexError, binascii.Error) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{key}: expected boxes and base64 of their features: {error}") from error
     if boxes < 1 or not data or len(data) % (4 * boxes):
         raise ValueError(f"{key}: {len(data)} bytes are no float32 features of {boxes} boxes")
@@ -148,5 +147,5 @@ def _tags(key: str, fields: list[str]) -> str:
         found: Any = json.loads(fields[0])
         objects = found["objects"] if isinstance(found, dict) else found
         return " ".join(str(thing["class"]) for thing in objects)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{key}: expected a list of objects with a class: {error}") from error

@@ -144,7 +144,7 @@ def is_json_lines(path: Path) -> bool:
         first, more = stream.readline(_LONGEST_LINE), stream.readline(_LONGEST_LINE)
     try:
         return isinstance(json.loads(first), dict) and bool(more.strip())
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

@@ -8,7 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -21,6 +21,7 @@ SHOWN_PROBLEMS = 10
 _SHOWN_NAMES = 12
 T = TypeVar("T")
 _LARGEST_SHOWN = 10**40
+_MOST_DEEP = 50
 
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 _KINDS = {
@@ -265,7 +266,14 @@ def read_text_lines(path: str | Path) -> list[str]:
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Read a TOML file of a user's."""
     try:
-        return tomllib.loads(read_text(path))
+        values = tomllib.loads(read_text(path))
+        nested: list[Any] = [values]
+        for _ in range(_MOST_DEEP):  # keys such as `a.a.a` nest without recursion in the parser
+            parts = (v.values() if isinstance(v, dict) else v for v in nested)
+            nested = [v for v in chain.from_iterable(parts) if isinstance(v, dict | list)]
+        if nested:
+            raise RecursionError
+        return values
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
         why = "its values are nested too deep" if isinstance(error, RecursionError) else error
         raise InputError(f"{path}: cannot be read as TOML: {why}") from error

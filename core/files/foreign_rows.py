@@ -278,7 +278,7 @@ def _classes(schema: "pa.Schema") -> dict[str, list[str]]:
             for name, feature in features.items()
             if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
         }
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
 
 

@@ -120,7 +120,10 @@ def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
     is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)
     stated = tag if is_amazon else None
     if field != "ETag":
-        stated = base64.b64decode(info[field]).hex()
+        try:
+            stated = base64.b64decode(info[field]).hex()
+        except ValueError as error:
+            raise FetchFailed(DOWNLOAD_FAILED, f"its {field} is not base64: {error}") from error
     found: list[str] = []
     while len(found) <= len(WAITS_S):
         copy.seek(0)

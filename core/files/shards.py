@@ -69,7 +69,8 @@ def _read_shard(shard: str) -> list[Member]:
             return list(_members(stream, shard, state_of(info)))
     except FetchFailed as error:
         raise InputError(f"{public(shard)}: {error.detail}") from error
-    except tarfile.TarError as error:
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        # Sizes, names and headers of headers that lie make `tarfile` raise these.
         raise InputError(f"{public(shard)}: is no plain tar, or damaged: {error}") from error
 
 

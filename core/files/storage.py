@@ -7,6 +7,7 @@ import logging
 import os
 import posixpath
 import queue
+import re
 import tempfile
 import threading
 import uuid
@@ -260,6 +261,9 @@ def delete_folder(url: str) -> None:
 
 CONNECT_S = 20.0
 READ_S = 60.0
+_MORE_BYTES = 1 << 20
+_WHOLE_BYTES = 1 << 30
+_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
 
 @functools.cache
@@ -270,7 +274,24 @@ def http_options() -> dict[str, Any]:
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_check_redirect)
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=READ_S)
-    return {"client_kwargs": {"timeout": timeout, "trace_configs": [trace]}}
+
+    class Bounded(aiohttp.ClientResponse):  # type: ignore[misc]
+        async def read(self) -> bytes:
+            """Return the body; reject one that is longer than the range that was asked for."""
+            asked = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))
+            most = int(asked[2]) - int(asked[1]) + _MORE_BYTES if asked else _WHOLE_BYTES
+            body = bytearray(self._body or b"")
+            if self._body is None:
+                async for piece in self.content.iter_any():
+                    body += piece
+                    if len(body) > most:
+                        self.close()
+                        raise ValueError(f"the server sends more than {most:,} bytes")
+                self._body = bytes(body)
+            return bytes(body)
+
+    client = {"timeout": timeout, "trace_configs": [trace], "response_class": Bounded}
+    return {"client_kwargs": client}
 
 
 async def _check_redirect(_session: Any, _context: Any, asked: Any) -> None:

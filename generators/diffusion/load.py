@@ -136,7 +136,7 @@ def read_index(folder: Path, model: str) -> ModelIndex:
         parts = {key: value for key, value in index.items() if not key.startswith("_")}
         libraries = {value[0] for value in parts.values() if isinstance(value, list)}
         pipeline = index["_class_name"]
-    except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
             f"{model}: no pipeline saved by diffusers: model_index.json: {_first_line(error)}"
         ) from error

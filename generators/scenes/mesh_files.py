@@ -238,7 +238,7 @@ def read_gltf(data: bytes, file: str) -> Gltf:
         document = json.loads(data)
         if not str(document["asset"]["version"]).startswith("2."):
             raise InputError(f"{file}: glTF of version {document['asset']['version']}; 2 is read")
-    except (struct.error, ValueError, LookupError, TypeError) as error:
+    except (struct.error, ValueError, LookupError, TypeError, RecursionError) as error:
         raise InputError(f"{file}: no glTF file: {type(error).__name__}: {error}") from error
     if document.get("skins"):
         raise InputError(f"{file}: it has a skeleton: apply its pose and save it without one")

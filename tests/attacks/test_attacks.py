@@ -36,3 +36,11 @@ def test_what_is_no_file_is_refused_in_one_sentence(tmp_path: Path, command: str
         result = attempt([*command.split(), str(path), *more])
 
         assert (result.status, result.findings) == (2, []), (kind, result.said)
+
+
+def test_lines_of_json_that_nest_deep_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "f.json").write_text('{"a":' * 5_000 + "\n{}\n")
+    for name in ("own-foils", "valse"):
+        result = attempt(["plan", name, str(tmp_path), "--output", str(tmp_path / "out")])
+
+        assert (result.status, result.findings) == (2, []), result.said

@@ -1,5 +1,6 @@
 """CLIP, SigLIP and BLIP-ITM against transformers' own forward pass, on tiny real models."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.models.pretrained import Weights, tokenizer_digest
+from eqforge.models.pretrained import Weights, load_model, tokenizer_digest
 from eqforge.models.scorer import (
     Picture,
     Scorer,
@@ -304,3 +305,12 @@ def test_the_python_of_the_page_on_oracles_runs(
     expected = score_pictures(load(folders, "clip"), pictures, CAPTIONS, ALL).cosines
     assert expected is not None
     assert found == pytest.approx(expected[:2], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["../a.safetensors", "/etc/passwd", "b/a.safetensors"])
+def test_an_index_names_no_weights_outside_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / "model.safetensors.index.json").write_text(
+        json.dumps({"metadata": {}, "weight_map": {"x": name}})
+    )
+    with pytest.raises(InputError, match="which is not in the folder"):
+        load_model(Weights(source=str(tmp_path)), "CLIPModel")

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.core.errors import EqforgeError, InputError
-from eqforge.core.files.checked import Node, load_json, parse_json, read_all, read_text_lines
+from eqforge.core.files.checked import (
+    Node,
+    load_json,
+    parse_json,
+    read_all,
+    read_text_lines,
+    read_toml,
+)
 
 
 def test_a_defect_is_named_with_file_record_and_field() -> None:
@@ -110,3 +117,13 @@ def test_of_many_wrong_records_the_first_ten_are_told_and_the_others_counted() -
 def test_a_caption_over_several_lines_becomes_one() -> None:
     assert Node("f", "", "a man\r\n in red \n\truns ").line() == "a man in red runs"
     assert Node("f", "", "two  spaces ").line() == "two  spaces "  # as published
+
+
+def test_toml_is_nested_as_far_as_later_readers_follow(tmp_path: Path) -> None:
+    path = tmp_path / "a.toml"
+    path.write_text("a." * 49 + "a = 1\n")
+    assert read_toml(path)
+    for deep in ("a." * 4_000 + "a = 1\n", "a = " + "[" * 60 + "]" * 60):
+        path.write_text(deep)
+        with pytest.raises(InputError, match="its values are nested too deep"):
+            read_toml(path)

@@ -1,8 +1,11 @@
 import asyncio
 import base64
+import contextlib
 import hashlib
 import io
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -79,6 +82,42 @@ def test_a_server_without_ranges_is_named(web: WebServer) -> None:
     reason, detail = reason_of(f"{web.url}/a.bin")
     assert reason == "download_failed"
     assert "doesn't appear to support range requests" in detail
+
+
+class _Endless(BaseHTTPRequestHandler):
+    """Announces a short file, and answers a range of it without an end."""
+
+    def do_HEAD(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.send_header("Accept-Ranges", "bytes")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.send_response(206)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                self.wfile.write(bytes(1 << 20))
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def test_no_more_is_read_than_a_range_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(objects, "WAITS_S", ())
+    server = ThreadingHTTPServer(("localhost", 0), _Endless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    reason, detail = reason_of(f"http://localhost:{server.server_address[1]}/a.bin")
+    server.shutdown()
+    server.server_close()
+    assert (reason, detail) == ("download_failed", "the server sends more than 1,049,575 bytes")
+
+
+def test_a_checksum_that_is_none_is_reported(web: WebServer) -> None:
+    info = stat(f"{web.url}/a.bin") | {"Content-MD5": "x"}
+    with pytest.raises(FetchFailed, match="its Content-MD5 is not base64"):
+        fetch(f"{web.url}/a.bin", info, io.BytesIO())
 
 
 def test_a_file_that_is_another_has_another_state(web: WebServer) -> None:

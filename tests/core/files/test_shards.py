@@ -100,6 +100,13 @@ def test_a_name_in_two_shards_is_refused(tmp_path: Path) -> None:
         list(read_shards(list(map(str, shards))))
 
 
+def too_long(data: bytes) -> bytes:
+    """Announces a member that is longer than a file can be."""
+    header = data[512:636] + b"\x80" + b"\xff" * 11 + data[648:660] + b" " * 8 + data[668:1024]
+    header = header[:148] + f"{sum(header):06o}\0 ".encode() + header[156:]
+    return data[:512] + header + data[1024:]
+
+
 def damaged(data: bytes) -> bytes:
     return data[:1536] + b"\xff" * 512 + data[2048:]
 
@@ -108,6 +115,7 @@ def damaged(data: bytes) -> bytes:
     ("change", "message"),
     [
         (damaged, "a damaged header at byte 1,536"),
+        (too_long, "is no plain tar, or damaged"),
         (lambda data: data[:1900], "a damaged header at byte 1,536"),
         (lambda data: data[:2100], "unexpected end of data"),
         (lambda data: data[:1536], "is it cut off"),
