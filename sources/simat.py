@@ -23,6 +23,7 @@ from typing import Literal, get_args
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, parse_json, read_text_lines
 from eqforge.schemas.records.values import CornerBox
+from eqforge.schemas.tables.simat import SimatSplit
 from eqforge.sources.record_files import read_table
 
 Part = Literal["subject", "relation", "object"]
@@ -87,7 +88,7 @@ class PublishedQuery:
     source: str
     target: str
     norm2: int
-    split: str
+    split: SimatSplit
 
 
 def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:

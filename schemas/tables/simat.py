@@ -7,13 +7,15 @@ once, and `rejects` what was refused.
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 from eqforge.schemas.records.ranges import Sha256, Share, Text, Whole32
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+
+SimatSplit: TypeAlias = Literal["dev", "test"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +65,7 @@ class QueryRow:
     """
 
     sample_id: Text
-    split: Literal["dev", "test"]
+    split: SimatSplit
     region_id: str
     source_id: str
     image_id: str | None

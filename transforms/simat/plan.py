@@ -20,7 +20,7 @@ from eqforge.generators.simat.triplets import (
 from eqforge.generators.simat.wording import Synonyms, are_synonyms, write_caption
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.schemas.tables.simat import CaptionRow, SimatSplit
 from eqforge.sources.simat import (
     PublishedQuery,
     Region,
@@ -262,7 +262,7 @@ def _published_queries(
 def _planned(
     region: Region,
     change: Change,
-    split: str,
+    split: SimatSplit,
     frequency: int | None,
     rules: PlanRules,
     known: set[Triplet] | None,
@@ -281,10 +281,10 @@ def _planned(
     )
 
 
-def _split(region: Region, rules: PlanRules) -> str:
+def _split(region: Region, rules: PlanRules) -> SimatSplit:
     """Return the split: by region as published, or by source image, so that none is in both."""
     key = region_name(region.region_id) if rules.published else region.image_id
-    return ("dev", "test")[derive_seed(rules.seed, key, "simat split", 1) % 2]
+    return "test" if derive_seed(rules.seed, key, "simat split", 1) % 2 else "dev"
 
 
 def _reject(region: Region, name: str, stage: Stage, rejection: Rejection) -> Reject:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from eqforge.generators.simat.triplets import TRIPLET_REASONS, Change
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.schemas.tables.simat import CaptionRow, SimatSplit
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
 from eqforge.transforms.simat.crops import CROP_REASONS
@@ -50,7 +50,7 @@ class PlannedQuery:
 
     sample_id: str
     change: Change
-    split: str
+    split: SimatSplit
     frequency: int | None = None
     rejection: Rejection | None = None
 

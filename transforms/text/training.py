@@ -31,7 +31,7 @@ from eqforge.transforms.text.caption_edits import (
 from eqforge.transforms.text.work import Admitted, CaptionBatch, TextWork, admit_texts, reject
 
 TRAINING_TEXTS_STAGE = Stage("training_texts", {**EDIT_REASONS, **JUDGE_REASONS})
-ROLES = ("original", "hard_positive", "hard_negative")
+ROLES: tuple[Part, ...] = ("original", "hard_positive", "hard_negative")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +78,7 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
             if isinstance(answer, Rejection):
                 verdict = answer
             elif rules.judging is not None and answer is not None:
-                part: Part = text.role  # type: ignore[assignment]
+                part = text.role
                 kinds: dict[Part, str] = {} if text.kind is None else {part: text.kind}
                 about = answers_about(answer, part)
                 verdict = judge_sample(text.sample_id, about, kinds, rules.judging)

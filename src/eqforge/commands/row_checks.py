@@ -83,7 +83,7 @@ def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) 
         yield f"word_edit_distance is {distance}, and its texts differ in {edit.distance} words"
     by_words = spans == (spans_of(edit.spans_0), spans_of(edit.spans_1))
     by_rule = distance is None and _outside(before, spans[0]) == _outside(after, spans[1])
-    if not (by_words or by_rule or getattr(record, "repairs", ())):  # such as of an article
+    if not (by_words or by_rule or getattr(record, "repairs", None)):  # such as of an article
         yield f"{' and '.join(columns)} are not where its texts differ"
 
 

@@ -26,7 +26,7 @@ from eqforge.evaluation.review.units import check_fits, units_of
 from eqforge.evaluation.review.votes import first_votes
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.records.judgements import Decision, Tally
+from eqforge.schemas.records.judgements import Decision, Part, Tally
 from eqforge.schemas.tables.texts import (
     PERTURBED_TABLE,
     TRAINING_TABLE,
@@ -360,7 +360,11 @@ def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path
 
 def test_texts_to_train_on_are_shown_beside_their_originals(tmp_path: Path) -> None:
     """Each is judged by itself, and nothing is called true of the picture that is not."""
-    texts = {"original": "a cat", "hard_positive": "a kitty", "hard_negative": "a dog"}
+    texts: dict[Part, str] = {
+        "original": "a cat",
+        "hard_positive": "a kitty",
+        "hard_negative": "a dog",
+    }
     some = [
         TrainingCaption(
             sample_id=f"{caption}/{role}", caption_id=caption, image="i.jpg", image_id=None,
