@@ -276,6 +276,8 @@ def http_options() -> dict[str, Any]:
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=READ_S)
 
     class Bounded(aiohttp.ClientResponse):  # type: ignore[misc]
+        _body: bytes | None = None
+
         async def read(self) -> bytes:
             """Return the body; reject one that is longer than the range that was asked for."""
             asked = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from eqforge import cli
 from tests.attacks import attacks as of
+from tests.attacks import imports, servers, settings
 from tests.attacks.harness import Result, attempt
 
 ROOT = Path(__file__).parents[2]
@@ -637,6 +638,9 @@ FAMILIES: dict[str, tuple[Callable[[Bench, random.Random], Iterator[Attack]], fl
     "vectors": (vectors, 0.2),
     "archives": (archives, 0.1),
     "builds": (builds, 0.02),
+    "imports": (imports.imports, 0.4),
+    "settings": (settings.settings, 0.4),
+    "servers": (servers.servers, 0.1),
 }
 
 
@@ -673,8 +677,10 @@ def _make(
 ) -> None:
     """Makes one attack, and counts and keeps what came of it."""
     label, words, written, is_lie = each
-    result = attempt(words, written, children=family == "builds")
+    result = attempt(words, written, children=family in ("builds", "servers"))
     found = list(result.findings)
+    if family in ("imports", "settings", "servers"):
+        found += imports.after(bench.place, label, result.status)
     if is_lie and result.status == 0:
         found.append(("a lie is sound", result.printed[-300:]))
     if of.MARK.exists():
@@ -719,9 +725,13 @@ def main() -> int:
     parser.add_argument("--base", type=Path, required=True)
     parser.add_argument("--keep", type=Path, default=Path(tempfile.gettempdir(), "eqforge-attacks"))
     options = parser.parse_args()
-    prepare(options.base)
-    _files(options.base)
-    _warm_up(options.base)
+    if options.family != "imports":
+        prepare(options.base)
+        _files(options.base)
+    if options.family in ("imports", "settings", "servers"):
+        imports.warm_up()
+    else:
+        _warm_up(options.base)
     families = list(FAMILIES) if options.family == "all" else [options.family]
     outcomes, findings = attack(families, options.inputs, options.base, options.seed, options.keep)
     _tell(outcomes, findings, options.keep / "counts.txt")

@@ -38,7 +38,7 @@ STARTED = frozenset(
     ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "socket.connect")
 )
 SHOWN = re.compile(r"^(\.tex|\.csv|\.json|\.txt|\.md|\.svg)$")
-CANARIES = ("/etc/", "/dev/zero", "/dev/random", "/dev/stdin", "/proc/1/")
+CANARIES = ("/etc/", "/dev/zero", "/dev/random", "/dev/stdin", "/proc/1/", "eqforge-canary")
 
 
 class Hang(BaseException):
