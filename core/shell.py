@@ -16,6 +16,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from eqforge.core.console import ConsoleOptions, session, take
 from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files.owned import check_outputs
 from eqforge.core.help import ALL, Help, asked_help, subcommands_help
 from eqforge.core.identity import Trace
 from eqforge.core.options import check_line, options_of
@@ -121,6 +122,7 @@ def parse_line(
     take(output)
     made = settings(**own)
     check_numbers(made)
+    check_outputs(made)
     common = {option.name for option in options_of(console)}
     sources = {name: source for name, source in presets.sources.items() if name not in common}
     return CommandLine(settings=made, console=output, sources=sources)

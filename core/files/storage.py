@@ -1,6 +1,7 @@
 """Files of a dataset on a local disk or an object store, written whole or not at all."""
 
 import contextlib
+import fcntl
 import functools
 import ipaddress
 import logging
@@ -20,6 +21,7 @@ from eqforge.core.files import disk
 from eqforge.core.urls import public
 
 TEMPORARY_PREFIX = ".tmp-"
+TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}(\.\w+)?")
 REACH_S = 20.0
 
 # Errors that they log are in the exceptions too; without a handler Python prints them.
@@ -207,6 +209,8 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
     temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     try:
         with room_named(path), open(temporary, "wb") as stream:
+            with contextlib.suppress(OSError):  # a disk without locks
+                fcntl.flock(stream, fcntl.LOCK_SH)  # until the file is closed it is no leftover
             yield stream
             stream.flush()
             if synced:

@@ -10,6 +10,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.files.owned import remove_half_written
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.report.pictures import Pictures
@@ -33,7 +34,7 @@ def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--ou
     try:
         there = msgspec.json.decode(storage.read_bytes(storage.join(output, NOTE)), type=Note)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
-        if storage.list_names(output):
+        if not all(map(storage.TEMPORARY.fullmatch, storage.list_names(output))):
             raise InputError(
                 f"{option} {output}: holds files that are no report; name another folder"
             ) from error
@@ -56,6 +57,7 @@ def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--out
             elif name.endswith(".html"):
                 storage.delete(storage.join(output, name))
     storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=False))
+    remove_half_written(output)
 
 
 def finish(output: str, note: Note) -> None:

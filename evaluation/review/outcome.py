@@ -15,6 +15,7 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
+from eqforge.core.files.owned import check_outputs
 from eqforge.core.identity import short_digest
 from eqforge.evaluation.metrics.answers import grounded
 from eqforge.evaluation.report.items import Item
@@ -98,6 +99,7 @@ class ReviewOutcome:
 
 
 def import_votes(settings: Import) -> ReviewOutcome:
+    check_outputs(settings, ("answers",))
     for option, path in (("output", settings.output), ("answers", settings.answers)):
         if path is not None and path.exists() and not settings.overwrite:
             raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")

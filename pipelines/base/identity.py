@@ -247,16 +247,12 @@ def _check_free(output: str) -> None:
         folder = Path(storage.locate(output)[1])
         if folder.exists() and not folder.is_dir():
             raise InputError(f"--output {output}: is a file, expected a folder")
-    names = [name for name in storage.list_names(output) if not _is_half_written(name)]
+    names = [name for name in storage.list_names(output) if not storage.TEMPORARY.fullmatch(name)]
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
             f"--output {output}: holds other files ({foreign[0]}); name another folder"
         )
-
-
-def _is_half_written(name: str) -> bool:
-    return name.startswith(storage.TEMPORARY_PREFIX)
 
 
 def claim_output(output: str, header: Manifest) -> None:
@@ -268,6 +264,6 @@ def claim_output(output: str, header: Manifest) -> None:
 def remove_half_written(output: str) -> None:
     """Remove the files that a killed run left half-written; finished ones are kept."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
-        for name in filter(_is_half_written, storage.list_files(folder)):
+        for name in filter(storage.TEMPORARY.fullmatch, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))
     delete_parts(output)

@@ -232,7 +232,7 @@ def test_what_a_killed_rebuild_left_goes_where_the_old_dataset_is_asked_for(
     whole: Whole, ready: Ready, tmp_path: Path
 ) -> None:
     output = Path(shutil.copytree(ready.output, tmp_path / "out"))
-    (output / ".tmp-0").touch()
+    (output / f".tmp-{0:032x}").touch()
 
     status, said = runs.build(whole.inputs, output)
 

@@ -23,7 +23,7 @@ def test_a_run_begins_by_deleting_what_a_killed_run_left_half_done(
     """The parts of sorted rows too: they may be what fills the disk."""
     output = str(tmp_path) if store == "disk" else f"memory://{uuid.uuid4().hex}"
     kept = ["_work/done/extract/1.json", "_work/media/ab/abcd.jpg", "data/samples.parquet"]
-    for name in ("_work/parts/samples-0.jsonl", ".tmp-1", *kept):
+    for name in ("_work/parts/samples-0.jsonl", f".tmp-{1:032x}", *kept):
         storage.write_bytes(storage.join(output, name), b"x")
 
     claim_output(output, HEADER)

@@ -144,7 +144,7 @@ def test_files_that_an_earlier_run_left_behind_are_cleared_away(
     (tmp_path / "out" / "dataset.json").unlink()
     shard = tmp_path / "out" / "data" / "samples-00000-of-00019.parquet"
     shutil.copy(shard, shard.with_name("samples-00000-of-00002.parquet"))
-    shard.with_name(".tmp-0123").write_bytes(b"half of a file")
+    shard.with_name(f".tmp-{123:032x}").write_bytes(b"half of a file")
     shard.write_bytes(shard.read_bytes()[:-100])
 
     assert dataset_bytes(build(demo_workspace, tmp_path / "out")) == expected

@@ -105,8 +105,7 @@ def remove_strays(output: str, files: Iterable[DataFile]) -> None:
     """
     ours, data = {file.path.removeprefix("data/") for file in files}, storage.join(output, "data")
     for name in storage.list_files(data):
-        is_half = name.startswith(storage.TEMPORARY_PREFIX)
-        if name not in ours and (is_half or _SHARD.fullmatch(name)):
+        if name not in ours and (storage.TEMPORARY.fullmatch(name) or _SHARD.fullmatch(name)):
             storage.delete(storage.join(data, name))
     if storage.is_local(data) and storage.exists(data):
         disk.sync(storage.locate(data)[1])

@@ -2,23 +2,22 @@
 
 `eqforge-export.json` is written last. Until then `eqforge-export.partial.json` names the files that
 are complete, so that the same command goes on where it was stopped. An earlier export is replaced
-by deleting the files that its note names, and then the note. No other file is ever deleted.
+by deleting the files that its note names, and then the note; other or changed files stop it.
 """
 
 import dataclasses
 import errno
-import re
+import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
+from eqforge.core.files import owned, storage
 from eqforge.core.files.checked import clipped
 from eqforge.core.visible import escaped_json
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, DataFile
@@ -31,7 +30,6 @@ _SAVED_EVERY_S: Final = 5.0
 _MAX_BYTES: Final = 32 * MAX_BYTES
 _PIECE_BYTES: Final = 1 << 20
 _REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT)
-_TEMPORARY: Final = re.compile(rf"{re.escape(storage.TEMPORARY_PREFIX)}[0-9a-f]{{32}}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,13 +113,16 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     there = begun or finished
     if there is None:
         for name in storage.list_names(folder):
-            if not _TEMPORARY.fullmatch(name):
+            if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
                     f"{storage.join(folder, clipped(name))}: is there already, and no export "
                     "wrote it; name a folder that is new, empty, or holds an earlier export"
                 )
         ledger = Ledger(folder, note)
     elif there.is_of(note) and (begun is not None or not overwrite):
+        root = storage.locate(folder)[1]
+        links = [path for path in owned.files_below(folder) if os.path.islink(f"{root}/{path}")]
+        owned.check_owned(folder, links, ())
         ledger = Ledger(folder, note, _complete(folder, there, begun is None))
         ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
     elif not overwrite:
@@ -131,10 +132,16 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
             "versions; --overwrite replaces it"
         )
     else:
-        _delete(folder, {file.path for each in (finished, begun) if each for file in each.files})
+        listed = {(f.path, f.sha256) for each in (finished, begun) if each for f in each.files}
+        paths = [path for path in owned.files_below(folder) if path not in NOTES]
+        owned.check_owned(folder, paths, listed)
+        owned.delete_files(folder, paths)
+        for name in (NOTE, PARTIAL):
+            storage.delete(storage.join(folder, name))
         ledger = Ledger(folder, note)
     try:
         ledger.keep()
+        owned.remove_half_written(folder)
     except OSError as error:
         if error.errno not in _REFUSED:
             raise
@@ -152,27 +159,8 @@ def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile
         if storage.digest(url) == (file.num_bytes, file.sha256):
             found.append(file)
         elif is_finished:
-            raise InputError(f"{url}: was changed after it was exported; --overwrite replaces it")
+            raise InputError(f"{url}: was changed after it was exported; move it away")
     return found
-
-
-def _delete(folder: str, paths: Collection[str]) -> None:
-    """Delete the files of earlier exports, the folders that are empty then, and last the notes."""
-    above: list[Path] = []
-    if storage.is_local(folder):
-        root = Path(storage.locate(folder)[1])
-        parents = {parent for path in paths for parent in Path(path).parents if parent.parts}
-        above = sorted((root / parent for parent in parents), reverse=True)
-    for place in above:
-        if place.is_symlink():  # which may lead out of the export
-            raise InputError(f"{place}: is a link, and no export makes one; delete it yourself")
-    for path in sorted(paths):
-        storage.delete(storage.join(folder, path))
-    for place in above:
-        if place.is_dir() and not any(place.iterdir()):
-            place.rmdir()
-    for name in (NOTE, PARTIAL):
-        storage.delete(storage.join(folder, name))
 
 
 def _write(folder: str, name: str, note: ExportNote) -> None:

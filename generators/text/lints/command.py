@@ -15,6 +15,7 @@ import tyro
 from eqforge.core.console import DocumentOptions, give, ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
+from eqforge.core.files.owned import check_outputs
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, nearest, visible
 from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
@@ -71,6 +72,7 @@ def lint_command(settings: LintSettings) -> int:
     from eqforge.generators.text.lints.lint import lint_records
     from eqforge.sources.errata import write_lines
 
+    check_outputs(settings, ("errata",))
     levels = get_args(Severity)
     fatal = levels[: levels.index(settings.fail_on) + 1]
     reports: list[LintReport] = []

@@ -12,6 +12,7 @@ import msgspec
 import tyro
 
 from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.owned import check_outputs
 from eqforge.core.ranges import check_numbers
 from eqforge.core.shell import local_path
 from eqforge.core.visible import nearest
@@ -37,6 +38,7 @@ def settings_from(
     if missing := list(_missing(made)):
         raise InputError(f"not given: {', '.join(missing)}")
     check_numbers(made)
+    check_outputs(made)
     return made
 
 

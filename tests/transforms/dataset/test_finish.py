@@ -159,7 +159,7 @@ def test_as_many_failures_as_allowed_do_not(tmp_path: Path, failed: int, rate: f
 
 def test_files_of_older_runs_go_and_a_user_s_own_stay(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    left = ["samples-00003-of-00007.parquet", "images-00000-of-00001.parquet", ".tmp-1"]
+    left = ["samples-00003-of-00007.parquet", "images-00000-of-00001.parquet", f".tmp-{1:032x}"]
     own = ["notes.txt", "mine.parquet", "train-00000-of-00001.parquet"]
     for name in (*left, *own):
         (tmp_path / "data" / name).write_text("x")

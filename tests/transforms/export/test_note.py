@@ -83,11 +83,14 @@ def test_a_finished_export_is_checked_and_left_as_it_is(
     table.write_bytes(b"mine")
     assert "was changed after it was exported" in refused(capsys, dataset, "pairs", output)
     assert table.read_bytes() == b"mine"
+    assert table.name in refused(capsys, dataset, "pairs", output, "--overwrite")
+    assert table.read_bytes() == b"mine"
+    table.unlink()
     run(dataset, "pairs", output, "--overwrite")
     assert files(output) == good
 
 
-def test_overwriting_deletes_what_the_note_lists_and_nothing_else(
+def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset = small(tmp_path / "d")
@@ -96,15 +99,16 @@ def test_overwriting_deletes_what_the_note_lists_and_nothing_else(
     (output / "mine.txt").write_text("mine")
     assert "holds an export already" in refused(capsys, dataset, "jsonl", output)
 
+    before = files(output)
+    said = refused(capsys, dataset, "jsonl", output, "--overwrite")
+    assert "holds 2 files that eqforge did not write" in said
+    assert "data/test/mine.txt, mine.txt; move them away" in said
+    assert files(output) == before
+    (output / "data" / "test" / "mine.txt").unlink()
+    (output / "mine.txt").rename(output / ".mine")
     run(dataset, "jsonl", output, "--overwrite")
 
-    assert sorted(files(output)) == [
-        "README.md",
-        "data/test/mine.txt",
-        NOTE,
-        "mine.txt",
-        "test.jsonl",
-    ]
+    assert sorted(files(output)) == [".mine", "README.md", NOTE, "test.jsonl"]
 
 
 def test_overwriting_that_was_stopped_goes_on(
@@ -157,7 +161,7 @@ def test_a_hostile_note_deletes_nothing_outside(
 
     kept = (output / NOTE).read_bytes()
     for path, said in (
-        ("link/mine.txt", "is a link, and no export makes one"),
+        ("link/mine.txt", "did not write, or that changed since: link"),
         ("../precious/mine.txt", "not the note of an export"),
         (str(outside), "not the note of an export"),
     ):
