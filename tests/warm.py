@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from eqforge.core.sandbox.die_with_parent import start_program
+
 PROGRAM = Path(sys.executable).with_name("eqforge")
 BUILDING = (
     "eqforge.models.spec",
@@ -65,7 +67,7 @@ def warm_programs(folder: Path) -> Iterator[Path]:
         (folder / name).write_text(CLIENT)
         (folder / name).chmod(0o755)
     command = [sys.executable, "-m", "tests.warm", str(folder / "socket")]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
+    with start_program(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         assert server.stdout.readline(), "it listens"
         try:
