@@ -36,7 +36,7 @@ NAMES = ("../{c}.png", "/tmp/{c}.png", "a/../../{c}.png", "./k1.json", "k1.image
     "\u202ek.json", "/etc/passwd", "..", ".", "", "x" * 90, "k1.json/x", "k1.IMAGE_0.PNG", "k1.image_0.svg", "C:\\k.png", "k1.image_0.png.gz", "é.json", "-rf.json", ".json", ".png", "k..png")  # fmt: skip
 WORDS = ("\x1b[2J\x1b]0;t\x07", "\u202e", "\x00", "\u2028", "a\r\nb", "\ud800", "x" * 300_000, "", " ", "=1+1", "<script>", "../" * 9 + "etc/passwd",
     "file:///etc/passwd", "http://127.0.0.1:9/x.png", "s3://a/b.png", "/dev/zero", "null", "nan", "[[x](y)]", "{{7*7}}", "{0}", "%s%n", "\ufeff", "\x85", "\x9b2J", "١")  # fmt: skip
-VALUES = (None, True, 0, -1, 2**63, 10**400, 1e308, float("nan"), float("inf"), [], {}, [[]], {"": None}, [None] * 3, {"bytes": "x", "path": "/etc/passwd"}, ["a"] * 5_000)  # fmt: skip
+VALUES: tuple[Any, ...] = (None, True, 0, -1, 2**63, 10**400, 1e308, float("nan"), float("inf"), [], {}, [[]], {"": None}, [None] * 3, {"bytes": "x", "path": "/etc/passwd"}, ["a"] * 5_000)  # fmt: skip
 
 
 def flipped(data: bytes, rng: random.Random) -> bytes:

@@ -90,7 +90,7 @@ def _server() -> str:
 
 def servers(bench: Any, rng: random.Random) -> Iterator[Attack]:
     """A table, or a shard of images, that a hostile server has."""
-    objects.WAITS_S, place = (0.01,), bench.fresh()
+    objects.WAITS_S, place = (0.0, 0.0, 0.0, 0.0), bench.fresh()
     _Handler.rng = random.Random(rng.random())
     table = place / "in.jsonl"
     table.write_text("".join(json.dumps(row) + "\n" for row in rows(rng)))

@@ -27,8 +27,8 @@ from tests.attacks.imports import (
 
 OLD = Path(__file__).parents[1] / "old" / "0.1.0"
 PAIRS = OLD / "eq-youcook2"
-ERRATA = [{"id": "r1", "action": "drop", "reason": "same", "who": "Ada"}, {"id": "r2", "action": "correct", "column": "caption_0", "text": "a red mug", "reason": "typo", "who": "Ada", "when": "2026-11-23"}, {"id": "r3", "action": "note", "reason": "x", "who": "B"}]  # fmt: skip
-DECISIONS = [{"id": "r1", "decision": "drop", "reason": "no fit", "who": "2 of 3"}, {"id": "r2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}]  # fmt: skip
+ERRATA: list[dict[str, Any]] = [{"id": "r1", "action": "drop", "reason": "same", "who": "Ada"}, {"id": "r2", "action": "correct", "column": "caption_0", "text": "a red mug", "reason": "typo", "who": "Ada", "when": "2026-11-23"}, {"id": "r3", "action": "note", "reason": "x", "who": "B"}]  # fmt: skip
+DECISIONS: list[dict[str, Any]] = [{"id": "r1", "decision": "drop", "reason": "no fit", "who": "2 of 3"}, {"id": "r2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}]  # fmt: skip
 TOMLS = {"plan": b'seed = 3\nsample = "50%"\nlimit = 5\n', "lint": b'examples = 2\nfail-on = "error"\n', "inspect": b'rows = 2\n'}  # fmt: skip
 ABOUT = b'title = "Kitchens"\nversion = "1.0.0"\npublished = 2026-11-23\nlicence = "CC-BY-4.0"\nlanguages = ["en"]\nhomepage = "https://example.org/k"\nbiases = ["x"]\n[[authors]]\nname = "Ada"\nis_organisation = false\n'
 PROTOCOL = b'name = "mine"\nquestion = "Do both fit?"\nguide = "Look."\nreasons = ["a", "b"]\nsource = "us"\nof = "pairs"\nneeds = "pairs"\n'
