@@ -1,31 +1,48 @@
-"""Output folders: where they may lie, which files eqforge wrote, and what a rerun deletes."""
+"""Output folders: where they may lie, which of their files eqforge wrote, and what a rerun deletes.
+
+A command deletes or replaces a file of an earlier run only if a note in the folder lists the file
+with the digest that the file still has. Hidden files are never touched.
+"""
 
 import contextlib
 import dataclasses
 import fcntl
 import os
-from collections.abc import Collection
+import threading
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import disk, storage
 from eqforge.core.files.checked import clipped
+from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import counted
 
+LISTING: Final = "eqforge-files.jsonl"
 _OUTPUTS: Final = ("output", "report", "sheet")
 _MANIFESTS: Final = ("dataset.json", "scores.json", "answers.json")
 _PARTS: Final = frozenset((*_MANIFESTS, "data", "_work", "_next", "README.md", "croissant.json"))
+_NAMED: Final = 5
+
+Listed = Collection[tuple[str, str]]
+"""Paths below a folder, with SHA-256."""
 
 
 def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
-    """Reject outputs on this machine that lie in a part of a finished dataset or of scores."""
+    """Reject outputs of a command that would change a part of a finished dataset or of scores.
+
+    Outputs in other places of a dataset's folder are allowed. Links are resolved first; URLs of
+    stores are not checked.
+    """
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if dataclasses.is_dataclass(value):
             check_outputs(value, names)
         elif value and field.name in names and "://" not in str(value):
-            place = Path(value).resolve()  # without links
+            place = Path(value).resolve()
             for part in (each for each in (place, *place.parents) if each.name in _PARTS):
                 if any((part.parent / name).is_file() for name in _MANIFESTS):
                     raise InputError(
@@ -36,21 +53,23 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
 
 def remove_half_written(folder: str) -> None:
     """Delete the files that killed writers left in a folder and below it; follow no links."""
-    for path in files_below(folder, hidden=True) if storage.is_local(folder) else ():
-        if storage.TEMPORARY.fullmatch(os.path.basename(path)):
-            with contextlib.suppress(OSError), open(storage.join(folder, path), "rb+") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while it is written
-                os.unlink(file.name)
+    if storage.is_local(folder):
+        for path in files_below(folder, hidden=True):
+            if storage.TEMPORARY.fullmatch(os.path.basename(path)):
+                with contextlib.suppress(OSError), open(storage.join(folder, path), "rb+") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while it is written
+                    os.unlink(file.name)
 
 
-def check_owned(folder: str, paths: Collection[str], listed: Collection[tuple[str, str]]) -> None:
+def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str) -> None:
     """Reject files of a folder that are links, or not listed with the digest that they have."""
     others = [path for path in paths if (path, _digest(folder, path)) not in listed]
     if others:
-        names = ", ".join(map(clipped, others[:5]))
+        names = ", ".join(map(clipped, others[:_NAMED]))
+        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         raise InputError(
-            f"--output {folder}: holds {counted(len(others), 'files')} that eqforge did not write, "
-            f"or that changed since: {names}; move them away, or name another folder"
+            f"{option} {folder}: holds {counted(len(others), 'files')} that eqforge did not write, "
+            f"or that changed since: {names}{more}; move them away, or name another folder"
         )
 
 
@@ -62,6 +81,45 @@ def delete_files(folder: str, paths: Collection[str]) -> None:
             os.removedirs(os.path.dirname(url))
 
 
+def write_files(folder: str, files: Mapping[str, bytes]) -> None:
+    """Write a few files, which replace only what is listed, into a folder that may hold others."""
+    listing = Listing(folder)
+    listing.files |= {(name, sha256_hex(data)) for name, data in files.items()}
+    there = [name for name in files if storage.exists(storage.join(folder, name))]
+    check_owned(folder, there, listing.files, "--output")
+    listing.save()  # first: a run that is killed before the last file can be repeated
+    for name, data in files.items():
+        storage.write_bytes(storage.join(folder, name), data)
+
+
+class Listing:
+    """The files that eqforge wrote in a folder, listed there before each appears."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self._url, self._lock = folder, storage.join(folder, LISTING), threading.Lock()
+        self.files: set[tuple[str, str]] = set()
+        missing = contextlib.suppress(FileNotFoundError, NotADirectoryError)
+        with missing, storage.open_below(folder, LISTING) as stream:
+            for line in stream:
+                with contextlib.suppress(msgspec.DecodeError):  # a kill may cut the last line
+                    self.files.add(msgspec.json.decode(line, type=tuple[str, str]))
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file of a folder on this machine; safe in threads."""
+        file = path, sha256_hex(data)
+        with self._lock, open(self._url, "ab") as stream:
+            stream.write(_line(file))
+            self.files.add(file)
+        storage.write_bytes(storage.join(self.folder, path), data, synced=False)
+
+    def save(self) -> None:
+        storage.write_bytes(self._url, b"".join(map(_line, sorted(self.files))))
+
+
+def _line(file: tuple[str, str]) -> bytes:
+    return msgspec.json.encode(file) + b"\n"
+
+
 def files_below(folder: str, hidden: bool = False) -> list[str]:
     """Return the sorted paths of files below a folder, and of links, which are not followed."""
     system, root = storage.locate(folder)
@@ -71,6 +129,7 @@ def files_below(folder: str, hidden: bool = False) -> list[str]:
             links = [name for name in folders if os.path.islink(os.path.join(at, name))]
             found += [os.path.join(at, name) for name in (*names, *links)]
     else:
+        system.invalidate_cache()
         found = system.find(root)
     paths = sorted(path[len(root) :].strip("/") for path in found)
     return [path for path in paths if hidden or not f"/{path}".count("/.")]

@@ -11,7 +11,6 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import version
 from eqforge.core.visible import json_text, shortened
 from eqforge.evaluation.report.folder import (
-    Folder,
     Note,
     check_place,
     finish,
@@ -55,7 +54,7 @@ def write_comparison(
         sha256=[a.sha256, b.sha256],
         made_of={"eqforge": version("eqforge"), "only": sorted(only)},
     )
-    check_place(output, note, overwrite=overwrite, option="--report")
+    replaced = check_place(output, note, overwrite=overwrite, option="--report")
     pictures, others = (read_pictures(dataset, whole=True) for dataset in (a, b))
     pictures.stored |= others.stored  # equal ids are equal pictures
     pictures.scores |= others.scores
@@ -65,17 +64,16 @@ def write_comparison(
         "removed": [(item, [row]) for item, row in _items(a, found.removed_examples)],
         "changed": list(_changed(a, b, found, only)),
     }
-    take_place(output, note, overwrite=overwrite, option="--report")
-    folder, lists = Folder(output), {}
+    folder, lists = take_place(output, note, replaced), {}
     for name, some in items.items():
         for dataset in (a, b):
             panes = (pane for item, _ in some for pane in item.panes)
-            write_some(dataset, panes, pictures, output)
+            write_some(dataset, panes, pictures, folder)
         page = TablePage(name=name, thing=_THINGS[name], total=len(some))
         lists[name] = write_table(folder, page, some, pictures, strip=_STRIP)
     shown = [(name, f"{name} samples", each.items) for name, each in lists.items() if each.items]
     write_pages(folder, "differences.html", _summary(a, b, found, lists), shown)
-    finish(output, note)
+    finish(folder, note)
     return f"{output.rstrip('/')}/index.html"
 
 

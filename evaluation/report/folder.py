@@ -1,7 +1,9 @@
 """The folder of a report: pages, data in scripts, and a note of its sources."""
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -10,14 +12,20 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.files.owned import remove_half_written
+from eqforge.core.files.owned import (
+    LISTING,
+    Listing,
+    check_owned,
+    delete_files,
+    files_below,
+    remove_half_written,
+)
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.report.pictures import Pictures
 
 NOTE: Final = "eqforge-report.json"
 _SITE: Final = Path(__file__).parent / "site"
-_FOLDERS: Final = ("assets", "data", "masks", "pictures", "thumbnails")
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,39 +37,45 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
 
 
-def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> bool:
-    """Return True if a folder holds a report of something else, which may be replaced."""
+def check_place(
+    output: str, note: Note, *, overwrite: bool, option: str = "--output"
+) -> Sequence[str]:
+    """Check that a report may be written; return the files of another one, which it replaces."""
+    paths = [path for path in files_below(output) if path not in (NOTE, LISTING)]
     try:
-        there = msgspec.json.decode(storage.read_bytes(storage.join(output, NOTE)), type=Note)
+        with storage.open_below(output, NOTE) as stream:
+            there = msgspec.json.decode(stream.read(), type=Note)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
-        if not all(map(storage.TEMPORARY.fullmatch, storage.list_names(output))):
+        if paths or NOTE in storage.list_names(output):
             raise InputError(
                 f"{option} {output}: holds files that are no report; name another folder"
             ) from error
-        return False
+        return ()
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
             f"{option} {output}: holds pages of {there.dataset} that were made of something "
             "else; name another folder, or add --overwrite to replace them"
         )
-    return is_other
+    check_owned(output, paths, Listing(output).files, option)
+    return paths if is_other else ()
 
 
-def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
-    """Prepare a folder for a report: a new folder, or one of the same unfinished report."""
-    if check_place(output, note, overwrite=overwrite, option=option):
-        for name in storage.list_names(output):  # only what a report has written
-            if name in _FOLDERS:
-                storage.delete_folder(storage.join(output, name))
-            elif name.endswith(".html"):
-                storage.delete(storage.join(output, name))
+def take_place(output: str, note: Note, replaced: Sequence[str]) -> "Folder":
+    """Prepare a folder for a report; delete the files that it replaces, and half-written ones."""
+    delete_files(output, replaced)
     storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=False))
     remove_half_written(output)
+    listing, there = Listing(output), set(files_below(output))
+    listing.files = {file for file in listing.files if file[0] in there}
+    listing.save()
+    return Folder(listing)
 
 
-def finish(output: str, note: Note) -> None:
-    storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=True))
+def finish(folder: "Folder", note: Note) -> None:
+    folder.listing.save()  # sorted, which threads have not
+    place = storage.join(folder.listing.folder, NOTE)
+    storage.write_bytes(place, _encoded(note, complete=True))
 
 
 def _encoded(note: Note, *, complete: bool) -> bytes:
@@ -69,11 +83,12 @@ def _encoded(note: Note, *, complete: bool) -> bytes:
     return msgspec.json.format(data, indent=2) + b"\n"
 
 
+@dataclass(frozen=True, slots=True)
 class Folder:
-    """Writes the files of a report below a root folder."""
+    """Writes the files of a report, at paths that begin with `below`."""
 
-    def __init__(self, root: str) -> None:
-        self.root = root
+    listing: Listing
+    below: str = ""
 
     def give(self, name: str, value: Any) -> None:
         """Write a value as a script that hands it to the page, which asks for it by the name.
@@ -87,7 +102,12 @@ class Folder:
         self.write(f"data/{name}.js", script)
 
     def write(self, path: str, text: str) -> None:
-        storage.write_bytes(storage.join(self.root, path), text.encode(), synced=False)
+        self.listing.write(self.below + path, text.encode())
+
+    def put(self, path: str, make: Callable[[], bytes]) -> None:
+        """Write a file that may be there already."""
+        if not os.path.exists(storage.join(self.listing.folder, self.below + path)):
+            self.listing.write(self.below + path, make())
 
 
 def _plain(value: Any) -> Any:
@@ -178,8 +198,7 @@ def rendered(template: str, **context: Any) -> str:
 def write_assets(folder: Folder) -> None:
     for file in (_SITE / "assets").rglob("*"):
         if file.is_file():
-            place = storage.join(folder.root, file.relative_to(_SITE).as_posix())
-            storage.write_bytes(place, file.read_bytes(), synced=False)
+            folder.write(file.relative_to(_SITE).as_posix(), file.read_text("utf-8"))
 
 
 def write_pages(

@@ -3,11 +3,11 @@
 import io
 import itertools
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +16,14 @@ from PIL import Image
 
 from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb, opened
 from eqforge.evaluation.report.items import Pane
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_picture_id, make_shelf, suffix_of
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.report.folder import Folder
 
 THUMBNAIL_PX: Final = 320
 """The longer side of a thumbnail."""
@@ -109,17 +111,19 @@ def read_pictures(
     return pictures
 
 
-def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
+def write_pictures(dataset: Dataset, pictures: Pictures, folder: "Folder") -> None:
     """Write the images of a dataset, and thumbnails; existing files stay.
 
     Images that cannot be decoded are copied, and noted in `pictures.bad`.
     """
     encoded = _encoded(dataset, "images", "image_id")
-    write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, output)
-    _write_masks(dataset, pictures, pictures.masks, output)
+    write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, folder)
+    _write_masks(dataset, pictures, pictures.masks, folder)
 
 
-def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
+def write_some(
+    dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, folder: "Folder"
+) -> None:
     """Write the images and masks that some panes show; skip what the dataset lacks."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
@@ -129,18 +133,19 @@ def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, outp
         # The pictures of one row group are held at a time.
         groups = (list(some) for _, some in itertools.groupby(placed, shelf.places.__getitem__))
         encoded = (each for some in groups for each in sorted(shelf.read(some).items()))
-        write_encoded(encoded, pictures, output)
+        write_encoded(encoded, pictures, folder)
     masks = {pane.mask_id for pane in panes if pane.mask_id is not None}
-    _write_masks(dataset, pictures, masks, output)
+    _write_masks(dataset, pictures, masks, folder)
 
 
-def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:
+def write_encoded(
+    encoded: Iterable[tuple[str, bytes]], pictures: Pictures, folder: "Folder"
+) -> None:
     def write(image_id: str, data: bytes) -> None:
         if file := pictures.file(image_id):
-            _put(storage.join(output, file), lambda: data)
-        small = storage.join(output, f"thumbnails/{_below(image_id)}.jpg")
+            folder.put(file, lambda: data)
         try:
-            _put(small, lambda: _thumbnail(data))
+            folder.put(f"thumbnails/{_below(image_id)}.jpg", lambda: _thumbnail(data))
         except (BadImage, TooManyPixels):
             pictures.bad.add(image_id)
 
@@ -148,11 +153,6 @@ def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, outp
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         while group := list(itertools.islice(left, _AT_ONCE)):
             list(threads.map(write, *zip(*group, strict=True)))
-
-
-def _put(path: str, make: Callable[[], bytes]) -> None:
-    if not os.path.exists(path):
-        storage.write_bytes(path, make(), synced=False)
 
 
 def _thumbnail(data: bytes) -> bytes:
@@ -163,11 +163,11 @@ def _thumbnail(data: bytes) -> bytes:
     return stream.getvalue()
 
 
-def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], output: str) -> None:
+def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], folder: "Folder") -> None:
     for mask_id, data in _encoded(dataset, "masks", "mask_id", wanted) if wanted else ():
         if file := pictures.mask(mask_id):
             try:
-                _put(storage.join(output, file), partial(coloured, data))
+                folder.put(file, partial(coloured, data))
             except (BadImage, TooManyPixels) as error:
                 raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
 

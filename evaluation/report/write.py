@@ -15,7 +15,6 @@ from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex, version
 from eqforge.evaluation.report.folder import (
-    Folder,
     Note,
     check_place,
     finish,
@@ -92,17 +91,16 @@ def write_report(
         "whole_pictures": whole_pictures,
     }
     note = Note(dataset=manifest.dataset, sha256=[dataset.sha256], made_of=made_of)
-    check_place(output, note, overwrite=overwrite)
+    replaced = check_place(output, note, overwrite=overwrite)
     kind = kind_of(dataset)
     pictures = read_pictures(dataset, whole=whole_pictures)
     rejects = read_table(dataset, "rejects", *ORDER)
     pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
     samples = _samples(dataset, profile, kind)
-    take_place(output, note, overwrite=overwrite)
-    folder = Folder(output)
-    write_pictures(dataset, pictures, output)
+    folder = take_place(output, note, replaced)
+    write_pictures(dataset, pictures, folder)
     undecodable = len(pictures.bad)
-    write_encoded(kept.pictures(rows_of(rejects)), pictures, output)
+    write_encoded(kept.pictures(rows_of(rejects)), pictures, folder)
     tables = {"samples": write_table(folder, *samples, pictures, answers, STRIP)}
     if rejects.num_rows:
         page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
@@ -120,7 +118,7 @@ def write_report(
     titles = {"samples": kind.thing, "rejects": "rejects"}
     lists = [(name, titles[name], each.items) for name, each in tables.items()]
     write_pages(folder, "index.html", report, lists)
-    finish(output, note)
+    finish(folder, note)
     return Report(
         page=f"{output.rstrip('/')}/index.html",
         samples=tables["samples"].items,

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex, version
 from eqforge.core.visible import counted
 from eqforge.evaluation.report.folder import (
     Folder,
     Note,
+    check_place,
     finish,
     for_page,
     take_place,
@@ -107,7 +107,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     shown = {pane.image_id for pane in panes if pane.image_id is not None}
     pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
-    take_place(output, note, overwrite=settings.overwrite)
+    folder = take_place(output, note, check_place(output, note, overwrite=settings.overwrite))
     tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
     # What tells a plan from every other: a digest of all that reviewers are shown.
     said = [dataset.sha256, protocol, tasks, units.digest, answers]
@@ -123,7 +123,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
         "fields": msgspec.to_builtins(protocol.fields),
     }
     is_pages, place = settings.tool == "pages", label_studio.place_of(plan)
-    home = output if is_pages else storage.join(output, "data", place)
+    home = folder if is_pages else replace(folder, below=f"data/{place}/")
     write_some(dataset, panes, pictures, home)  # finds the pictures that cannot be decoded
     own = {
         name: _Own(
@@ -148,15 +148,14 @@ def write_plan(settings: Plan) -> ReviewPlan:
             for name, dealt in tasks.items()
         ],
     }
-    folder = Folder(output)
     if is_pages:
         _write_pages(folder, protocol, own, answers, context)
     else:
-        _write_projects(Folder(home), protocol, own)
+        _write_projects(home, protocol, own)
     template = "reviewers.html" if is_pages else "label_studio.html"
     write_page(folder, template, "index.html", **context)
     write_assets(folder)
-    finish(output, note)
+    finish(folder, note)
     return ReviewPlan(
         page=f"{output.rstrip('/')}/index.html",
         items=len(some),

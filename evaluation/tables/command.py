@@ -3,7 +3,7 @@
 import sys
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
+from eqforge.core.files.owned import write_files
 from eqforge.core.shell import Command
 from eqforge.evaluation.tables.render import FILES, FORMATS, Report
 from eqforge.evaluation.tables.report import labelled
@@ -14,10 +14,10 @@ def metrics_command(settings: MetricsSettings) -> int:
     """Write the table if a folder is named, and print it; return 0."""
     report = metrics_report(settings)
     # Written first: the reader of standard output, such as `head`, may stop early.
-    for name, write in FILES.items() if settings.output is not None else ():
-        url = storage.join(str(settings.output), name)
+    if settings.output is not None:
+        files = {name: (f(report).rstrip("\n") + "\n").encode() for name, f in FILES.items()}
         try:
-            storage.write_bytes(url, (write(report).rstrip("\n") + "\n").encode())
+            write_files(str(settings.output), files)
         except OSError as error:
             raise InputError(f"--output {settings.output}: cannot be written: {error}") from error
     show = "json" if settings.json else settings.show

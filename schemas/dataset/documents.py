@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eqforge.core.files import storage
+from eqforge.core.files.owned import check_owned
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset import card, croissant
 from eqforge.schemas.dataset.profile import Profile
@@ -26,6 +27,15 @@ def in_folder(text: str, folder: str) -> str:
 SUMS: Final = "SHA256SUMS"
 """The digests of the documents: `eqforge card` must not change the manifest, whose digest names the
 dataset in scores and votes."""
+
+
+def check_replaced(folder: str) -> None:
+    """Raise InputError if documents of another folder than the dataset's were not written here."""
+    there = [name for name in DOCUMENTS if storage.exists(storage.join(folder, name))]
+    sums = storage.join(folder, SUMS)
+    lines = storage.read_bytes(sums).decode(errors="replace") if storage.exists(sums) else ""
+    listed = {(name, digest) for digest, _, name in (x.partition("  ") for x in lines.split("\n"))}
+    check_owned(folder, there, listed, "--output")
 
 
 def write_documents(profile: Profile, folder: str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from eqforge.cli import main
 from eqforge.core.files import storage
-from eqforge.core.files.owned import remove_half_written
+from eqforge.core.files.owned import LISTING, remove_half_written
 from eqforge.core.identity import sha256_hex
 from eqforge.transforms.export.note import NOTE
 from tests.builds import environment
@@ -87,6 +87,16 @@ def test_a_killed_writer_leaves_nothing_that_its_rerun_keeps(
     assert files(tmp_path / "out") == files(tmp_path / "whole")
 
 
+def test_a_killed_report_is_replaced_by_another(dataset: Path, other: Path, tmp_path: Path) -> None:
+    assert run(*report(other, tmp_path / "whole")) == 0
+    line = [sys.executable, "-c", KILLED, "12", *report(dataset, tmp_path / "out")]
+    subprocess.run(line, env=environment(), capture_output=True, timeout=120)
+
+    assert run(*report(other, tmp_path / "out"), "--overwrite") == 0
+
+    assert files(tmp_path / "out") == files(tmp_path / "whole")
+
+
 def test_names_that_look_similar_and_files_being_written_stay(tmp_path: Path) -> None:
     similar = (".tmp-1", ".tmp-" + "g" * 32, "x.tmp-" + "0" * 32, ".tmp-" + "0" * 33)
     left = (".tmp-" + "0" * 32, "a/.tmp-" + "a" * 32 + ".png")
@@ -99,7 +109,7 @@ def test_names_that_look_similar_and_files_being_written_stay(tmp_path: Path) ->
     assert sorted(files(tmp_path)) == sorted((*similar, "a/b"))
 
 
-@pytest.mark.parametrize("command", [export])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_overwriting_stops_at_files_of_others_before_any_work(
     command: Command,
     dataset: Path,
@@ -129,7 +139,7 @@ def test_overwriting_stops_at_files_of_others_before_any_work(
     assert files(output) == files(tmp_path / "whole")
 
 
-@pytest.mark.parametrize("command", [export])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_links_and_planted_notes_cost_no_file(
     command: Command, dataset: Path, other: Path, tmp_path: Path
 ) -> None:
@@ -138,10 +148,13 @@ def test_links_and_planted_notes_cost_no_file(
     outside.mkdir()
     (outside / "mine.txt").write_text("mine")
     (output / "link").symlink_to(outside)
-    note = json.loads((output / NOTE).read_text())
-    planted = {"path": "link/mine.txt", "rows": 0, "num_bytes": 4, "sha256": sha256_hex(b"mine")}
-    note["files"].append(planted)
-    (output / NOTE).write_text(json.dumps(note))
+    if (output / NOTE).exists():
+        note = json.loads((output / NOTE).read_text())
+        sha256 = sha256_hex(b"mine")
+        note["files"].append({"path": "link/mine.txt", "rows": 0, "num_bytes": 4, "sha256": sha256})
+        (output / NOTE).write_text(json.dumps(note))
+    with (output / LISTING).open("a") as stream:
+        stream.write(json.dumps(["../precious/mine.txt", sha256_hex(b"mine")]) + "\n")
     before = files(output)
 
     assert run(*command(dataset, output)) == 2
@@ -149,6 +162,19 @@ def test_links_and_planted_notes_cost_no_file(
 
     assert files(output) == before
     assert (outside / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["README.md", "croissant.json"])
+def test_a_card_replaces_only_cards(
+    name: str, dataset: Path, other: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text("mine")
+    assert run("card", str(dataset), "--output", str(tmp_path)) == 2
+    assert f"changed since: {name}" in capsys.readouterr().err
+    assert files(tmp_path) == {name: b"mine"}
+    (tmp_path / name).unlink()
+    for each in (dataset, other, other):
+        assert run("card", str(each), "--output", str(tmp_path)) == 0
 
 
 INSIDE = ("data", "data/x", "_work/x", "_next", "dataset.json", "link/x")

@@ -122,7 +122,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     elif there.is_of(note) and (begun is not None or not overwrite):
         root = storage.locate(folder)[1]
         links = [path for path in owned.files_below(folder) if os.path.islink(f"{root}/{path}")]
-        owned.check_owned(folder, links, ())
+        owned.check_owned(folder, links, (), "--output")
         ledger = Ledger(folder, note, _complete(folder, there, begun is None))
         ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
     elif not overwrite:
@@ -134,7 +134,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     else:
         listed = {(f.path, f.sha256) for each in (finished, begun) if each for f in each.files}
         paths = [path for path in owned.files_below(folder) if path not in NOTES]
-        owned.check_owned(folder, paths, listed)
+        owned.check_owned(folder, paths, listed, "--output")
         owned.delete_files(folder, paths)
         for name in (NOTE, PARTIAL):
             storage.delete(storage.join(folder, name))

@@ -58,12 +58,15 @@ def card_command(arguments: Arguments) -> int:
 def write_card(arguments: Arguments) -> list[str]:
     """Write the documents of a dataset; return their paths or URLs."""
     from eqforge.schemas.dataset.about import NOTHING_SAID, read_about
-    from eqforge.schemas.dataset.documents import write_documents
+    from eqforge.schemas.dataset.documents import check_replaced, write_documents
     from eqforge.schemas.dataset.reader import open_dataset
 
     about = NOTHING_SAID if arguments.about is None else read_about(arguments.about)
     dataset = open_dataset(arguments.dataset)
-    return write_documents(profile_of(dataset, about), arguments.output or dataset.folder)
+    output = (arguments.output or dataset.folder).rstrip("/")
+    if output != dataset.folder:
+        check_replaced(output)
+    return write_documents(profile_of(dataset, about), output)
 
 
 main = Command(

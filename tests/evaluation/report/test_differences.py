@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.commands import diff, report, review
+from eqforge.core.files.owned import Listing
+from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import Pane
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
@@ -222,10 +224,11 @@ def test_pictures_that_are_not_shown_are_not_read(
     pictures = read_pictures(dataset, whole=True)
     ids = [hashlib.sha256(data).hexdigest() for data in PICTURES[1:3]]
 
-    write_some(dataset, [Pane(image_id=name) for name in ids], pictures, str(tmp_path / "o"))
+    report = Folder(Listing(str(tmp_path)))
+    write_some(dataset, [Pane(image_id=name) for name in ids], pictures, report)
 
     assert sum(read) == 2
-    assert {path.stem for path in (tmp_path / "o" / "pictures").rglob("*.png")} == set(ids)
+    assert {path.stem for path in (tmp_path / "pictures").rglob("*.png")} == set(ids)
 
 
 def test_its_pages_are_readable_by_everybody(written: Path, opened: Callable[..., Any]) -> None:
