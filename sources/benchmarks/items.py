@@ -250,12 +250,24 @@ def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
         yield from own(Entry(node=root))
     elif not isinstance(root.value, dict):
         yield from (Entry(node=node) for node in root.elements())
+    elif (table := _only_table(root)) is not None:
+        yield from (Entry(node=node) for node in table.elements())
     elif not any(form.fields and form.fields <= root.value.keys() for form in forms):
         yield from (Entry(node=node, key=key) for key, node in root.items())
     elif (rows := _transposed(root.value)) is not None:
         yield from (Entry(node=Node(root.file, f"row {key}", row)) for key, row in rows.items())
     else:
         yield Entry(node=Node(root.file, "the only record", root.value))
+
+
+def _only_table(root: Node) -> Node | None:
+    """Return the only list of objects in a file, such as {"version": 1, "data": [...]}."""
+    tables = [
+        node
+        for _, node in root.items()
+        if isinstance(node.value, list) and node.value and isinstance(node.value[0], dict)
+    ]
+    return tables[0] if len(tables) == 1 else None
 
 
 def _transposed(columns: dict[str, Any]) -> dict[str, dict[str, Any]] | None:

@@ -58,6 +58,8 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
         form.array or f"the fields {', '.join(sorted(form.fields))}" for form in forms
     )
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        naming = "; a line is one record: end the name of a JSON array in .json"
     raise InputError(f"{place}: expected {wanted}; found {found_in(value, forms)}{naming}")
 
 
