@@ -35,9 +35,10 @@ class PlotSettings:
     """Draw scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
-    """Kind of plot. `equivariance`: how consistently scores change with image and caption;
-    `minimality`: scores of pairs by how much they differ; `drops`: loss under each perturbation;
-    `lambdas`: SIMAT score against strength; `pareto`: score against time."""
+    """Plot to draw: equivariance, minimality, drops, lambdas or pareto. `equivariance`: how
+    consistently scores change with image and caption; `minimality`: scores of pairs by how much
+    they differ; `drops`: loss under each perturbation; `lambdas`: SIMAT score against strength;
+    `pareto`: score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, then scores of models.
@@ -58,7 +59,7 @@ class PlotSettings:
     """For lambdas: the subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
-    """For minimality: column of the samples, such as ssim or changed_area_fraction."""
+    """For minimality: column of the samples. For example ssim or changed_area_fraction."""
 
     bins: int = 5
     """For minimality: number of bins, with about as many pairs each."""
@@ -170,5 +171,6 @@ main = Command(
     "eqforge plot",
     PlotSettings,
     plot_command,
-    example="eqforge plot bars out/metrics.json --output bars.pdf",
+    example="eqforge plot pareto front.json --output front.svg",
+    basics=("metric", "measure", "bins", "subset", "labels", "title"),
 )

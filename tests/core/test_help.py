@@ -1,15 +1,26 @@
 """What `--help`, `--help GROUP` and `--help-all` print."""
 
+import shlex
 from collections.abc import Callable
 
 import pytest
 
 from eqforge import cli
 from eqforge.cli import main
-from eqforge.core.console import DocumentOptions
+from eqforge.core import shell
+from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.core.options import options_of
 from eqforge.pipelines import pipeline_of
 from eqforge.schemas.tables.datasets import MADE_BY
+
+
+class Stopped(BaseException):
+    """A command line was parsed."""
+
+
+def stop(options: ConsoleOptions) -> None:
+    raise Stopped
+
 
 COMMANDS = ("metrics", "finetune", "export", "score", "converse", "verify", "inspect", "card")
 Help = Callable[[str], str]
@@ -43,6 +54,21 @@ def test_the_first_page_fits_on_a_screen_and_has_an_example(command: str, shown:
     assert len(page.splitlines()) <= 40
     assert f"\n  eqforge {command}" in page
     assert all(len(line) <= 80 for line in page.splitlines() if not line.startswith("  "))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [*(f"build {name}" for name in MADE_BY["build"]), *(cli.COMMANDS.keys() - MADE_BY.keys())],
+)
+def test_an_example_is_a_command_line_that_parses(
+    command: str, shown: Help, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = shown(f"{command} --help").replace("\\\n", " ")
+    found = [line for line in page.splitlines() if line.startswith(f"  eqforge {command} ")]
+    monkeypatch.setattr(shell, "take", stop)
+    for example in found:
+        with pytest.raises(Stopped):
+            main(shlex.split(example)[1:])
 
 
 def test_every_first_sentence_fits_on_the_first_page(shown: Help) -> None:

@@ -343,5 +343,5 @@ main = Command(
     "eqforge overlap",
     Arguments,
     overlap_command,
-    example="eqforge overlap out/coco-pairs --training-ids ids.txt --output out/overlap.json",
+    example="eqforge overlap out/coco-pairs --training-ids ids.txt --output out/overlap.parquet",
 )
