@@ -92,17 +92,7 @@ class EqKubric(GeneratedPipeline[Config, PlannedPair]):
 
     name = "eq-kubric"
     Config = Config
-    basics = (
-        "pairs",
-        "kinds",
-        "attributes",
-        "resolution",
-        "samples",
-        "assets",
-        "workers",
-        "mode",
-        "overwrite",
-    )
+    basics = ("pairs", "kinds", "attributes", "resolution", "samples", "assets", "workers", "mode")
     stages = (SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE)
     steps = ((RENDERED, "pairs"), (MEASURED, "pairs"))
     pilot = PilotUnit(records="pairs", number=2, unit="pairs", clock="this machine with one worker")

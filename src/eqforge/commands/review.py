@@ -100,7 +100,8 @@ def _range(ends: "Interval") -> str:
 
 
 def _percent(interval: "Interval") -> str:
-    return f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+    low, high = (100 * end for end in interval)
+    return "[no interval]" if math.isnan(low) else f"[{low:.0f}, {high:.0f}]"
 
 
 main = Command("eqforge review", Plan | Import, review_command, console=DocumentOptions)
