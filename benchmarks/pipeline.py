@@ -29,8 +29,8 @@ from eqforge.pipelines.base.video import measure_clip, score_clip, video_setting
 from eqforge.schemas.records.frames import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
-from eqforge.transforms.video.extract import VideoPairRules
 from eqforge.transforms.video.pair import drop_pairs
+from eqforge.transforms.video.rules import VideoPairRules
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
 MOMENTS = 10

@@ -67,8 +67,9 @@ from eqforge.transforms.engines import run as runners
 from eqforge.transforms.engines.options import pipeline_options
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.video.extract import VideoPairRules, extract_frames
+from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.pair import score_images
+from eqforge.transforms.video.rules import VideoPairRules
 from eqforge.transforms.video.steps import (
     DropFrames,
     DropPairs,

@@ -1,4 +1,4 @@
-"""One runnable module per dataset; each reads top to bottom like its paper's figure."""
+"""One module per dataset: the paper's figure in words, its settings, and its pipeline."""
 
 import logging
 from importlib import import_module

@@ -35,7 +35,7 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
-from eqforge.transforms.video.extract import PairFilters, VideoPairRules, extract_frames
+from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.pair import (
     drop_frames,
     drop_pairs,
@@ -44,6 +44,7 @@ from eqforge.transforms.video.pair import (
     score_matches,
 )
 from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_rate, rate_missing
+from eqforge.transforms.video.rules import FramePairFilters, VideoPairRules
 from eqforge.transforms.video.segments import TOO_FEW
 
 if TYPE_CHECKING:
@@ -201,7 +202,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
             frames=settings.frames,
             decoder_timeout_s=self.config.decoder_timeout_s,
             image_filters=settings,
-            pair_filters=PairFilters(
+            pair_filters=FramePairFilters(
                 cuts=settings.cuts,
                 gates=settings.gates,
                 distinct_captions=settings.distinct_captions,

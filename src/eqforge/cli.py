@@ -166,7 +166,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def module_of(command: str) -> str:
-    """Return the module of a command, below eqforge, which has its main(argv)."""
+    """Return the module of a command, below eqforge; it has main(argv), but for each dataset's."""
     return _MODULES.get(command, f"commands.{command}")
 
 

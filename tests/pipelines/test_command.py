@@ -71,7 +71,7 @@ def refuse(
             ["--max-changed-area", "30"],
             "--max-changed-area 30.0: expected 0 to 1; write 0.3 for 30 %",
         ),
-        (["--face-upsample", "9"], "face_upsample lies in 0 to 4"),
+        (["--face-upsample", "9"], "--face-upsample 9: expected 0 to 4"),
         (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
         (["--sample", "nan%"], "--sample nan%: expected a share"),
         (["--sample", "101%"], "--sample 101%: expected a share"),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.ranges import expect
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, import_cv2
 
@@ -77,14 +78,10 @@ class FaceSettings:
     """Number of overlapping windows that make one OpenCV detection, 1 or more."""
 
     def __post_init__(self) -> None:
-        for is_right, rule in (
-            (0 <= self.face_upsample <= 4, "face_upsample lies in 0 to 4"),
-            (self.face_threshold >= SCORE_FLOOR, f"face_threshold is {SCORE_FLOOR} or more"),
-            (self.face_opencv_scale > 1, "face_opencv_scale is above 1"),
-            (self.face_opencv_neighbors >= 1, "face_opencv_neighbors is 1 or more"),
-        ):
-            if not is_right:
-                raise InputError(f"{rule}; found {self}")
+        expect(self, "face_upsample", 0 <= self.face_upsample <= 4, "0 to 4")
+        expect(self, "face_threshold", self.face_threshold >= SCORE_FLOOR, f"{SCORE_FLOOR} or more")
+        expect(self, "face_opencv_scale", self.face_opencv_scale > 1, "more than 1")
+        expect(self, "face_opencv_neighbors", self.face_opencv_neighbors >= 1, "1 or more")
 
 
 def prepare_faces(settings: FaceSettings) -> None:
@@ -122,7 +119,7 @@ def scoring_basis(settings: FaceSettings) -> dict[str, object]:
     }
 
 
-def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
+def reject_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
     """Reject an image in which the detectors, by the policy, see a face.
 
     Raises:
@@ -284,6 +281,6 @@ FACES = ImageFilter(
     ),
     basis=scoring_basis,
     score=lambda pixels, settings: score_faces(pixels, settings),
-    refuse=has_face,
+    refuse=reject_face,
     prepare=prepare_faces,
 )

@@ -3,34 +3,27 @@
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
-from eqforge.core.files import pictures, storage
 from eqforge.core.files.find_file import MissingFile
 from eqforge.core.files.found_file import FoundFile, OpenFile
 from eqforge.core.files.found_frames import FoundFrames, find_video
 from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.core.identity import versions_of
-from eqforge.generators.text import words
 from eqforge.schemas.records.frames import (
     VIDEO_SUFFIXES,
     Clip,
-    FrameSettings,
     MissedFrame,
     StoredFrame,
 )
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, minimality
-from eqforge.transforms.filters.images import ImageFilters
-from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, Extraction, KeptFrame, Source
 from eqforge.transforms.video.pictures import FrameFolder, extract_pictures
+from eqforge.transforms.video.rules import encoding_parameters
 
 if TYPE_CHECKING:
     from eqforge.transforms.video.frames.extract import FrameExtractor
@@ -166,85 +159,3 @@ def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
     wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
     rejects = [work.reject(name, FRAMES_STAGE, rejection) for name in wanted]
     return work.with_rejects(rejects).with_tally(FRAMES_STAGE.tally(len(rejects), 0))
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairFilters:
-    """Which pairs are rejected.
-
-    Attributes:
-      cuts: limits for a camera cut between the two frames.
-      max_pairs_per_video: most pairs of one video; None keeps all.
-      oracle: the models that judge whether captions match; none where none is asked for.
-    """
-
-    cuts: cuts.CutSettings
-    gates: minimality.GateSettings
-    distinct_captions: bool
-    max_pairs_per_video: int | None
-    oracle: Oracle = field(default_factory=Oracle)
-
-    def basis(self) -> list[object]:
-        """List what the measures depend on beside the images: measures and library versions."""
-        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
-        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
-        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VideoPairRules:
-    """How the clips of a plan become samples.
-
-    Attributes:
-      work: the folder or URL of the media store and of finished work.
-      frames_fps: frames a second at which folders of frames were made; None if not known.
-      decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
-        given up.
-      image_filters, pair_filters: what is measured and what is rejected.
-      notes: the folder in which processes note their progress; None notes nothing.
-    """
-
-    videos: SourceFolder
-    work: str
-    frames: FrameSettings
-    decoder_timeout_s: float
-    image_filters: ImageFilters
-    pair_filters: PairFilters
-    notes: str | None = None
-    frames_fps: float | None = None
-
-    @property
-    def media(self) -> MediaStore:
-        return MediaStore(storage.join(self.work, "media"))
-
-    def ledger(self, step: str) -> Ledger:
-        """Return the ledger of one of the steps `extract`, `score`, `measure` and `match`."""
-        basis: dict[str, Any] = {
-            "extract": [
-                encoding_parameters(self.frames),
-                self.frames.end_tolerance_s,
-                self.frames.max_pixels,
-                versions_of("eqforge", "av", "pillow", "numpy"),
-            ],
-            "score": self.image_filters.basis(),
-            "measure": self.pair_filters.basis(),
-            "match": self.pair_filters.oracle.basis(),
-        }
-        return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
-
-    def extractor(self) -> "FrameExtractor":
-        """Return a frame extractor; the caller closes it."""
-        from eqforge.transforms.video.frames.extract import FrameExtractor
-
-        return FrameExtractor(
-            store=self.media,
-            folder=self.videos.root if self.videos.is_on_disk else None,
-            settings=self.frames,
-            timeout_s=self.decoder_timeout_s,
-        )
-
-
-def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
-    """Return the settings that decide an image's bytes."""
-    names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
-    return {name: value for name, value in asdict(settings).items() if name in names}

@@ -19,7 +19,7 @@ from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.oracle.scores import Answer, Question, ask
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, MeasuredPair
-from eqforge.transforms.video.extract import PairFilters
+from eqforge.transforms.video.rules import FramePairFilters
 
 
 def score_images(
@@ -87,7 +87,7 @@ class MeasuredPairs:
 
 
 def measure_pairs(
-    work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
+    work: ClipWork, media: MediaStore, filters: FramePairFilters, ledger: Ledger
 ) -> ClipWork:
     """Measure every pair of a clip whose two frames are there.
 
@@ -115,7 +115,7 @@ def measure_pairs(
 
 
 def _without_measuring(
-    candidate: PairCandidate, frames: dict[str, KeptFrame], filters: PairFilters
+    candidate: PairCandidate, frames: dict[str, KeptFrame], filters: FramePairFilters
 ) -> Rejection | None:
     for frame_id in (candidate.frame_0_id, candidate.frame_1_id):
         if frame_id not in frames:
@@ -158,7 +158,7 @@ def _measure_all(
     return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
 
 
-def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
+def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
     """Drop the pairs of a clip whose scores are rejected, and count its pairs."""
     rejections = {
         pair.candidate.sample_id: refuse_measured(pair, filters)
@@ -180,7 +180,7 @@ def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
     return decided.with_tally(PAIRS_STAGE.tally(len(work.clip.pairs), len(kept)))
 
 
-def refuse_measured(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
+def refuse_measured(pair: MeasuredPair, filters: FramePairFilters) -> Rejection | None:
     """Reject a pair by its measures, before any oracle is asked."""
     return cuts.decide_cut(list(pair.scores), filters.cuts) or minimality.gate_pair(
         pair.measures, filters.gates
@@ -199,7 +199,7 @@ PAIRS_WRITTEN_DOWN = 16
 
 
 def score_matches(
-    work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
+    work: ClipWork, media: MediaStore, filters: FramePairFilters, ledger: Ledger
 ) -> ClipWork:
     """Score the pairs of a clip by the oracle, where one is asked for.
 

@@ -11,7 +11,7 @@ from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import WithResource
 from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.video.clip_work import ClipWork
-from eqforge.transforms.video.extract import VideoPairRules, extract_frames
+from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.pair import (
     drop_frames,
@@ -20,6 +20,7 @@ from eqforge.transforms.video.pair import (
     score_images,
     score_matches,
 )
+from eqforge.transforms.video.rules import VideoPairRules
 
 
 @dataclass

@@ -15,11 +15,11 @@ from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.simat.crops import CropSettings, Cutter
-from eqforge.transforms.video.extract import PairFilters
+from eqforge.transforms.video.rules import FramePairFilters
 
 IMAGES = ImageFilters()
 FILTERS = [sys.modules[type(getattr(IMAGES, each.name)).__module__] for each in fields(IMAGES)]
-PAIRS = PairFilters(
+PAIRS = FramePairFilters(
     cuts=cuts.CutSettings(),
     gates=minimality.GateSettings(),
     distinct_captions=True,

@@ -17,8 +17,9 @@ from eqforge.schemas.records.frames import Clip, FrameRequest, FrameSettings, Mi
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork
-from eqforge.transforms.video.extract import encoding_parameters, extract_frames
+from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
+from eqforge.transforms.video.rules import encoding_parameters
 from tests import clips
 
 

@@ -24,8 +24,8 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, Source
-from eqforge.transforms.video.extract import PairFilters, VideoPairRules
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
+from eqforge.transforms.video.rules import FramePairFilters, VideoPairRules
 from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
 from tests.optional import optional
 from tests.samples import all_pairs, kept_frame
@@ -47,8 +47,8 @@ def media(tmp_path: Path) -> MediaStore:
     return MediaStore(str(tmp_path / "media"))
 
 
-def filters_of(blip: Path, **settings: Any) -> PairFilters:
-    return PairFilters(
+def filters_of(blip: Path, **settings: Any) -> FramePairFilters:
+    return FramePairFilters(
         cuts=CutSettings(),
         gates=GateSettings(),
         distinct_captions=False,
@@ -76,16 +76,16 @@ def clip_of(media: MediaStore, name: str = "v") -> ClipWork:
     )
 
 
-def ledger(media: MediaStore, step: str, filters: PairFilters) -> Ledger:
+def ledger(media: MediaStore, step: str, filters: FramePairFilters) -> Ledger:
     basis = filters.basis() if step == "measure" else filters.oracle.basis()
     return Ledger(root=f"{media.root}/done", step=step, basis=basis)
 
 
-def measured(media: MediaStore, filters: PairFilters, name: str = "v") -> ClipWork:
+def measured(media: MediaStore, filters: FramePairFilters, name: str = "v") -> ClipWork:
     return measure_pairs(clip_of(media, name), media, filters, ledger(media, "measure", filters))
 
 
-def judged(work: ClipWork, media: MediaStore, filters: PairFilters) -> ClipWork:
+def judged(work: ClipWork, media: MediaStore, filters: FramePairFilters) -> ClipWork:
     return drop_pairs(score_matches(work, media, filters, ledger(media, "match", filters)), filters)
 
 

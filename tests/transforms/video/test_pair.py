@@ -18,12 +18,12 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.video.clip_work import ClipWork, Source, images_of, samples_of
-from eqforge.transforms.video.extract import PairFilters
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
+from eqforge.transforms.video.rules import FramePairFilters
 from tests.samples import all_pairs, kept_frame
 
 NO_CUTS = CutSettings()
-KEEP_ALL = PairFilters(
+KEEP_ALL = FramePairFilters(
     cuts=NO_CUTS, gates=GateSettings(), distinct_captions=False, max_pairs_per_video=None
 )
 CAPTIONS = ("a red cup", "a blue cup", "A red cup!", "two cups", "a red cup")
@@ -61,7 +61,7 @@ def clip_of(media: MediaStore, pictures: dict[int, int]) -> ClipWork:
 
 
 def make(
-    work: ClipWork, media: MediaStore, folder: Path, filters: PairFilters = KEEP_ALL
+    work: ClipWork, media: MediaStore, folder: Path, filters: FramePairFilters = KEEP_ALL
 ) -> ClipWork:
     ledger = Ledger(root=str(folder), step="measure", basis=filters.basis())
     return drop_pairs(measure_pairs(work, media, filters, ledger), filters)

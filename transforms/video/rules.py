@@ -1,0 +1,100 @@
+"""How clips become samples: what is measured, and what is rejected."""
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from eqforge.core.files import pictures, storage
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import versions_of
+from eqforge.generators.text import words
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.oracle.judges import Oracle
+
+if TYPE_CHECKING:
+    from eqforge.transforms.video.frames.extract import FrameExtractor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FramePairFilters:
+    """Which pairs are rejected.
+
+    Attributes:
+      cuts: limits for a camera cut between the two frames.
+      max_pairs_per_video: most pairs of one video; None keeps all.
+      oracle: the models that judge whether captions match; none where none is asked for.
+    """
+
+    cuts: cuts.CutSettings
+    gates: minimality.GateSettings
+    distinct_captions: bool
+    max_pairs_per_video: int | None
+    oracle: Oracle = field(default_factory=Oracle)
+
+    def basis(self) -> list[object]:
+        """List what the measures depend on beside the images: measures and library versions."""
+        packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
+        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
+        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoPairRules:
+    """How the clips of a plan become samples.
+
+    Attributes:
+      work: the folder or URL of the media store and of finished work.
+      frames_fps: frames a second at which folders of frames were made; None if not known.
+      decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
+        given up.
+      image_filters, pair_filters: what is measured and what is rejected.
+      notes: the folder in which processes note their progress; None notes nothing.
+    """
+
+    videos: SourceFolder
+    work: str
+    frames: FrameSettings
+    decoder_timeout_s: float
+    image_filters: ImageFilters
+    pair_filters: FramePairFilters
+    notes: str | None = None
+    frames_fps: float | None = None
+
+    @property
+    def media(self) -> MediaStore:
+        return MediaStore(storage.join(self.work, "media"))
+
+    def ledger(self, step: str) -> Ledger:
+        """Return the ledger of one of the steps `extract`, `score`, `measure` and `match`."""
+        basis: dict[str, Any] = {
+            "extract": [
+                encoding_parameters(self.frames),
+                self.frames.end_tolerance_s,
+                self.frames.max_pixels,
+                versions_of("eqforge", "av", "pillow", "numpy"),
+            ],
+            "score": self.image_filters.basis(),
+            "measure": self.pair_filters.basis(),
+            "match": self.pair_filters.oracle.basis(),
+        }
+        return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
+
+    def extractor(self) -> "FrameExtractor":
+        """Return a frame extractor; the caller closes it."""
+        from eqforge.transforms.video.frames.extract import FrameExtractor
+
+        return FrameExtractor(
+            store=self.media,
+            folder=self.videos.root if self.videos.is_on_disk else None,
+            settings=self.frames,
+            timeout_s=self.decoder_timeout_s,
+        )
+
+
+def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
+    """Return the settings that decide an image's bytes."""
+    names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
+    return {name: value for name, value in asdict(settings).items() if name in names}
