@@ -35,7 +35,13 @@ from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 SIDE = 64
 GENERATION = Generation(
-    generator="by hand", version="1", model=None, revision=None, device="cpu", seed=3, parameters=""
+    generator="by hand",
+    version="1",
+    model=None,
+    revision=None,
+    device="cpu",
+    seed=3,
+    parameters="{}",
 )
 SQUARE = RenderedObject(
     name="square",

@@ -64,8 +64,8 @@ def reference(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactor
 @pytest.fixture(scope="module")
 def expected(reference: Path) -> dict[str, bytes]:
     found = dataset_bytes(reference)
-    # A file a pair and a frame, the rejects; the manifest and two descriptions.
-    assert len(found) == 19 + 12 + 1 + 3
+    # A file a pair and a frame, the rejects; the manifest, two descriptions and their digests.
+    assert len(found) == 19 + 12 + 1 + 4
     return found
 
 

@@ -54,7 +54,10 @@ def _misfits(record: Any, place: str) -> Iterator[str]:
         if value == "0" * 64:
             yield f"{place}{name} is no digest"
         elif name in _JSON:
-            json.loads(value)
+            try:
+                json.loads(value)
+            except ValueError:
+                yield f"{place}{name} is no JSON"
         elif several and is_dataclass(several[0]):
             for each in several:
                 yield from _misfits(each, f"{place}{name}.")
