@@ -28,8 +28,8 @@ class Help:
       program: the command, such as `eqforge lint`.
       note: added to the docstring of its settings.
       example: a command line that works, or several.
-      basics: the options that people change. The first page of the help shows them and those that
-        are required; without basics it shows all.
+      basics: the options that people change. The first page of the help shows the required options
+        and these; if basics is empty, it shows every option.
     """
 
     program: str
@@ -52,10 +52,10 @@ def asked_help(
     groups: dict[str, type] = {}
     for option in options:
         groups.setdefault(option.group or MAIN, option.owner)
-    wanted = "".join(argv[place + 1 : place + 2])
+    wanted = "".join(text for text in argv[place + 1 : place + 2] if not text.startswith("-"))
     if argv[place] == ALL or not (wanted or about.basics):
         shown = _sections(groups, options)
-    elif not wanted or wanted.startswith("-"):
+    elif not wanted:
         shown = _first_page(about, groups, options)
     elif wanted in groups:
         shown = _sections({wanted: groups[wanted]}, options)

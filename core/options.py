@@ -77,7 +77,7 @@ class Option:
 
 
 def options_of(kind: type, defaults: Any = None, group: str = "") -> Iterator[Option]:
-    """Yield the options of a settings class, and those of its groups.
+    """Yield the options of a settings class and of its groups.
 
     Args:
       kind: a dataclass; fields that are dataclasses are groups.

@@ -164,7 +164,7 @@ class Pipeline(Generic[Configured, Record]):
     Attributes:
       name: name of the dataset, and the prefix of its ids.
       Config: its settings, from which the command line is made.
-      basics: the options that the help shows first, besides those that are required.
+      basics: the options that the help shows first, after the required ones.
       stages: the stages of the counts, in order; an instance may lack some of its class.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.

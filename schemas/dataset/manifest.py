@@ -156,7 +156,7 @@ class Manifest:
       unchanged: rows of the table `samples` whose `words_changed` is false, which are no tests;
         null where there is no such column, or an earlier version did not count them.
       errata: what was dropped and corrected by `--errata`, and what it notes.
-      parts: the datasets that it was combined of, each behind those that it was combined of itself.
+      parts: the datasets that it combines; the parts of a part come before it.
       certificate: what the text alone tells; only where the texts were balanced.
     """
 

@@ -98,6 +98,11 @@ def test_a_group_is_shown_by_its_name(shown: Help, capsys: pytest.CaptureFixture
     assert "no such group; did you mean 'faces'?" in capsys.readouterr().err
 
 
+def test_an_option_behind_help_names_no_group(shown: Help) -> None:
+    for command in ("audit", "build eq-video"):
+        assert shown(f"{command} --help --quiet") == shown(f"{command} --help")
+
+
 def test_a_command_of_commands_lists_them(shown: Help) -> None:
     assert "  plan  " in shown("review --help")
     assert "--protocol" in shown("review plan --help")

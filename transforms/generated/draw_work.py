@@ -28,7 +28,7 @@ from eqforge.transforms.oracle.judges import margin_of
 SEEDS_STAGE: Final = Stage(
     "seeds",
     {"not_best": "Another seed of --seeds drew a better pair, by the score of --best-by."},
-    note="Drawings of one pair from several seeds, those that nothing else refuses.",
+    note="Drawings of one pair from several seeds that passed every other check.",
 )
 
 Work = TypeVar("Work", bound=PairWork)

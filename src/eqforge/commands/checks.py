@@ -117,7 +117,7 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
-    """Check ranges and relations of all rows, and that they are those that were written."""
+    """Check every row against its ranges and relations, and every file against its fingerprint."""
     faults: list[str] = []
     for table, files in dataset.manifest.tables.items():
         kind = table_type(dataset.manifest.dataset, table)

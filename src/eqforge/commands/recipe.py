@@ -107,7 +107,7 @@ def main(command: str, argv: Sequence[str]) -> int:
             rest,
             Help(
                 program=f"eqforge {command} {OPTION} {recipe.folder}",
-                note=f"The settings are those of {url}: sources and the run are named here.",
+                note=f"The settings come from {url}. Name the sources and the run here.",
             ),
             console_of(pipeline) if is_plan else DocumentOptions,
             lambda _: settings.config,
