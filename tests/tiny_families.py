@@ -1,12 +1,19 @@
 """Tiny models of the families that only the evaluation runs, saved as transformers saves them."""
 
 import base64
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tests.tiny_models import IMAGE_PX, WORDS, bert_tokenizer, clip_tokenizer
+from tests.tiny_models import (
+    IMAGE_PX,
+    WORDS,
+    bert_tokenizer,
+    clip_tokenizer,
+    save_blip,
+)
 
 SIZES: dict[str, Any] = {
     "hidden_size": 32,
@@ -199,3 +206,17 @@ def _save(folder: Path, model: Any, processor: Any) -> Path:
     if processor is not None:
         processor.save_pretrained(folder)
     return folder
+
+
+SAVE: dict[str, Callable[[Path], Any]] = {
+    "align": save_align,
+    "altclip": save_altclip,
+    "groupvit": save_groupvit,
+    "flava": save_flava,
+    "blip-itc": lambda folder: save_blip(folder, spread=0.3),
+    "blip-itm": lambda folder: save_blip(folder, spread=0.3),
+    "vilt": save_vilt,
+    "blip2-itm": save_blip2,
+    "lxmert": save_lxmert,
+}
+"""A tiny model of each kind. Dual encoders among them are scored and trained by the tests."""

@@ -27,10 +27,9 @@ class ScoreSettings:
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub. Dual
-    encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion encoders:
-    blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
-    python:MODULE:FACTORY. Options follow after commas: ,precision=bfloat16."""
+    """Model as KIND:MODEL, such as clip:FOLDER, siglip:ID@COMMIT of the Hugging Face hub, or
+    python:MODULE:FACTORY for your own. docs/guides/scoring.md lists the kinds. Options follow after
+    commas: ,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. A stopped run resumes there."""

@@ -1,6 +1,5 @@
 """Every other family against transformers' own forward pass, on tiny real models."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,29 +8,19 @@ import pytest
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
+from eqforge.models.dual_encoders import ARCHITECTURES
 from eqforge.models.scorer import Picture, Scorer, counts_tokens, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from tests import tiny_families
 from tests.optional import optional
 from tests.scored import image_of, score_pictures
-from tests.tiny_models import save_blip
+from tests.tiny_families import SAVE
 
 optional("transformers")
 
 ALL = np.array([(image, caption) for image in range(3) for caption in range(2)])
 CAPTIONS = ["a red cup", "two dog and a cat on the box"]
-SAVE: dict[str, Callable[[Path], Path]] = {
-    "align": tiny_families.save_align,
-    "altclip": tiny_families.save_altclip,
-    "groupvit": tiny_families.save_groupvit,
-    "flava": tiny_families.save_flava,
-    "blip-itc": lambda folder: save_blip(folder, spread=0.3),
-    "blip-itm": lambda folder: save_blip(folder, spread=0.3),
-    "vilt": tiny_families.save_vilt,
-    "blip2-itm": tiny_families.save_blip2,
-    "lxmert": tiny_families.save_lxmert,
-}
-DUAL = ("align", "altclip", "groupvit", "flava", "blip-itc")
+DUAL = [kind for kind in SAVE if kind in ARCHITECTURES]
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +94,7 @@ def cosines_of(kind: str, folder: Path, pictures: list[Picture]) -> NDArray[np.f
         if kind == "blip-itc":
             model = model_of("BlipForImageTextRetrieval", folder)
             return model(**given, use_itm_head=False).itm_score.numpy()
-        names = {"align": "AlignModel", "altclip": "AltCLIPModel", "groupvit": "GroupViTModel"}
-        model = model_of(names[kind], folder)
+        model = model_of(ARCHITECTURES[kind].model, folder)
         found = model(**given).logits_per_image
         scale = 1 / model.temperature if kind == "align" else model.logit_scale.exp()
         return (found / scale).numpy()
