@@ -61,7 +61,7 @@ def asked_help(
         shown = _sections({wanted: groups[wanted]}, options)
     else:
         known = nearest(wanted, groups) or f"; {_names(groups)}"
-        raise InputError(f"--help {wanted}: no such group{known}")
+        raise InputError(f"--help {wanted}: unknown group{known}")
     required = [each for each in options if each.default is tyro.MISSING]
     needed = map(_label, sorted(required, key=lambda each: not each.is_positional))
     usage = _wrapped(" ".join(("usage:", about.program, *needed, "[options]")), "  ")

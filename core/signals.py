@@ -49,7 +49,7 @@ def sentence(number: int, goes_on: bool) -> str:
       goes_on: whether the same command, run again, resumes where this one stopped.
     """
     what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-    return what + ("; the same command goes on where this one stopped" if goes_on else "")
+    return what + ("; run the same command again to resume" if goes_on else "")
 
 
 class Listener:

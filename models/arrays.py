@@ -80,7 +80,7 @@ def _npy(path: Path) -> NDArray[Any]:
     if begins != _NPY:
         is_archive = begins.startswith(_ZIP)
         what = "an archive of several (.npz); save the one array with numpy.save"
-        raise ValueError(what if is_archive else "it does not begin as such a file")
+        raise ValueError(what if is_archive else "it is no .npy file")
     # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):
         try:

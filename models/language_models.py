@@ -45,8 +45,8 @@ class YesNoTokens:
         self.yes, self.no = sorted(yes - no), sorted(no - yes)
         if not self.yes or not self.no:
             raise InputError(
-                f"{model}: its tokenizer does not tell 'yes' from 'no' by the first token, which "
-                "is what a judge is asked for; name another model"
+                f"{model}: its tokenizer gives 'yes' and 'no' the same first token, so it cannot "
+                "judge; name a different model"
             )
 
     def share(self, logits: Any) -> float:

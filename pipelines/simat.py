@@ -151,8 +151,8 @@ class Simat(TextPipeline[Config, PlannedImage]):
             "triplets": image.new_triplets,
             "regions": len(image.regions),
             "queries": len(queries),
-            "refused queries": sum(query.rejection is not None for query in queries),
-            "refused regions": image.refused_regions,
+            "rejected queries": sum(query.rejection is not None for query in queries),
+            "rejected regions": image.refused_regions,
         }
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
@@ -192,7 +192,7 @@ class Simat(TextPipeline[Config, PlannedImage]):
             table_of(GALLERY_TABLE, files_for(shown, run.samples_per_file)),
             table_of(TRIPLETS_TABLE, 1),
             *(() if self.config.images is None else (images,)),
-            rejects_table(asked + shown + counts.get("refused regions", 0)),
+            rejects_table(asked + shown + counts.get("rejected regions", 0)),
         )
 
 

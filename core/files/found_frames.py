@@ -112,7 +112,7 @@ def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
         numbered[number] = beginnings[before] = file
     if len(beginnings) > 1:
         first, second = sorted(beginnings.values())[:2]
-        return FoundFrames(name=name, fault=f"{first} and {second} are not named alike")
+        return FoundFrames(name=name, fault=f"{first} and {second} are named in different ways")
     if 0 in numbered:
         fault = f"{numbered[0]} has the number 0; the first frame is 1, as FFmpeg counts"
         return FoundFrames(name=name, fault=fault)

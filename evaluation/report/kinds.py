@@ -203,7 +203,7 @@ def of_reject(row: Row, profile: Profile, kept: Kept, whys: Whys) -> Item:
         threshold=row["threshold"],
     )
     panes = tuple(kept.panes(row))
-    texts = plain(row["detail"]), plain(whys.cause_of(row), "why it was refused")
+    texts = plain(row["detail"]), plain(whys.cause_of(row), "why it was rejected")
     return Item(
         id=row["candidate_id"],
         facts=tuple((name, str(value)) for name, value in named if value),

@@ -82,8 +82,8 @@ def wanted(dataset: Dataset, settings: Plan) -> Doubtful:
     only = disagreed(read_decisions(settings.disagreed))
     if not only:
         raise InputError(
-            f"--disagreed {settings.disagreed}: nothing in it is unsure, all who were asked have "
-            "voted, and alike"
+            f"--disagreed {settings.disagreed}: nothing in it is unsure, and all reviewers voted "
+            "and agreed"
         )
     if is_judged:
         raise InputError("--disagreed: leave out --disputed and --unlikely, or it")

@@ -127,7 +127,7 @@ def protocol_of(name: str) -> Protocol:
         return known[name]
     if not name.endswith(".toml"):
         hint = nearest(name, known) or f"; there are {', '.join(known)}"
-        raise InputError(f"--protocol {name}: no such protocol{hint}, or a file that ends in .toml")
+        raise InputError(f"--protocol {name}: unknown protocol{hint}, or a file that ends in .toml")
     path = Path(name)
     return _own(path, read_toml(path))
 

@@ -12,7 +12,7 @@ Tool = Literal["pages", "label-studio"]
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "keep or drop, whichever has more votes; a tie, or no votes, is unsure",
+    "majority": "keep or drop by the larger number of votes; a tie, or no votes, is unsure",
     "unanimous": "all votes must be equal; anything else is unsure",
     "weighted": "as majority, but votes count more from reviewers who answer repeats the same way",
 }

@@ -315,7 +315,7 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
     if "image_vectors" not in scores.manifest.tables:
         raise InputError(f"--candidates {folder}: holds no vectors; expected a dual encoder's")
     if scores.manifest.dataset_sha256 != dataset_sha256:
-        raise InputError(f"--candidates {folder}: the scores are of another dataset")
+        raise InputError(f"--candidates {folder}: the scores are from a different dataset")
     images, image_vectors = _vectors(scores, "image", index.image_numbers())
     captions, caption_vectors = _vectors(scores, "caption", index.caption_numbers())
     width = len(index.captions)

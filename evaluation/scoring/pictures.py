@@ -207,5 +207,5 @@ def prepared_batches(
             raise
         raise BuildError(
             "a process that prepares images was killed, perhaps for want of memory (in a container "
-            "of /dev/shm): lower --workers, --prefetch or --image-batch, and run again to go on"
+            "of /dev/shm): lower --workers, --prefetch or --image-batch, and run again to resume"
         ) from error

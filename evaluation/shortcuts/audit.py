@@ -239,7 +239,7 @@ _SEEN = {
     "words": "sees the words of a caption and pairs of neighbours",
     "letters": "sees runs of two to four letters",
     "likelihood": "knows which three words follow one another in true captions, and no false one",
-    "transformer": "reads the words of a caption in their order, each beside all others",
+    "transformer": "reads the words of a caption in order, with attention",
     "language_model_total": "a language model's probability of the whole caption",
     "language_model_per_token": "the same for each token, so that length does not count",
 }

@@ -234,6 +234,6 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
                 f"{path}: {name} is {found.metrics[name]:g}, which is no share of the {samples:,} "
-                "samples of the dataset: is it of another, or of one split?"
+                "samples of the dataset: is the file from a different dataset, or from one split?"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

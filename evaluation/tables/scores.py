@@ -303,7 +303,7 @@ def places_of(
     if len(strange) == len(scores.keys):
         raise InputError(
             f"{where}: not one of its {len(strange):,} scores is of a sample that the dataset has, "
-            f"such as {str(strange[0])!r}: are they of another dataset?"
+            f"such as {str(strange[0])!r}: are they from a different dataset?"
         )
     if len(strange):
         raise InputError(

@@ -227,7 +227,7 @@ def _limits(where: str, curves: Curves) -> Iterator[str]:
     elif threshold == smallest:
         yield f"{where}: {REACHED:.0%} is reached at {smallest:.3g}; the threshold is no larger"
     if np.isinf(slope):
-        yield f"{where}: a step, of which no slope can be told"
+        yield f"{where}: the curve is a step, so its slope is unknown"
 
 
 def _misfits(

@@ -168,7 +168,7 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")
             known = ", ".join(dict.fromkeys([*own, *environment_ids()]))
-            raise InputError(f"--hdri {asset_id}: no such environment picture; there are {known}")
+            raise InputError(f"--hdri {asset_id}: unknown environment image; known are {known}")
         asset = library.asset(asset_id)
         if asset.kind != "hdri" or asset.category == "floor":
             what = "a mesh" if asset.kind == "object" else "a floor"

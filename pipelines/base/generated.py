@@ -185,7 +185,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
             first = min(some.start for some in numbers.values())
             if first:
                 more = ", ".join(f"{len(some):,} of {kind}" for kind, some in numbers.items())
-                self._print(f"drawing more in place of refused pairs: {more}")
+                self._print(f"drawing more to replace rejected pairs: {more}")
             run(written(numbers, f"draws-{first}"), "draws", wire)
             return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
 

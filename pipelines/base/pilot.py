@@ -167,7 +167,7 @@ def forecast_of(
     storage = f"{size / 1e9:.1f} GB" if size > 1e9 else f"{size / 1e6:.1f} MB"
     return found, (
         f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
-        f"kept: {counted(found.kept, 'pairs')}; refused: {refused or 'none'}",
+        f"kept: {counted(found.kept, 'pairs')}; rejected: {refused or 'none'}",
         *histogram_lines(found.scores),
         f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
         f"all: about {duration} on {pilot.clock} and {storage} of images",

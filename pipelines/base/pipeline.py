@@ -261,7 +261,7 @@ class Pipeline(Generic[Configured, Record]):
     def described(self, plan: PlanFiles) -> str:
         """Return a one-line summary of a plan."""
         counts = [
-            f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
+            f"{count:,} rejected by the plan" if what == "rejects" else counted(count, what)
             for what, count in plan.counts.items()
         ]
         return f"{self.name}: {', '.join(counts)}"

@@ -297,7 +297,7 @@ def warning_of(
     if not found:
         return f"{warning}: no record becomes {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
-    why = f"most were refused by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
+    why = f"most were rejected by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
     return f"{warning}; {why}"
 
 

@@ -327,14 +327,14 @@ class VideoPipeline(Piloted[Videos, Clip]):
         for reason, count in sorted(rejects.items()):
             yield f"  rejected by the plan, {reason}: {count:,}"
         if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
-            yield "  a pair needs two usable moments of one video: videos with fewer give none"
+            yield "  a pair needs two usable frames of one video: videos with fewer give none"
         if samples:
             yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"
         wrong = self._none_there(example) if total["missing"] == total["videos"] else ""
         if wrong:
-            yield f"  WARNING: a build would refuse this: {wrong}"
+            yield f"  WARNING: a build would reject this: {wrong}"
         if unrated and self.config.frames_fps is None:
-            yield f"  WARNING: a build would refuse this: {rate_missing(unrated)}"
+            yield f"  WARNING: a build would reject this: {rate_missing(unrated)}"
 
     def _missing_lines(self, lost: Sequence[tuple[str, MissingFile]], number: int) -> Iterator[str]:
         if lost:

@@ -233,7 +233,7 @@ def _certificate(manifest: Manifest) -> str:
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""
-    lines = ["## What the text alone tells", "", "Its texts were balanced (`balance`)."]
+    lines = ["## What the text alone predicts", "", "Its texts were balanced (`balance`)."]
     if found.probes:
         lines[-1] += (
             f" How often classifiers that see no picture are right on {found.rows:,} rows, each "

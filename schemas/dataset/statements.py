@@ -198,7 +198,7 @@ def _biases(profile: Profile) -> Iterator[str]:
     if not is_generated(profile):
         yield "It has the biases of its sources, which eqforge does not know."
     if manifest.config.get("language") == "en":
-        yield "Captions that are not English were refused."
+        yield "Captions that are not English were rejected."
     if _find(manifest.config, "face_policy") in _FACES:
         yield "Scenes with faces are missing, so people are rarer than in the sources."
 

@@ -95,7 +95,7 @@ def test_a_group_is_shown_by_its_name(shown: Help, capsys: pytest.CaptureFixture
     with pytest.raises(SystemExit) as left:
         main(["build", "eq-video", "--help", "face"])
     assert left.value.code == 2
-    assert "no such group; did you mean 'faces'?" in capsys.readouterr().err
+    assert "unknown group; did you mean 'faces'?" in capsys.readouterr().err
 
 
 def test_an_option_behind_help_names_no_group(shown: Help) -> None:

@@ -147,7 +147,7 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
     assert run(arguments) == status
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(said)
-    is_said = line.endswith("; the same command goes on where this one stopped")
+    is_said = line.endswith("; run the same command again to resume")
     assert is_said == (status == 130 and not cli.GO_ON.isdisjoint((name, " ".join(arguments))))
 
 

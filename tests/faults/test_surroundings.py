@@ -112,7 +112,7 @@ def test_a_url_where_a_path_is_wanted_is_one_sentence(
 ) -> None:
     assert run(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "is a URL, where a file or folder of this machine is wanted" in line
+    assert "is a URL; expected a local file or folder" in line
     assert any(argument in line for argument in arguments if ":" in argument)  # not one slash less
 
 

@@ -198,7 +198,7 @@ def test_a_server_that_stays_away_stops_the_run_and_what_came_is_kept(
         ask(model, questions("a"), memory)
         monkeypatch.setattr(endpoint, "TRIES", 3)
         server.faults = [503] * 3
-        with pytest.raises(BuildError, match="goes on where it stopped"):
+        with pytest.raises(BuildError, match="run the same command again to resume"):
             ask(model, questions("a", "b"), memory)
         assert ask(model, questions("a", "b"), memory)[1].text == "B"
     assert server.prompts == ["a", "b"]

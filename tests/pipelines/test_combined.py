@@ -203,7 +203,7 @@ def test_builds_of_one_dataset_are_told_apart_by_names(
 
     unnamed = combine(tmp_path / "unnamed", train, val)
     (warning,) = load_manifest(str(unnamed)).warnings
-    assert warning.startswith("2 parts are builds of eq-gebc, which kind does not tell apart")
+    assert warning.startswith("2 parts are builds of eq-gebc, and get the same kind")
     assert {row["kind"] for row in rows(unnamed, "samples")} == {"eq-gebc"}
     nested = combine(tmp_path / "nested", f"all={out}", f"drawn={OLD / 'eq-sd'}")
     whole = {_id(row): row["kind"] for row in rows(nested, "samples")}

@@ -145,7 +145,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             pickle.dumps({"A.mp4/000001.png": [Path("x")]}),
             "it asks for pathlib",
         ),
-        (eq_video.main, "captions", b"", "holds no captioned moment"),
+        (eq_video.main, "captions", b"", "holds no captioned frame"),
         (eq_video.main, "captions", json.dumps([1]).encode(), "line 1: expected an object"),
         (
             eq_video.main,
@@ -157,7 +157,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_video.main,
             "captions",
             b"\n".join([json.dumps(MOMENT).encode(), *[b"no JSON"] * 6]),
-            "6 of 7 records are not captioned moments, and --max-error-rate 0.01 allows 5: lines 2",
+            "6 of 7 records are not captioned frames, and --max-error-rate 0.01 allows 5: lines 2",
         ),
     ],
 )

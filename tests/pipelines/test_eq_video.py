@@ -169,13 +169,13 @@ def test_a_dataset_without_samples_warns_and_says_what_to_do(
         again = capsys.readouterr()
         assert json.loads(again.out)["warning"].endswith(said[name])
         assert printed.err.startswith("eq-video: 1 video, ")
-        assert f", {int(name == 'one')} refused by the plan\n" in printed.err
+        assert f", {int(name == 'one')} rejected by the plan\n" in printed.err
         assert main(["build", "eq-video", *inputs, "--quiet"]) == 0
         assert said[name] in capsys.readouterr().out
     assert said == {
-        "milliseconds": "no samples; most were refused by frames, after_last_frame 2: The time "
+        "milliseconds": "no samples; most were rejected by frames, after_last_frame 2: The time "
         "lies after the last frame has ended; times are in seconds, not milliseconds.",
-        "one": "no samples; most were refused by segments, too_few_moments 1: The video has no "
+        "one": "no samples; most were rejected by segments, too_few_moments 1: The video has no "
         "second usable moment, and a pair needs two.",
     }
 
@@ -251,7 +251,7 @@ def test_videos_of_one_caption_each_leave_a_trace(
     assert plan_command(eq_video.EqVideo, inputs) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "rejected by the plan, segments: too_few_moments: 4" in lines
-    assert "a pair needs two usable moments of one video: videos with fewer give none" in lines
+    assert "a pair needs two usable frames of one video: videos with fewer give none" in lines
 
 
 def test_a_bad_line_is_a_reject_like_any_other(small: Path, tmp_path: Path) -> None:

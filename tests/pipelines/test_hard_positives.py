@@ -461,7 +461,7 @@ def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(tmp_pa
         best.high - best.low > probe.high - probe.low for probe in manifest.certificate.probes
     )
     card = (tmp_path / "out" / "README.md").read_text()
-    assert "## What the text alone tells" in card
+    assert "## What the text alone predicts" in card
     assert f"on {len(rows)} rows" in card
     assert f"The best of all {len(manifest.certificate.probes)} is {best.probe}" in card
 

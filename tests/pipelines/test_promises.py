@@ -268,7 +268,7 @@ def test_ctrl_c_is_one_message_status_130_and_no_process_left(
         _, err = run.communicate(timeout=300)
 
     assert run.returncode == 130, err
-    message = "eqforge: interrupted; the same command goes on where this one stopped"
+    message = "eqforge: interrupted; run the same command again to resume"
     assert err.splitlines()[-1] == message
     assert "Traceback" not in err
     wait_for(lambda: not list(processes(run.pid)))

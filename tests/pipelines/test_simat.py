@@ -181,8 +181,8 @@ def test_a_plan_opens_no_image(made: Made, capsys: pytest.CaptureFixture[str]) -
         "triplets": 3,
         "regions": 6,
         "queries": 8,
-        "refused queries": 0,
-        "refused regions": 1,
+        "rejected queries": 0,
+        "rejected regions": 1,
     }
 
 

@@ -317,7 +317,7 @@ def test_a_stopped_build_waits_for_what_is_under_way_and_keeps_it(
         said = process.communicate(timeout=300)[1]
 
     assert process.returncode == 128 + number
-    assert "the same command goes on where this one stopped" in said
+    assert "run the same command again to resume" in said
     assert len(kept(output)) == len(server.asked) < 25
 
 
@@ -501,7 +501,7 @@ def test_a_server_that_refuses_everything_stops_the_build_before_it_is_asked_it_
         with pytest.raises(SystemExit) as left:
             training_captions.main([*map(str, command), "--output", str(tmp_path / "out")])
         assert left.value.code == 2
-        assert "the server refuses: no temperature" in capsys.readouterr().err
+        assert "the server rejects the request: no temperature" in capsys.readouterr().err
         assert len(server.prompts) == FIRST
         server.say = say
         rows = built(training_captions.main, tmp_path / "out", *command)

@@ -148,7 +148,7 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
             raise InputError(f"{one}: two samples have the id {name}; eqforge verify says which")
         raise InputError(
             f"{one} and {other}: {int(differs.sum()):,} samples have the same id and say different "
-            f"things, such as {name}; eqforge diff {one} {other} tells in which columns"
+            f"things, such as {name}; eqforge diff {one} {other} shows in which columns"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True

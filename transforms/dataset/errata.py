@@ -277,7 +277,7 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
     else:
         return
     raise BuildError(
-        f"{said}; the plan does not have it, or another stage refuses it: the rejects say why; "
-        "take it out of the file, and add --overwrite. Ids are those of samples, as eqforge lint "
-        "shows them of a dataset, and not of a file"
+        f"{said}; the plan lacks it, or a different stage rejects it; the rejects say why. "
+        "Remove it from the file and add --overwrite. The ids must be sample ids, as eqforge lint "
+        "prints for a dataset, not for a file"
     )

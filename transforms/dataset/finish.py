@@ -178,12 +178,12 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
 
 def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
     if strange := sorted(seen - {stage.name for stage in target.stages}):
-        raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")
+        raise BuildError(f"the counts name unknown stages: {', '.join(strange)}")
     for stage in target.stages:
         books = manifest.stages[stage.name]
         if not books.is_balanced():
             raise BuildError(
-                f"the books of the stage {stage.name!r} do not balance: "
+                f"the counts of the stage {stage.name!r} do not add up: "
                 f"{books.candidates} candidates, {books.kept} kept, {books.rejected} rejected"
             )
         unknown = [reason for reason in books.reasons if not stage.may_give(reason)]

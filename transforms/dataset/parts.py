@@ -70,7 +70,7 @@ def _name_and_folder(given: str) -> tuple[str, str]:
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
             f"{shown(given)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
-            "of which the first is a letter or digit; a folder of such a name is ./FOLDER"
+            "beginning with a letter or digit; write a folder with = in its name as ./FOLDER"
         )
     return name, folder
 

@@ -203,8 +203,8 @@ def end_left_job(output: str) -> None:
             raise ValueError("expected a host and port, and names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, and the note of it "
-            f"is damaged; make sure that no such job runs, and delete {note}"
+            f"--output {output}: a killed run left a job on a Flink cluster, and its note "
+            f"is damaged; make sure that the job has stopped, and delete {note}"
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK

@@ -63,8 +63,8 @@ def export_dataset(
         raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
     if kind.holds_pictures:
         raise InputError(
-            f"--table {table}: holds the pictures themselves, which go with the rows that show "
-            "them; name a table of such rows, such as samples"
+            f"--table {table}: holds the images themselves, which are exported with the rows that "
+            "show them; name a table such as samples"
         )
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
     if settings.format == RECIPE and changes:

@@ -107,7 +107,7 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"the caption of {name_of(name)} is no single line, as captions.txt has them; mend it "
+            f"the caption of {name_of(name)} must be a single line for captions.txt; fix it "
             "in the file of --captions and build again"
         )
     return caption.encode() + b"\n"

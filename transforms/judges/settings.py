@@ -70,7 +70,7 @@ class JudgeSettings:
         limits = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
         if self.verify and self.refuse_by == "all" and not limits:
             raise InputError(
-                "--refuse-by all: nothing is refused; add a limit, such as --entailed-min"
+                "--refuse-by all: nothing is rejected; add a limit, such as --entailed-min"
             )
         if self.verify:
             return

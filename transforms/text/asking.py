@@ -129,7 +129,9 @@ class Counted:
             yield position, answer
         if len(refused) >= _TELLING and not self.works:
             _, answer = min(refused, key=itemgetter(0))
-            raise InputError(f"{self.model.title}: the server refuses: {answer.refusal}")
+            raise InputError(
+                f"{self.model.title}: the server rejects the request: {answer.refusal}"
+            )
         yield from refused
 
     def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:

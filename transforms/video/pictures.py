@@ -259,6 +259,6 @@ def _number(
 def rate_missing(folder: str) -> str:
     """Say what to do where times are asked of a folder of frames whose rate is not known."""
     return (
-        f"{folder} is a folder of frames, and its moments are given in seconds: --frames-fps has "
+        f"{folder} is a folder of frames, and its timestamps are in seconds: --frames-fps has "
         "to say at how many frames a second it was made"
     )

@@ -270,7 +270,7 @@ class Endpoint:
             if body is None:
                 raise InputError(f"{self.title}: cannot be reached: {said}") from None
             raise BuildError(
-                f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
+                f"{self._said}: does not answer ({said}); run the same command again to resume"
             ) from None
         text = without_key(response.content.decode("utf-8", "replace"), _key(), KEY)
         try:

@@ -27,7 +27,10 @@ def test_what_is_not_clear_is_said_alike_in_every_order() -> None:
     files = ["00001.png", "1.jpg", "img_2.png", "flow_3.png", "0.png", "Thumbs.db", ".4.png"]
     faults = {number_frames("a", files[n:] + files[:n]).fault for n in range(len(files))}
     assert faults == {"00001.png and 1.jpg have the same number"}
-    assert number_frames("a", ["a1.png", "b2.png"]).fault == "a1.png and b2.png are not named alike"
+    assert (
+        number_frames("a", ["a1.png", "b2.png"]).fault
+        == "a1.png and b2.png are named in different ways"
+    )
     assert number_frames("a", ["0.png", "1.png"]).fault.startswith("0.png has the number 0")
 
 

@@ -28,7 +28,7 @@ Case = tuple[str, list[object], Any]
 """What is wrong, and a command with the program that it is given to, of review if None."""
 
 PLANS = {
-    "no such protocol": "--protocol eq-gebc --reviewers ada",
+    "unknown protocol": "--protocol eq-gebc --reviewers ada",
     "named twice": "--reviewers ada Ada --overlap 1",
     "no name of a page": "--reviewers ../ada --overlap 1",
     "the first page": "--reviewers ben,Index",

@@ -216,7 +216,7 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
     tables = retrieval_tables()
     tables["captions"][0]["split"] = "other"
     other = write_dataset(tmp_path / "o", "retrieval-perturbations", tables)
-    with pytest.raises(InputError, match="are of another dataset"):
+    with pytest.raises(InputError, match="are from a different dataset"):
         score(other, f"blip-itm:{blip_folder}", tmp_path / "y", **first)
 
 

@@ -37,7 +37,7 @@ def fitted(shares: tuple[float, float, float]) -> tuple[dict[str, Measure], list
         ((0.6, 0.85, 0.9), []),
         ((0.51, 0.52, 0.53), ["75% is not reached by 3"]),
         ((0.95, 0.97, 0.98), ["75% is reached at 1; the threshold is no larger"]),
-        ((0.5, 1.0, 1.0), ["a step, of which no slope can be told"]),
+        ((0.5, 1.0, 1.0), ["the curve is a step, so its slope is unknown"]),
     ],
 )
 def test_what_cannot_be_told_is_a_note(

@@ -175,7 +175,7 @@ def test_the_least_probability_refuses_what_is_less_likely_or_unknown(
         ({"refuse_by": "all"}, "--refuse-by: needs judges; name some with --verify"),
         (
             {"verify": ("nli:x",), "refuse_by": "all"},
-            "--refuse-by all: nothing is refused; add a limit, such as --entailed-min",
+            "--refuse-by all: nothing is rejected; add a limit, such as --entailed-min",
         ),
         ({"verify_requests": 9}, "--verify-requests: needs judges"),
     ],
