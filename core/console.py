@@ -73,7 +73,7 @@ _session: _Session | None = None
 
 @contextlib.contextmanager
 def session(*, keeps_output: bool = False) -> Iterator[None]:
-    """Undo what `take` did when the block ends.
+    """Undo what `apply_console_options` did when the block ends.
 
     Args:
       keeps_output: whether standard output is the command's product, and stays whole if quiet.
@@ -87,7 +87,7 @@ def session(*, keeps_output: bool = False) -> Iterator[None]:
             _session = before
 
 
-def take(options: ConsoleOptions) -> None:
+def apply_console_options(options: ConsoleOptions) -> None:
     """Redirect the streams and sets up the log for the rest of the session."""
     if _session is None:
         return
@@ -131,7 +131,7 @@ def _logged(level: int) -> Iterator[None]:
             logger.setLevel(kept)
 
 
-def give(document: Any) -> None:
+def print_document(document: Any) -> None:
     """Print a result as JSON, if requested, with its hidden characters escaped."""
     if _session is not None and _session.document is not None:
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()

@@ -195,11 +195,11 @@ def has_room(folder: str) -> bool:
 def _leave(message: str, status: int) -> NoReturn:
     if os.environ.get(TRACEBACK):
         traceback.print_exc()
-    tell("eqforge", message)
+    print_error("eqforge", message)
     raise SystemExit(status)
 
 
-def tell(program: str, error: object) -> None:
+def print_error(program: str, error: object) -> None:
     print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 

@@ -14,7 +14,7 @@ import tyro
 from tyro.conf import OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from eqforge.core.console import ConsoleOptions, session, take
+from eqforge.core.console import ConsoleOptions, apply_console_options, session
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.help import ALL, Help, asked_help, subcommands_help
@@ -119,7 +119,7 @@ def parse_line(
         )
     own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     output = own.pop(_CONSOLE)
-    take(output)
+    apply_console_options(output)
     made = settings(**own)
     check_numbers(made)
     check_outputs(made)

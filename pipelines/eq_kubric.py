@@ -127,13 +127,13 @@ class EqKubric(GeneratedPipeline[Config, PlannedPair]):
         yield from self.proposer.warnings()
         yield from oracle_warnings(prepare_oracle(self.config.settings.oracle))
 
-    def wanted(self) -> dict[str, int]:
+    def pair_counts(self) -> dict[str, int]:
         return {kind: self.config.scenes.pairs_of(kind) for kind in self.config.scenes.kinds}
 
     def supply(self, kind: str) -> int:
         return self.proposer.supply[kind]
 
-    def drawn(self, numbers: Numbers) -> Iterator[PlannedPair]:
+    def planned_pairs(self, numbers: Numbers) -> Iterator[PlannedPair]:
         kinds = self.config.scenes.kinds
         named = ((kind, number) for kind in kinds for number in numbers.get(kind, ()))
         for kind, number in select_pairs(named, lambda each: self.sample_id(*each), self.run):

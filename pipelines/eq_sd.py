@@ -126,7 +126,7 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
         return (self.config.vocabulary or BUILT_IN,)
 
     def check(self) -> None:
-        _, _ = self.wanted(), self.vocabulary
+        _, _ = self.pair_counts(), self.vocabulary
         diffusion = self.config.diffusion
         check_precision(diffusion.precision, diffusion.device)
         self.check_drawn(diffusion.device, "one kind of pairs")
@@ -140,7 +140,7 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
     def model(self) -> str:
         return self.config.diffusion.model
 
-    def wanted(self) -> dict[str, int]:
+    def pair_counts(self) -> dict[str, int]:
         config = self.config
         asked = {"object": config.object_pairs, "scene": config.scene_pairs,
                  "attribute": config.attribute_pairs}  # fmt: skip
@@ -149,7 +149,7 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
     def supply(self, kind: str) -> int:
         return num_pairs(self.vocabulary, kind, self.run.seed, self.config.additions)
 
-    def drawn(self, numbers: Numbers) -> Iterator[PromptPair]:
+    def planned_pairs(self, numbers: Numbers) -> Iterator[PromptPair]:
         language: Language = "published" if self.config.mode == "paper" else "english"
         seed, additions = self.run.seed, self.config.additions
         pairs = prompt_pairs(self.vocabulary, numbers, seed, language, additions)

@@ -102,7 +102,7 @@ def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
     return sorted({erratum.id for erratum in errata} - set(known))
 
 
-def told(ids: Sequence[str]) -> str:
+def unknown_errata(ids: Sequence[str]) -> str:
     """Return a message on errata of unknown samples, with the first few."""
     verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
@@ -153,13 +153,13 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
     )
 
 
-def left(path: str | Path | None) -> tuple[str, ...]:
+def kept_samples(path: str | Path | None) -> tuple[str, ...]:
     """Return the ids of samples that a file of decisions does not drop; none without a file."""
     decisions = () if path is None else read_decisions(path)
     return tuple(each.id for each in decisions if each.decision != "drop")
 
 
-def told_decisions(ids: Sequence[str]) -> str:
+def unknown_decisions(ids: Sequence[str]) -> str:
     """Return a message on decisions about unknown samples, with the first few."""
     verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"

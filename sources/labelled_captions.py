@@ -54,7 +54,7 @@ class LabelledCaptions:
     box: CornerBox | None = None
     is_made: bool = True
 
-    def called(self, field: str) -> str:
+    def finding_field(self, field: str) -> str:
         """Return a finding's name for a field: the caption of another image is no negative."""
         return "other_caption" if field == "negative" and not self.is_made else field
 

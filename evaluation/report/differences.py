@@ -15,7 +15,7 @@ from eqforge.evaluation.report.folder import (
     check_place,
     finish,
     link,
-    take_place,
+    prepare_folder,
     write_pages,
 )
 from eqforge.evaluation.report.items import Item, Text, differing_words, marked, plain
@@ -64,7 +64,7 @@ def write_comparison(
         "removed": [(item, [row]) for item, row in _items(a, found.removed_examples)],
         "changed": list(_changed(a, b, found, only)),
     }
-    folder, lists = take_place(output, note, replaced), {}
+    folder, lists = prepare_folder(output, note, replaced), {}
     for name, some in items.items():
         for dataset in (a, b):
             panes = (pane for item, _ in some for pane in item.panes)

@@ -61,7 +61,7 @@ def check_place(
     return paths if is_other else ()
 
 
-def take_place(output: str, note: Note, replaced: Sequence[str]) -> "Folder":
+def prepare_folder(output: str, note: Note, replaced: Sequence[str]) -> "Folder":
     """Prepare a folder for a report; delete the files that it replaces, and half-written ones."""
     delete_files(output, replaced)
     storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=False))
@@ -90,7 +90,7 @@ class Folder:
     listing: Listing
     below: str = ""
 
-    def give(self, name: str, value: Any) -> None:
+    def write_data(self, name: str, value: Any) -> None:
         """Write a value as a script that hands it to the page, which asks for it by the name.
 
         A page on disk may load scripts, and may read no other data.

@@ -223,15 +223,15 @@ def write_table(
     for chunk in itertools.count():
         some = list(itertools.islice(left, CHUNK))
         if len(texts) == SEARCHED or (texts and not some):
-            folder.give(f"{page.name}/texts/{(columns.items - 1) // SEARCHED}", texts)
+            folder.write_data(f"{page.name}/texts/{(columns.items - 1) // SEARCHED}", texts)
             texts = []
         if not some:
             break
         written.starts.append(some[0][0].id)
         shown = [for_page(item, pictures) for item, _ in some]
         written.strip += [each for n, each in enumerate(shown, columns.items) if n in places]
-        folder.give(f"{page.name}/items/{chunk}", shown)
-        folder.give(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
+        folder.write_data(f"{page.name}/items/{chunk}", shown)
+        folder.write_data(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
         for item, rows in some:
             columns.add(item.id, rows)
             searched = [item.id, *(value for _, value in item.facts)]
@@ -248,9 +248,9 @@ def _write_index(
     folder: Folder, page: TablePage, written: Written, answers: Sequence[Answers]
 ) -> None:
     for place, facet in enumerate(written.facets):
-        folder.give(f"{page.name}/facets/{place}", facet.data())
+        folder.write_data(f"{page.name}/facets/{place}", facet.data())
     for place, number in enumerate(written.numbers):
-        folder.give(f"{page.name}/numbers/{place}", _base64(number.values()))
+        folder.write_data(f"{page.name}/numbers/{place}", _base64(number.values()))
     titles = [facet.title for facet in written.facets]
     named = [(number.group, number.title) for number in written.numbers]
     index = {
@@ -290,4 +290,4 @@ def _write_index(
             if (each.title, each.measure) in named
         ],
     }
-    folder.give(f"{page.name}/index", index)
+    folder.write_data(f"{page.name}/index", index)

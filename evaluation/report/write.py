@@ -18,7 +18,7 @@ from eqforge.evaluation.report.folder import (
     Note,
     check_place,
     finish,
-    take_place,
+    prepare_folder,
     write_pages,
 )
 from eqforge.evaluation.report.items import Item
@@ -97,7 +97,7 @@ def write_report(
     rejects = read_table(dataset, "rejects", *ORDER)
     pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
     samples = _samples(dataset, profile, kind)
-    folder = take_place(output, note, replaced)
+    folder = prepare_folder(output, note, replaced)
     write_pictures(dataset, pictures, folder)
     undecodable = len(pictures.bad)
     write_encoded(kept.pictures(rows_of(rejects)), pictures, folder)
@@ -111,7 +111,7 @@ def write_report(
     limits = limits_of_settings(manifest.config)
     measured = ["reason", "detail", "value", "threshold"] if rejects.num_rows else []
     charts = charts_of(tables["samples"], limits, list(rows_of(rejects.select(measured))))
-    folder.give("charts", charts)
+    folder.write_data("charts", charts)
     shown = ("title", "table", "refused")
     report = summary(dataset, profile, tables, kind.thing)
     report["charts"] = [{name: each[name] for name in shown} for each in charts]

@@ -76,7 +76,9 @@ class Agreement:
 def agreement(votes: First, form: Form = "decide", seed: int = 0) -> Agreement:
     counts = counts_of(votes, form)
     value, interval = _alpha(counts, np.arange(len(counts)), FORMS[form].level, seed)
-    said = [{vote.said for vote in own} for each in votes.values() if len(own := _given(each)) > 1]
+    said = [
+        {vote.content for vote in own} for each in votes.values() if len(own := _given(each)) > 1
+    ]
     return Agreement(
         alpha=value,
         interval=interval,
@@ -102,7 +104,7 @@ def reviewers_of(
         own = {vote.id: vote for vote in some if not vote.is_repeat}
         answers = Counter(vote.answer for vote in own.values())
         again = [vote for vote in some if vote.is_repeat and vote.id in own]
-        same = sum(vote.said == own[vote.id].said for vote in again)
+        same = sum(vote.content == own[vote.id].content for vote in again)
         # Of others' votes none stands beside another, so that whom they are careless with does
         # not count.
         pairs = [
@@ -114,7 +116,7 @@ def reviewers_of(
         of_items: dict[str, list[bool]] = {}
         for item, mine, vote in pairs:
             if "skipped" not in (vote.answer, mine.answer):
-                of_items.setdefault(item, []).append(vote.said == mine.said)
+                of_items.setdefault(item, []).append(vote.content == mine.content)
         others, interval = _clustered(of_items.values(), seed)
         both = {str(n): {"": mine, "other": vote} for n, (_, mine, vote) in enumerate(pairs)}
         _, items = np.unique([item for item, _, _ in pairs], return_inverse=True)

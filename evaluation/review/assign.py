@@ -73,7 +73,7 @@ class Doubtful:
     unjudged: int = 0
 
 
-def wanted(dataset: Dataset, settings: Plan) -> Doubtful:
+def selected_items(dataset: Dataset, settings: Plan) -> Doubtful:
     """Return the items that the settings name, none for all."""
     is_judged = settings.disputed is not None or settings.unlikely is not None
     if settings.disagreed is None:

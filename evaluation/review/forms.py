@@ -61,7 +61,7 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
         return self.answer == "given"
 
     @property
-    def said(self) -> tuple[object, ...]:
+    def content(self) -> tuple[object, ...]:
         """What two equal answers have in common."""
         return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
 

@@ -17,14 +17,21 @@ from eqforge.evaluation.report.folder import (
     check_place,
     finish,
     for_page,
-    take_place,
+    prepare_folder,
     write_assets,
     write_page,
 )
 from eqforge.evaluation.report.items import Item, Pane, Text, plain
 from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
 from eqforge.evaluation.review import label_studio
-from eqforge.evaluation.review.assign import Task, assign, chosen, hidden_id, shuffled, wanted
+from eqforge.evaluation.review.assign import (
+    Task,
+    assign,
+    chosen,
+    hidden_id,
+    selected_items,
+    shuffled,
+)
 from eqforge.evaluation.review.forms import FORMS
 from eqforge.evaluation.review.protocols import Protocol, protocol_of
 from eqforge.evaluation.review.settings import Plan
@@ -73,7 +80,7 @@ class _Own(NamedTuple):
 def write_plan(settings: Plan) -> ReviewPlan:
     protocol = protocol_of(settings.protocol)
     dataset = open_dataset(settings.dataset)
-    only = wanted(dataset, settings)
+    only = selected_items(dataset, settings)
     reviewers = tuple(filter(None, ",".join(settings.reviewers).split(",")))
     answers = [] if settings.answer_list is None else sorted(read_answer_list(settings.answer_list))
     overlap = settings.overlap
@@ -107,7 +114,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     shown = {pane.image_id for pane in panes if pane.image_id is not None}
     pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
-    folder = take_place(output, note, check_place(output, note, overwrite=settings.overwrite))
+    folder = prepare_folder(output, note, check_place(output, note, overwrite=settings.overwrite))
     tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
     # What tells a plan from every other: a digest of all that reviewers are shown.
     said = [dataset.sha256, protocol, tasks, units.digest, answers]
@@ -276,9 +283,9 @@ def _write_pages(
     asked |= {"legend": form.asks[0], "missing": form.asks[1]}
     for name, (about, tasks, items) in reviewers.items():
         for start in range(0, len(items), _CHUNK):
-            folder.give(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
+            folder.write_data(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
         own = [[task.id, task.is_repeat] for task in tasks]
-        folder.give(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
+        folder.write_data(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
         page = {**context, "answers": buttons, "refusal": form.refusal, "reviewer": name}
         write_page(folder, "review.html", f"{name}.html", **page)
 

@@ -27,8 +27,8 @@ class ScoreSettings:
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER, siglip:ID@COMMIT of the Hugging Face hub, or
-    python:MODULE:FACTORY for your own. docs/guides/scoring.md lists the kinds. Options follow after
+    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub.
+    docs/guides/scoring.md lists the kinds. Your own: python:MODULE:FACTORY. Options follow after
     commas: ,precision=bfloat16."""
 
     output: Path

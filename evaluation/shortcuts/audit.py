@@ -71,12 +71,12 @@ class ProbeResult:
         return self.low > CHANCE
 
     @property
-    def told(self) -> float:
+    def separation(self) -> float:
         """Accuracy of the probe or of its opposite: at least one half."""
         return max(self.accuracy, 1 - self.accuracy)
 
     @property
-    def told_between(self) -> tuple[float, float]:
+    def separation_interval(self) -> tuple[float, float]:
         bounds = (self.joint_low, self.joint_high)
         return bounds if self.accuracy >= CHANCE else (1 - bounds[1], 1 - bounds[0])
 
@@ -210,13 +210,13 @@ def certify(dataset: Dataset) -> Certificate:
         )
     asked: tuple[Contrast, ...] = ("negative", "hard_positive_or_negative")
     audit = audit_pairs(pairs, blind_judges(folds), folds=folds, contrasts=asked)
-    best = max(audit.results, key=lambda result: result.told)
+    best = max(audit.results, key=lambda result: result.separation)
     return Certificate(
         version=VERSION,
         rows=len(pairs),
         folds=folds,
         probes=[_stated(each, each.accuracy, (each.low, each.high)) for each in audit.results],
-        best=_stated(best, best.told, best.told_between),
+        best=_stated(best, best.separation, best.separation_interval),
         unasked=unasked(),
     )
 
@@ -276,10 +276,10 @@ def _contrasts(audit: Audit) -> Iterator[str]:
         found = results[0]
         yield from ("", f"{question} ({found.pairs:,} pairs of {found.images:,} images)")
         yield from map(result_line, results)
-        best = max(results, key=lambda result: result.told)
-        low, high = best.told_between
+        best = max(results, key=lambda result: result.separation)
+        low, high = best.separation_interval
         by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
-        yield f"  best of {len(results)}: {best.told:.2%} [{low:.2%}, {high:.2%}] by {by}"
+        yield f"  best of {len(results)}: {best.separation:.2%} [{low:.2%}, {high:.2%}] by {by}"
         for result in results:
             # Where the interval reaches chance, the largest weights are due to chance too.
             if result.is_shortcut and result.clues:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.visible import counted, visible
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.sources.errata import by_reason, read_errata, told, unknown
+from eqforge.sources.errata import by_reason, read_errata, unknown, unknown_errata
 
 EVERYTHING = "all"
 MACRO = "macro average"
@@ -138,7 +138,7 @@ def wrong_samples(
         return frozenset(), ()
     errata = read_errata(path)
     if lost := unknown(errata, set(ids)):
-        raise InputError(f"--errata {path}: {told(lost)} that is measured here")
+        raise InputError(f"--errata {path}: {unknown_errata(lost)} that is measured here")
     wrong = [erratum for erratum in errata if erratum.action != "note"]
     gone = frozenset(erratum.id for erratum in wrong)
     if gone.issuperset(ids):

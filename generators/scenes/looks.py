@@ -88,7 +88,7 @@ _STRAIGHT = 1.0  # index of refraction that does not bend light
 _GLASS_INDEX = 1.5
 
 
-def give_look(
+def apply_look(
     made: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
 ) -> None:
     import bpy

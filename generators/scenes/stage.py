@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
-from eqforge.generators.scenes.looks import give_look
+from eqforge.generators.scenes.looks import apply_look
 from eqforge.generators.scenes.manifest import tipped
 from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import changed_slots, override_surface
@@ -168,7 +168,7 @@ class Stage:
         made = thing.linked_objects[self._renderer]
         colour, material = placed.spec.colour, placed.spec.material
         if stage == "photo" and material is not None:
-            give_look(made, colour, material, parts)
+            apply_look(made, colour, material, parts)
         else:
             override_surface(made, colour, material, parts)
         for part, trim in placed.spec.trims:

@@ -81,7 +81,7 @@ class Synonyms:
     before: frozenset[str]
     unless: frozenset[str]
 
-    def hold(self, following: Set[str], there: Set[str]) -> bool:
+    def applies(self, following: Set[str], there: Set[str]) -> bool:
         """Return True where they can stand for the word; both sets hold texts and lemmas."""
         is_followed = not self.before or not self.before.isdisjoint(following)
         return is_followed and self.unless.isdisjoint(there)

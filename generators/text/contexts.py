@@ -64,7 +64,7 @@ def parse_context(text: str) -> Context:
     return found
 
 
-def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
+def fits_context(analysis: Analysis, span: Range, context: Context) -> bool:
     return all(_holds(analysis, span, place, wanted) for place, wanted in context.items())
 
 
@@ -150,14 +150,14 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
     found = [
         set(words)
         for group, words in alternatives.items()
-        if group not in contexts or stands_in(analysis, span, contexts[group])
+        if group not in contexts or fits_context(analysis, span, contexts[group])
     ]
     return tuple(sorted(set().union(*found)))
 
 
 def suits_group(analysis: Analysis, index: int, group: str) -> bool:
     """Return True if an attribute may be edited as one of a group."""
-    return stands_in(analysis, (index, index + 1), _contexts("attribute").get(group, {}))
+    return fits_context(analysis, (index, index + 1), _contexts("attribute").get(group, {}))
 
 
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
@@ -167,7 +167,7 @@ def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, oth
     contexts = _contexts(kind)
     shared = {group for group, _ in own} & {group for group, _ in others}
     return not own & others and any(
-        group not in contexts or stands_in(analysis, span, contexts[group]) for group in shared
+        group not in contexts or fits_context(analysis, span, contexts[group]) for group in shared
     )
 
 

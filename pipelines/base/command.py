@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from eqforge.core import shell, signals
-from eqforge.core.console import ConsoleOptions, DocumentOptions, give, session
+from eqforge.core.console import ConsoleOptions, DocumentOptions, print_document, session
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files.source_file import one_content
 from eqforge.core.help import Help
@@ -47,7 +47,7 @@ class Main:
                 from eqforge.pipelines.base.runner import build_dataset
             report = build_dataset(self.pipeline(line.settings), beam_args, print)
             rest.enter_context(signals.ignored())
-            give(report)
+            print_document(report)
             return 0
         return 2
 
@@ -102,7 +102,7 @@ def print_plan(
     for name, source in line.sources.items():
         if source != COMMAND_LINE:
             print(in_lines([f"  --{name} is set by {source}"]))
-    give(replace(report, sources=line.sources))
+    print_document(replace(report, sources=line.sources))
 
 
 def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:

@@ -116,7 +116,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
 
         _ = self.make(root, target) | WriteDataset(target.dataset)
 
-    def wanted(self) -> dict[str, int]:
+    def pair_counts(self) -> dict[str, int]:
         """Number of pairs of each kind to keep; empty where the inputs say it."""
         return {}
 
@@ -130,7 +130,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
             kind: min(int(count * self.config.draws.max_draws_per_pair), self.supply(kind))
             if count
             else 0
-            for kind, count in self.wanted().items()
+            for kind, count in self.pair_counts().items()
         }
 
     def prepare_models(self) -> None:
@@ -153,7 +153,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
             **others,
         )
 
-    def drawn(self, numbers: Numbers) -> Iterator[Record]:
+    def planned_pairs(self, numbers: Numbers) -> Iterator[Record]:
         """Yield the plan's records of some draws."""
         raise NotImplementedError
 
@@ -161,14 +161,14 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         return f"{self.name}/{kind}/{number:06d}"
 
     def plan(self) -> Iterator[Record]:
-        counts = self.most() if self.run.only else self.wanted()
-        return self.drawn({kind: range(count) for kind, count in counts.items()})
+        counts = self.most() if self.run.only else self.pair_counts()
+        return self.planned_pairs({kind: range(count) for kind, count in counts.items()})
 
     def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
         """Return the plan with as many draws as are needed to keep what was asked for."""
         if run is None:
             return plan
-        wanted, most = self.wanted(), self.most()
+        wanted, most = self.pair_counts(), self.most()
         # Rejected pairs of a part of the draws are not replaced.
         if self.run.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):
             return plan
@@ -176,7 +176,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         noted = storage.join(folder, "judged.json")
 
         def written(numbers: Numbers, name: str) -> PlanFiles:
-            return write_plan(self.drawn(numbers), f"{scratch}/{name}", self.measure)
+            return write_plan(self.planned_pairs(numbers), f"{scratch}/{name}", self.measure)
 
         def wire(root: "beam.Pipeline", target: Target) -> None:
             note_judged(self.make(root, target), noted)

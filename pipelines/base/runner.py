@@ -33,12 +33,12 @@ from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
-from eqforge.sources.errata import left
+from eqforge.sources.errata import kept_samples
 from eqforge.transforms.dataset.census import Census, compare_media, note_census, take_census
 from eqforge.transforms.dataset.errata import stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
-from eqforge.transforms.dataset.replace import is_complete, settle
+from eqforge.transforms.dataset.replace import complete_replacement, is_complete
 from eqforge.transforms.engines import placement, progress
 from eqforge.transforms.engines import run as engine
 from eqforge.transforms.engines.exclusive_job import locked
@@ -135,7 +135,7 @@ def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOpti
                 return False
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
             if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
-                settle(run.output)
+                complete_replacement(run.output)
             census = take_census(pipeline.media(plan))
             job = _Job(pipeline, header, options, census, replaces, scratch)
             if not is_dry:
@@ -170,7 +170,7 @@ def _settle_finished(output: str) -> None:
     with contextlib.suppress(InputError):
         if storage.exists(storage.join(output, NEXT)):
             with locked(output):
-                settle(output)
+                complete_replacement(output)
                 remove_half_written(output)
                 storage.delete_folder(storage.join(output, NEXT))
 
@@ -214,7 +214,7 @@ class _Job:
                 max_error_rate=pipeline.run.max_error_rate,
                 replaces=self.replaces,
                 commands=tuple(commands_of(self.header)),
-                left=left(pipeline.run.decisions),
+                left=kept_samples(pipeline.run.decisions),
                 certify=pipeline.certificate(),
             ),
             notes=notes,

@@ -64,10 +64,10 @@ def croissant(profile: Profile) -> str:
         *map(record_set, tables),
         *(one for kind in tables for one in joined_sets(kind, profile.manifest.num_rows)),
     ]
-    return as_text(said_of(profile), [*map(file_object, files), *sets], records)
+    return as_text(metadata_of(profile), [*map(file_object, files), *sets], records)
 
 
-def said_of(profile: Profile) -> dict[str, Any]:
+def metadata_of(profile: Profile) -> dict[str, Any]:
     return _about(profile) | _responsibility(profile)
 
 

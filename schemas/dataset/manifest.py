@@ -225,7 +225,7 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error
     manifest = manifest_of(data, url)
-    in_place = settled(manifest)
+    in_place = with_final_paths(manifest)
     return manifest, sha256_hex(data if manifest == in_place else to_json(in_place))
 
 
@@ -280,7 +280,7 @@ def moving(manifest: Manifest) -> Manifest:
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
-def settled(manifest: Manifest) -> Manifest:
+def with_final_paths(manifest: Manifest) -> Manifest:
     """Return the manifest of a dataset once each of its files is in place."""
     return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
 

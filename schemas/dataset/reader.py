@@ -18,7 +18,13 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.core.identity import sha256_hex
-from eqforge.schemas.dataset.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
+from eqforge.schemas.dataset.manifest import (
+    FILE_NAME,
+    DataFile,
+    Manifest,
+    read_manifest,
+    with_final_paths,
+)
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import is_of_type, lacks_values
@@ -127,7 +133,7 @@ class Dataset:
         url = self.url(FILE_NAME)
         try:
             data = storage.read_bytes(url)
-            if sha256_hex(data) == self.sha256 and self.manifest == settled(self.manifest):
+            if sha256_hex(data) == self.sha256 and self.manifest == with_final_paths(self.manifest):
                 return
             now = msgspec.json.decode(data, type=Manifest)
         except (FileNotFoundError, msgspec.DecodeError):

@@ -19,7 +19,7 @@ from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
-from eqforge.sources.benchmarks.recognise import form_of, found_in
+from eqforge.sources.benchmarks.recognise import describe_record, form_of
 from eqforge.sources.hugging_face import RowFolder, row_folder
 from eqforge.sources.record_files import (
     Record,
@@ -128,7 +128,9 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
         with contextlib.suppress(InputError):
             for path in _files_in(source, ())[:1]:
                 for entry in itertools.islice(_of_file(path, ()), 1):
-                    found += f"; {name_of(path.name)} has {found_in(entry.node.value, forms)}"
+                    found += (
+                        f"; {name_of(path.name)} has {describe_record(entry.node.value, forms)}"
+                    )
         raise InputError(f"{source}: expected {wanted}; found {found}")
     return files
 

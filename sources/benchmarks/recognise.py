@@ -43,7 +43,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
                 f"{record.place}: expected the folder that holds {' and '.join(form.folders)}, "
-                f"with files of the same names; the file has {found_in(value, forms)}"
+                f"with files of the same names; the file has {describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
@@ -60,10 +60,10 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         naming = "; a line is one record: end the name of a JSON array in .json"
-    raise InputError(f"{place}: expected {wanted}; found {found_in(value, forms)}{naming}")
+    raise InputError(f"{place}: expected {wanted}; found {describe_record(value, forms)}{naming}")
 
 
-def found_in(value: Any, asked: Iterable[Form] = ()) -> str:
+def describe_record(value: Any, asked: Iterable[Form] = ()) -> str:
     """Name a record's fields, or its beginning, and the nearest other benchmark."""
     names = _names(value)
     return f"{names_of(names) if names else shown(value)}{_nearest(value, asked)}"

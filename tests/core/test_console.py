@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from eqforge.core.console import DocumentOptions, give, session, take
+from eqforge.core.console import DocumentOptions, apply_console_options, print_document, session
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
 
@@ -24,7 +24,7 @@ def run(arguments: Arguments) -> int:
     print("first\nsecond")
     print("progress", file=sys.stderr)
     logging.getLogger("library").info("logged")
-    give({"text": "a\u202eb"})
+    print_document({"text": "a\u202eb"})
     if arguments.fails:
         raise InputError("wrong")
     print("last")
@@ -76,10 +76,10 @@ def test_a_verbose_command_shows_logs_and_tracebacks(
 def test_sessions_nest() -> None:
     before = sys.stdout
     with session():
-        take(DocumentOptions(quiet=True))
+        apply_console_options(DocumentOptions(quiet=True))
         inner = sys.stdout
         with session():
-            take(DocumentOptions(json=True))
+            apply_console_options(DocumentOptions(json=True))
             assert sys.stdout is not inner
         assert sys.stdout is inner
     assert sys.stdout is before

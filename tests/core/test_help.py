@@ -65,7 +65,7 @@ def test_an_example_is_a_command_line_that_parses(
 ) -> None:
     page = shown(f"{command} --help").replace("\\\n", " ")
     found = [line for line in page.splitlines() if line.startswith(f"  eqforge {command} ")]
-    monkeypatch.setattr(shell, "take", stop)
+    monkeypatch.setattr(shell, "apply_console_options", stop)
     for example in found:
         with pytest.raises(Stopped):
             main(shlex.split(example)[1:])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eqforge.commands import checks
 from eqforge.core.errors import InputError
-from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, settled
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, with_final_paths
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import books, dataset_bytes
 from tests.crashes.runs import HARMS, SMALLER_FILES, Server, differences
@@ -102,7 +102,7 @@ class Sweep:
         if self.before is None or not (output / FILE_NAME).exists():
             return self.more
         there, new = load_manifest(str(output)), self._folder / "whole" / "out"
-        return () if settled(there) == load_manifest(str(new)) else self.more
+        return () if with_final_paths(there) == load_manifest(str(new)) else self.more
 
     def inject(self, harm: str, calls: Iterable[int]) -> Iterator[Injected]:
         """Yields what comes of each call's going wrong."""

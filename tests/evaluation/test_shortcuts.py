@@ -70,9 +70,9 @@ def test_the_interval_of_the_best_holds_for_all_probes_together() -> None:
     missed = narrow = 0
     for seed in range(40):
         found = _accuracies(_random_pairs(120, seed), ["length", "rarity", "words"], resamples=300)
-        best = max(found.values(), key=lambda result: result.told)
-        low, high = best.told_between
-        assert low <= best.told <= high
+        best = max(found.values(), key=lambda result: result.separation)
+        low, high = best.separation_interval
+        assert low <= best.separation <= high
         missed += low > 0.5
         narrow += max(best.low, 1 - best.high) > 0.5
     assert missed <= min(narrow, 5)

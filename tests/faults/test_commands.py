@@ -111,7 +111,7 @@ def test_ctrl_c_ends_scoring_and_its_workers_with_one_sentence_and_it_goes_on(
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all processes
     _, said = process.communicate(timeout=300)
     assert process.returncode == 130, said
-    assert said.splitlines()[-1].startswith("eqforge: interrupted; the same command goes on")
+    assert said.splitlines()[-1].startswith("eqforge: interrupted; run the same command again")
     assert "Traceback" not in said
     assert run(arguments) == 0
 

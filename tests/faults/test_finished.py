@@ -12,9 +12,9 @@ import pytest
 
 from eqforge.commands import checks, verify
 from eqforge.core.errors import InputError
-from eqforge.schemas.dataset.manifest import NEXT, load_manifest, moving, settled, to_json
+from eqforge.schemas.dataset.manifest import NEXT, load_manifest, moving, to_json, with_final_paths
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.transforms.dataset.replace import publish, settle
+from eqforge.transforms.dataset.replace import complete_replacement, publish
 from tests.builds import dataset_bytes, finished_work, rows
 from tests.faults import runs
 from tests.faults.conftest import Whole
@@ -171,7 +171,7 @@ def test_killed_at_every_change_of_the_way_it_is_the_old_dataset_or_the_new_one(
         assert is_new or read == tables(ready.old)
         found.append(is_new)
         if is_new:
-            settle(str(output))
+            complete_replacement(str(output))
             assert dataset_bytes(output) == ready.new
         else:
             assert dataset_bytes(output) == ready.old
@@ -216,7 +216,7 @@ def test_a_killed_rebuild_ends_with_the_next_run(
     next_run = replace(other, more=other.more[:2]) if is_new else other
     assert runs.build(next_run, output)[0] == 0
     assert dataset_bytes(output) == ready.new
-    assert settled(load_manifest(str(output))) == load_manifest(str(output))
+    assert with_final_paths(load_manifest(str(output))) == load_manifest(str(output))
     assert left_over(output) == []
 
 
@@ -249,7 +249,7 @@ def test_a_reader_that_began_on_the_way_is_told(ready: Ready, tmp_path: Path) ->
     (output / "dataset.json").write_bytes(to_json(manifest))
     dataset = open_dataset(str(output))
 
-    settle(str(output))
+    complete_replacement(str(output))
 
     with pytest.raises(InputError, match="was built again while it was read; read it again"):
         list(dataset.rows("samples"))

@@ -1,6 +1,6 @@
 import pytest
 
-from eqforge.generators.text.contexts import classes_of, parse_context, stands_in
+from eqforge.generators.text.contexts import classes_of, fits_context, parse_context
 from eqforge.generators.text.taggers import load_tagger
 from tests.cases import cases_of
 
@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("wordnet")
 def stands(caption: str, word: str, where: str) -> bool:
     (analysis,) = load_tagger().analyse([caption])
     index = next(i for i, token in enumerate(analysis.tokens) if token.text == word)
-    return stands_in(analysis, (index, index + 1), parse_context(where))
+    return fits_context(analysis, (index, index + 1), parse_context(where))
 
 
 @pytest.mark.parametrize(

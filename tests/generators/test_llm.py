@@ -36,7 +36,7 @@ from eqforge.generators.text.llm.validate import (
     check_rewrite,
     first_valid,
     lines_of,
-    take_rewrite,
+    parse_published_rewrite,
 )
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.generators.text.taggers import load_tagger
@@ -347,7 +347,7 @@ SAMPLE = dict(cases("the_papers_own_answers_are_taken_raw"))
 def _taken(caption: str, answer: str) -> str:
     """Returns the text that is taken as the authors did, or the meaning of the reason."""
     try:
-        return first_valid(answer, caption, partial(take_rewrite, caption)).text
+        return first_valid(answer, caption, partial(parse_published_rewrite, caption)).text
     except InvalidRewrite as error:
         return REWRITE_REFUSALS[str(error)] and str(error)
 
@@ -368,7 +368,7 @@ def test_of_the_papers_own_answers_few_are_one_edit() -> None:
 
 def test_the_spans_of_a_raw_answer_hold_all_that_it_changes() -> None:
     caption = "a field that ha a bunch of sheep in it"
-    edited = take_rewrite(caption, "a meadow that has a flock of sheep in it")
+    edited = parse_published_rewrite(caption, "a meadow that has a flock of sheep in it")
     before, after = (
         [text[span.start : span.end] for span in spans]
         for text, spans in ((caption, edited.spans_before), (edited.text, edited.spans_after))

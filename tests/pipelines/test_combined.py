@@ -203,7 +203,7 @@ def test_builds_of_one_dataset_are_told_apart_by_names(
 
     unnamed = combine(tmp_path / "unnamed", train, val)
     (warning,) = load_manifest(str(unnamed)).warnings
-    assert warning.startswith("2 parts are builds of eq-gebc, and get the same kind")
+    assert warning.startswith("2 parts are builds of eq-gebc and get the same kind")
     assert {row["kind"] for row in rows(unnamed, "samples")} == {"eq-gebc"}
     nested = combine(tmp_path / "nested", f"all={out}", f"drawn={OLD / 'eq-sd'}")
     whole = {_id(row): row["kind"] for row in rows(nested, "samples")}
@@ -229,8 +229,8 @@ def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
     out = combine(tmp_path / "out", one, f"b={other}")
 
     warning = (
-        "b: its certificate of balanced texts holds of the whole of that part alone and is left "
-        "out; eqforge audit measures what was combined"
+        "b: its certificate of balanced texts is only true of that part and is "
+        "left out; eqforge audit measures the combined dataset"
     )
     assert load_manifest(str(out)).warnings == [warning]
     assert f"WARNING: {warning}\n" in capsys.readouterr().err

@@ -177,6 +177,6 @@ def test_ctrl_c_ends_the_job_on_the_cluster(
     run.send_signal(signal.SIGINT)
 
     err = end(run, status=130)
-    assert "interrupted; the same command goes on where this one stopped" in err
+    assert "interrupted; run the same command again to resume" in err
     assert "Traceback" not in err
     assert job_states(flink_cluster)[0] == "CANCELED"

@@ -21,7 +21,7 @@ from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
-from eqforge.schemas.dataset.manifest import WORK, Manifest, settled, to_json
+from eqforge.schemas.dataset.manifest import WORK, Manifest, to_json, with_final_paths
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
@@ -128,7 +128,7 @@ def known_census(dataset: "Dataset") -> Census | None:
 
 
 def _digest(manifest: Manifest) -> str:
-    return sha256_hex(to_json(settled(manifest)))
+    return sha256_hex(to_json(with_final_paths(manifest)))
 
 
 def _begun(output: str) -> str:

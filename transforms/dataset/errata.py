@@ -21,9 +21,9 @@ from eqforge.sources.errata import (
     check_columns,
     dropped,
     read_errata,
-    told,
-    told_decisions,
     unknown,
+    unknown_decisions,
+    unknown_errata,
 )
 
 ERRATA_STAGE: Final = Stage(
@@ -271,9 +271,9 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
     reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
     others = [each for each in errata if each.stage != REVIEW_STAGE.name]
     if ids := unknown(others, known):
-        said = f"--errata: {told(ids)}"
+        said = f"--errata: {unknown_errata(ids)}"
     elif ids := sorted(reviewed - known):
-        said = f"--decisions: {told_decisions(ids)}"
+        said = f"--decisions: {unknown_decisions(ids)}"
     else:
         return
     raise BuildError(

@@ -157,7 +157,7 @@ class PieceWork:
         return getattr(self, table)
 
 
-def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
+def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
     """Return the rows of a piece in the form of the dataset that is made."""
     part = rules.parts[piece.part]
     dataset = part.open()

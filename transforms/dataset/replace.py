@@ -28,8 +28,8 @@ from eqforge.schemas.dataset.manifest import (
     Manifest,
     load_manifest,
     moving,
-    settled,
     to_json,
+    with_final_paths,
 )
 from eqforge.schemas.tables.datasets import TABLE_NAMES
 
@@ -42,13 +42,13 @@ def publish(output: str) -> None:
     manifest = load_manifest(storage.join(output, NEXT))
     check_files(manifest, storage.join(output, NEXT))
     storage.write_bytes(storage.join(output, FILE_NAME), to_json(moving(manifest)))
-    settle(output)
+    complete_replacement(output)
 
 
-def settle(output: str) -> None:
+def complete_replacement(output: str) -> None:
     """Complete what `publish` began; do nothing if the folder's dataset is in place."""
     found = load_manifest(output)
-    manifest = settled(found)
+    manifest = with_final_paths(found)
     if manifest == found:
         return
     from eqforge.schemas.dataset.documents import DOCUMENTS, SUMS, in_folder

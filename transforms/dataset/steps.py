@@ -23,7 +23,7 @@ from eqforge.transforms.dataset.errata import (
     used_work,
 )
 from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset, parts_of
-from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, take_over
+from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, convert_piece
 from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
 from eqforge.transforms.dataset.tables import Table, WrittenShard
@@ -57,7 +57,7 @@ class TakeOver(CountedStep[CombineRules]):
         return piece.size if piece.table == "samples" else 0
 
     def make(self, piece: Piece) -> PieceWork:
-        return take_over(piece, self.rules)
+        return convert_piece(piece, self.rules)
 
 
 @dataclass

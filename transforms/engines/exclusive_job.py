@@ -61,7 +61,7 @@ def _flocked(output: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _leased(lease: "_Lease") -> Iterator[None]:
     try:
-        lease.take()
+        lease.acquire()
     except OSError as error:
         reason = error.strerror or error
         raise InputError(f"--output {lease.output}: cannot be written: {reason}") from error
@@ -72,7 +72,7 @@ def _leased(lease: "_Lease") -> Iterator[None]:
             raise lease.lost from error
         raise
     finally:
-        lease.give_back()
+        lease.release()
     if lease.lost:
         raise lease.lost
 
@@ -99,7 +99,7 @@ class _Lease:
         self._over = threading.Event()
         self._renewer = threading.Thread(target=self._keep, name="eqforge-lease", daemon=True)
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Take the lease, if the run that has it is dead, and keep renewing it."""
         number, content = self._newest()
         if content is not None:
@@ -115,7 +115,7 @@ class _Lease:
         storage.delete(self._url(number))
         self._renewer.start()
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         self._over.set()
         self._renewer.join()
         if not self.lost:

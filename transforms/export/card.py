@@ -246,7 +246,9 @@ def _properties(export: Export) -> dict[str, Any]:
         profile = _profile_of_part(export)
         kept = {name: value for name, value in own.items() if name not in _OF_ALL_ROWS}
         words, has_amount = statements.with_amount(str(own.get("description", "")), profile)
-        found = croissant.said_of(profile) | kept | ({"description": words} if has_amount else {})
+        found = (
+            croissant.metadata_of(profile) | kept | ({"description": words} if has_amount else {})
+        )
     steps, limits = list[str](), list[str]()
     if is_part:
         here = export.dataset.manifest.num_rows(settings.table)

@@ -18,7 +18,7 @@ from eqforge.generators.text.llm.validate import (
     REWRITE_REFUSALS,
     InvalidRewrite,
     first_valid,
-    take_rewrite,
+    parse_published_rewrite,
 )
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.schemas.records.scores import Rejection
@@ -187,7 +187,7 @@ def _edit(
 
 def _checked(caption: str, true: set[str], line: str) -> EditedText:
     """Return a line of an answer that changes one place of a caption and makes it false."""
-    edited = take_rewrite(caption, line)
+    edited = parse_published_rewrite(caption, line)
     if max(len(edited.spans_before), len(edited.spans_after)) > 1:
         raise InvalidRewrite("several_edits")
     if what_is_said(edited.text) in true:

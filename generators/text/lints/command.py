@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give, ticked
+from eqforge.core.console import DocumentOptions, print_document, ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.owned import check_outputs
@@ -92,7 +92,7 @@ def lint_command(settings: LintSettings) -> int:
         )
         dropped = write_lines(str(settings.errata), errata_of(wrong))
         print(visible(f"{settings.errata}: {counted(dropped, 'records')} to drop"))
-    give(reports)
+    print_document(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
 
 

@@ -88,7 +88,7 @@ def check_record(record: LabelledCaptions) -> Iterator[Finding]:
 
 
 def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Finding:
-    called = record.called(field)
+    called = record.finding_field(field)
     return Finding(record_id=record.record_id, kind=kind, field=called, detail=detail)
 
 
@@ -168,7 +168,7 @@ class SetChecks:
         self._normal_pairs.setdefault(near, record.record_id)
         record_id = record.record_id
         self._true.setdefault(_digest(picture, normal["positive"]), record_id)
-        negative, called = normal.get("negative"), record.called("negative")
+        negative, called = normal.get("negative"), record.finding_field("negative")
         if negative is not None:
             self._false.setdefault(_digest(picture, negative), record_id)
             if negative != normal["positive"]:
@@ -177,7 +177,7 @@ class SetChecks:
             digest = _digest(picture, normal["hard_positive"])
             self._hard_positives.append((digest, record_id, "hard_positive"))
         for name in ("negative", "hard_positive") if record.is_made else ("hard_positive",):
-            text, called = getattr(record, name), record.called(name)
+            text, called = getattr(record, name), record.finding_field(name)
             for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
                 for edit in find_partial_edits(exchange):

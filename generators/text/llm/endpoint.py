@@ -194,8 +194,8 @@ class Endpoint:
             raise InputError(self._denied(status))
         if status in _PASSING or status >= 500:
             raise BuildError(
-                f"{self._said}: still answers {status} ({words}); the same command goes on where "
-                "it stopped"
+                f"{self._said}: still answers {status} ({words}); run the same command again "
+                "to resume"
             )
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)

@@ -24,7 +24,7 @@ from eqforge.generators.text.llm.validate import (
     PromptName,
     check_rewrite,
     first_valid,
-    take_rewrite,
+    parse_published_rewrite,
 )
 from eqforge.generators.text.words import DATA
 
@@ -182,7 +182,7 @@ def _edited(
 
     def check(line: str) -> EditedText:
         if taken == "raw":
-            return take_rewrite(analysis.text, line)
+            return parse_published_rewrite(analysis.text, line)
         return check_rewrite(analysis, line, prompt)
 
     if answer.refusal:

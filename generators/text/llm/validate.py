@@ -116,7 +116,7 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     return edited
 
 
-def take_rewrite(caption: str, line: str) -> EditedText:
+def parse_published_rewrite(caption: str, line: str) -> EditedText:
     """Return a line with whatever it changes, as the authors took it, or raise InvalidRewrite."""
     longest = MAX_TIMES_AS_LONG * len(caption) + 20
     words, new_words = (

@@ -72,7 +72,7 @@ def synonyms_at(
     tag = _PLAIN_TAGS[0] if rows else token.tag
     following = _following(tokens, index, pos)
     for row in rows or listed.get((pos, token.lemma), ()):
-        if row.hold(following, there):
+        if row.applies(following, there):
             forms = ((word, _inflected(word, tag)) for word in row.words)
             return tuple(
                 (word, form)

@@ -17,7 +17,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.caption_words import finite_forms
-from eqforge.generators.text.contexts import Context, parse_context, stands_in
+from eqforge.generators.text.contexts import Context, fits_context, parse_context
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -56,7 +56,7 @@ def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
     return any(start == last for start, _ in analysis.noun_phrases)
 
 
-def stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
+def is_whole_phrase(analysis: Analysis, _: int, last: int) -> bool:
     """Return True if a phrase does not begin a longer one: not "each other person"."""
     return not analysis.tag(last).startswith(("NN", "JJ", "VBN"))
 
@@ -64,7 +64,7 @@ def stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
     """Say whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and analysis.word(last) != "else"
-    return first == 0 and is_whole and stands_by_itself(analysis, first, last)
+    return first == 0 and is_whole and is_whole_phrase(analysis, first, last)
 
 
 def _is_place(analysis: Analysis, first: int, last: int) -> bool:
@@ -221,7 +221,7 @@ def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
 _FITS: Final[Mapping[str, Fits]] = {
     each.__name__.removeprefix("_"): each
     for each in (
-        stands_by_itself,
+        is_whole_phrase,
         _is_place,
         _is_support,
         _is_distance,
@@ -273,7 +273,7 @@ def _find(phrase: _Phrase, analysis: Analysis) -> Iterator[Edits]:
             continue
         if is_longer and analysis.words((index, index + len(longer))) == longer:
             continue
-        if not _is_free(analysis, *span, phrase) or not stands_in(analysis, span, phrase.where):
+        if not _is_free(analysis, *span, phrase) or not fits_context(analysis, span, phrase.where):
             continue
         ending = "" if words == phrase.word else phrase.plural
         if edits := _edits(analysis, *span, phrase, ending):

@@ -20,7 +20,7 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import stage_of
 from eqforge.schemas.dataset import croissant
 from eqforge.schemas.dataset.documents import DOCUMENTS, SUMS
-from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
+from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, with_final_paths
 from eqforge.schemas.dataset.reader import Dataset, read_records
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.values import SCHEMA_VERSION
@@ -71,7 +71,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
 
     While a dataset is moved into place its documents follow the manifest, and are not compared.
     """
-    if dataset.manifest != settled(dataset.manifest):
+    if dataset.manifest != with_final_paths(dataset.manifest):
         return
     sums = _beside(dataset, SUMS).decode("utf-8", "replace")
     for name in DOCUMENTS if sums else ():
@@ -197,10 +197,10 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
     for key, other, referred in _references(dataset, kinds):
         unused.get(other.name, set()).discard(referred)
         if referred not in ids.get(other.name, ()):
-            yield f"{key}: no {called(other, referred)}"
+            yield f"{key}: no {row_label(other, referred)}"
     for kind in kinds:
         for name in sorted(unused.get(kind.name, ())):
-            yield f"{called(kind, name)}: nothing uses it"
+            yield f"{row_label(kind, name)}: nothing uses it"
 
 
 def kinds_of(dataset: Dataset) -> list[TableType]:
@@ -212,7 +212,7 @@ def _key(kind: TableType, row: Mapping[str, Any]) -> str:
     return " ".join(row[name] for name in kind.key)
 
 
-def called(kind: TableType, key: str) -> str:
+def row_label(kind: TableType, key: str) -> str:
     singular = kind.name.removesuffix("s")
     return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
 
@@ -239,7 +239,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
             rows, total = dataset.rows(kind.name, columns), dataset.manifest.num_rows(kind.name)
             for row in ticked(rows, total, kind.name, "pictures"):
                 if fault := _fault(row, row[key]):
-                    yield f"{called(kind, row[key])}: {fault}"
+                    yield f"{row_label(kind, row[key])}: {fault}"
 
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, json_text, nearest, shortened, visible
@@ -72,7 +72,7 @@ def diff_command(arguments: Arguments) -> int:
     if arguments.report is not None:
         page = write_report(arguments, arguments.report)
         print(f"{visible(page)}: open it in a browser")
-    give(found)
+    print_document(found)
     return 0 if found.is_equal else 1
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import Command
@@ -57,7 +57,7 @@ def export_command(arguments: Arguments) -> int:
         print(visible(f"left out {counted(sum(note.left_out.values()), 'rows')}: {reasons}"))
     for line in _lines(arguments.output, note.files):
         print(line)
-    give(note)
+    print_document(note)
     return 0
 
 

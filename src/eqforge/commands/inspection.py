@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines, json_text, nearest, visible
@@ -90,7 +90,7 @@ def inspect(arguments: Arguments) -> int:
         found = Inspection(folder=arguments.dataset, manifest=dataset.manifest)
     else:
         found = _show_all(dataset, arguments)
-    give(found)
+    print_document(found)
     return 0
 
 

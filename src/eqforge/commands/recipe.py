@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import tyro
 
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
-from eqforge.core.console import DocumentOptions, give, session
+from eqforge.core.console import DocumentOptions, print_document, session
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
@@ -122,7 +122,7 @@ def main(command: str, argv: Sequence[str]) -> int:
             print_plan(pipeline, line, manifest)
             return 0
         report = _compared(recipe, build_dataset(pipeline(line.settings), beam_args, print))
-        give(report)
+        print_document(report)
         return 0 if report.difference is None or report.difference.is_equal else 1
     return 2
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
 from eqforge.core.urls import public
@@ -50,7 +50,7 @@ def report_command(arguments: Arguments) -> int:
     if written.undecodable:
         pictures = counted(written.undecodable, "pictures")
         print(f"  {pictures} cannot be decoded and are not shown; eqforge verify names them")
-    give(written)
+    print_document(written)
     return 0
 
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, visible
 from eqforge.evaluation.review.settings import Import, Plan
@@ -29,7 +29,7 @@ def review_command(arguments: Plan | Import) -> int:
         left_out = counted(written.unjudged, "samples")
         lines.append(f"  left out: {left_out} that no judge was asked about")
     print(in_lines(lines))
-    give(written)
+    print_document(written)
     return 0
 
 
@@ -42,7 +42,7 @@ def _import(arguments: Import) -> int:
     earlier = f", {found.earlier:,} of them earlier" if arguments.earlier else ""
     what = counted(found.written, FORMS[found.form].written)
     print(visible(f"{arguments.output}: {what}{earlier}"))
-    give(found)
+    print_document(found)
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import MAX_MESSAGE_CHARS, EqforgeError, MissingExtra
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, shortened, visible
@@ -76,7 +76,7 @@ class Verification:
 def verify_command(arguments: Arguments) -> int:
     found = verify_dataset(arguments.dataset, _print)
     print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {found.verdict}"))
-    give(found)
+    print_document(found)
     return 1 if "FAILED" in found.states else 0 if found.is_sound else NOT_CHECKED
 
 

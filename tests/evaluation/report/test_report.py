@@ -205,7 +205,7 @@ def test_a_model_may_be_called_as_a_column_is(dataset: Path, tmp_path: Path) -> 
 def test_numbers_that_a_page_would_round_are_texts(tmp_path: Path) -> None:
     told = {"a": [2**53, 2**53 + 1, -(2**63), True, 0.5, math.inf]}
 
-    Folder(Listing(str(tmp_path))).give("x", told)
+    Folder(Listing(str(tmp_path))).write_data("x", told)
 
     exact = [2**53, "9007199254740993", "-9223372036854775808", True, 0.5, None]
     assert given(tmp_path, "x") == {"a": exact}

@@ -284,7 +284,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "'x': are they of another dataset?",
+            "'x': are they from a different dataset?",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "expected a folder of eqforge score"),

@@ -59,7 +59,9 @@ class UndecodedFrame:
 Answer = DecodedFrame | UndecodedFrame
 
 
-def give(video: Video, shown: ShownFrame | None, requests: Sequence[int]) -> Iterator[Answer]:
+def answer_requests(
+    video: Video, shown: ShownFrame | None, requests: Sequence[int]
+) -> Iterator[Answer]:
     """Answer requests with a frame, converting it once."""
     if shown is None or not requests:
         return

@@ -15,7 +15,7 @@ from eqforge.schemas.records.frames import FrameNumber, FrameSettings
 from eqforge.transforms.video.frames.answers import (
     Answer,
     UndecodedFrame,
-    give,
+    answer_requests,
     too_early,
     too_late,
 )
@@ -128,7 +128,7 @@ def _answer_by_index(video: Video, index: PacketIndex, times: Times) -> Iterator
     for frame in walk(video, index, wanted):
         assert frame.pts is not None  # it was looked up in the index
         shown = ShownFrame(frame.pts, index.rank(frame.pts), frame)
-        yield from give(video, shown, wanted[frame.pts])
+        yield from answer_requests(video, shown, wanted[frame.pts])
 
 
 def _answer_in_passing(video: Video, index: PacketIndex, times: Times) -> Iterator[Answer]:
@@ -169,7 +169,7 @@ def _answer_between(
             yield UndecodedFrame(request=request, reason="undecodable", detail=gap.detail)
         else:
             yield too_early(video, request, next_pts)
-    yield from give(video, shown, held)
+    yield from answer_requests(video, shown, held)
 
 
 def _answer_at_end(
@@ -191,7 +191,7 @@ def _answer_at_end(
             held.append(request)
         else:
             yield _after(video, request, tick, end, gap)
-    yield from give(video, shown, held)
+    yield from answer_requests(video, shown, held)
 
 
 def _after(video: Video, request: int, tick: int, end: int, gap: Gap | None) -> UndecodedFrame:
