@@ -27,9 +27,9 @@ class ScoreSettings:
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER or clip:ID@COMMIT of the Hugging Face hub.
-    docs/guides/scoring.md lists the kinds. Your own: python:MODULE:FACTORY. Options follow after
-    commas: ,precision=bfloat16."""
+    """Model as KIND:MODEL, such as clip:FOLDER or, from the hub, clip:ID@COMMIT. The kinds are in
+    docs/guides/scoring.md. Your own: python:MODULE:FACTORY. Options follow after commas:
+    ,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. A stopped run resumes there."""
