@@ -10,7 +10,7 @@ hard negative says; a hard negative where every reader called it `false`.
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,26 +20,26 @@ from eqforge.generators.text.rule_precision import COLUMNS, PATH, Counts
 from tools.row_labels import RowLabel, read_labels
 
 LABELS: Final = Path(__file__).parents[1] / "tests/generators/captions/labels.jsonl"
-SAMPLE: Final = "after"
-"""The rows that were read of today's rules; the others are of earlier ones."""
+SAMPLES: Final = ("after", "swaps")
+"""The rows that were read of today's rules."""
 
 
-def counted(labels: Iterable[RowLabel], sample: str = SAMPLE) -> Counts:
-    """Returns how many texts of a sample were read and right, by text and kind.
+def counted(labels: Iterable[RowLabel], samples: Collection[str] = SAMPLES) -> Counts:
+    """Returns how many texts of some samples were read and right, by text and kind.
 
     Raises:
-      InputError: no label is of the sample.
+      InputError: no label is of these samples.
     """
     reads: Counter[tuple[str, str]] = Counter()
     rights: Counter[tuple[str, str]] = Counter()
     for label in labels:
         kinds = {"hard_positive": label.positive_kind, "hard_negative": label.negative_kind}
-        for part, kind in kinds.items() if label.sample == sample else ():
+        for part, kind in kinds.items() if label.sample in samples else ():
             right = label.is_right(part)
             reads[part, kind] += right is not None
             rights[part, kind] += bool(right)
     if not reads:
-        raise InputError(f"no label is of a sample {shown(sample)}")
+        raise InputError(f"no label is of a sample {shown(', '.join(samples))}")
     return {key: (read, rights[key]) for key, read in sorted(reads.items()) if read}
 
 
@@ -54,11 +54,11 @@ def main() -> int:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--labels", type=Path, default=LABELS, help="hand-labelled rows")
-    parser.add_argument("--sample", default=SAMPLE, help="of which sample, as the labels name it")
+    parser.add_argument("--samples", nargs="+", default=SAMPLES, help="of which samples")
     parser.add_argument("--output", type=Path, default=PATH, help="the table")
     options = parser.parse_args()
     try:
-        found = counted(read_labels(options.labels), options.sample)
+        found = counted(read_labels(options.labels), options.samples)
     except InputError as error:
         parser.error(str(error))
     text = "".join(f"{line}\n" for line in lines(found))

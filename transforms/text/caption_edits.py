@@ -30,7 +30,7 @@ from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
 
-VERSION = 6
+VERSION = 7
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 _DRAWS: Final = 3
 """Seeds what is drawn. It stayed when version 4 lost four families of rewordings, so that captions

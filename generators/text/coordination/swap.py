@@ -7,7 +7,8 @@ Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five work
 import re
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.caption_words import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
@@ -32,6 +33,7 @@ from eqforge.generators.text.edits import (
     apply_edits,
     exchange_phrases,
 )
+from eqforge.generators.text.rewordings.clauses import is_state
 from eqforge.generators.text.words import word_set
 from eqforge.schemas.records.scores import Rejection
 
@@ -120,10 +122,14 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 _FINITE = ("VBZ", "VBP", "VBD")
 _VERBS = ("VBG", "VBN", *_FINITE)
-_ENDS = (".", ",", ":", "CC", "WDT", "WP", "WRB")
+_ENDS = (".", ",", ":", "CC", "SYM", "WDT", "WP", "WRB")
 _SUBORDINATING = frozenset(("as", "because", "that", "then", "until", "when", "while"))
 _SHADES = frozenset(("bright", "dark", "deep", "light", "pale", "very"))
 _COMPLEMENTS = frozenset(("about", "at", "for", "from", "of", "than", "to", "with"))
+_AUXILIARIES = frozenset(("be", "have"))
+_PRESENT = frozenset(("has", "is"))
+_PARTICLES = frozenset(("away", "down", "off", "out", "up"))
+_STATES = word_set("swap.states")
 # Verbs of posture or activity that take no object.
 _POSTURES = word_set("swap.postures")
 _OBJECTS = (*OPENERS, *ADJECTIVES, "NN", "NNS", "NNP", "NNPS")
@@ -143,10 +149,11 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if len(verbs) != 1:
         refuse("unclear_attachment" if verbs else "unlike_parts")
     left, right = (verbs[0], end), (conjunction + 1, _clause_end(analysis, conjunction + 1))
-    if analysis.tag(left[0] - 1) == "DT" or analysis.word(right[0] + 1) == "of":
-        refuse("unlike_parts")  # "on a yellowed stake", "a set of doors"
+    _refuse_unlike_verbs(analysis, left, right)
     if tag in ("VBG", "VBN") and any(analysis.tag(i) in _FINITE for i in range(left[0], right[1])):
         refuse("shared_modifier")  # "men wearing hats and using sticks are walking"
+    if analysis.tag(left[0] - 1) in ("RB", "TO"):
+        refuse("shared_modifier")  # "slightly bending and taking a tool"
     if analysis.tag(right[1]) in (",", "CC", "WDT", "WP") or analysis.word(right[1]) == "that":
         refuse("unclear_attachment")  # "sits and has rice, beans and a drink"
     if analysis.tag(end - 1) in ("IN", "TO"):
@@ -158,13 +165,41 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if left[1] - left[0] == 1 < right[1] - right[0]:
         # Beside a lone verb, the right side is a verb with its object, without a place.
         lemma, behind = analysis.tokens[left[0]].lemma, right[0] + 1
-        is_placed = analysis.word(behind) in PLACES
+        is_placed = analysis.word(behind) in PLACES - {"at"}  # not "smiling at"
         if is_placed and {lemma, analysis.tokens[right[0]].lemma} <= _POSTURES:
             right = (right[0], behind)
         elif lemma not in _POSTURES or analysis.tag(behind) not in _OBJECTS:
             refuse("shared_modifier")
     refuse_pronouns(analysis, left, right)
     return Conjuncts(left=left, right=right, level="verb_phrase")
+
+
+def _refuse_unlike_verbs(analysis: Analysis, left: Range, right: Range) -> None:
+    """Check that both sides are verbs that may exchange their places.
+
+    Simple forms tell a story in order ("climbs a tree and picks a fruit"), unless one is a state
+    ("sits on a chair and plays a flute"). So do "gets" and "stands up" in any form.
+    """
+    starts = (left[0], right[0])
+    tag, before = analysis.tag(left[0]), analysis.tag(left[0] - 1)
+    lemmas = {analysis.tokens[start].lemma for start in starts}
+    if before in ("DT", "CD", "VBN", *ADJECTIVES) or analysis.word(right[0] + 1) == "of":
+        refuse("unlike_parts")  # "on a yellowed stake", "a set of doors"
+    if tag == "VBN" and not all(is_state(analysis, start) for start in starts):
+        refuse("unlike_parts")  # "people dressed in uniform and performed on a stage"
+    if tag == "VBD" and len(_AUXILIARIES & lemmas) == 1:
+        refuse("unlike_parts")  # "was stuck with a toothpick and hung on it"
+    if tag == "VBZ" and analysis.word(right[0]) not in _PRESENT | finite_forms().keys():
+        refuse("unlike_parts")  # "has green skin and leaves"
+    if any(analysis.word(i) in participles() for i in range(left[0] + 1, left[1])):
+        refuse("unclear_attachment")  # "working outside cooking and cutting pizza"
+    if tag in (*_FINITE, "VB") and (left[0] == 0 or _STATES.isdisjoint(lemmas)):
+        refuse("shared_modifier")
+    if "get" in lemmas or any(
+        analysis.word(start + 1) in _PARTICLES and analysis.tokens[start].lemma != "look"
+        for start in starts
+    ):
+        refuse("shared_modifier")
 
 
 def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:

@@ -194,11 +194,29 @@ def may_hide_verb(analysis: Analysis) -> bool:
     if start == 2 and analysis.tag(1) == "NNS" and is_mass(analysis.tokens[0].lemma):
         return may_be_verb(analysis.word(1))  # "water flows from a tap"
     for index in range(start, len(analysis.tokens)):
-        if is_subordinating(analysis, index) or analysis.word(index) in _RELATIVE:
+        is_relative = analysis.word(index) in _RELATIVE
+        if _hides_second_verb(analysis, index + is_relative):
+            return True
+        if is_subordinating(analysis, index) or is_relative:
             return False
         if _may_be_past(analysis, index) or _may_be_present(analysis, index):
             return True
     return False
+
+
+def _hides_second_verb(analysis: Analysis, be: int) -> bool:
+    """Return True if a verb follows "is" and an adjective or participle: "who is black sits"."""
+    here = be + 1
+    while analysis.tag(here) in ("RB", "JJ", "CC"):
+        here += 1
+    if analysis.word(be) not in ("are", "is") or analysis.word(be - 1) == "there":
+        return False
+    tag = analysis.tag(here)
+    if analysis.tag(here - 1) == "JJ":
+        return tag[:2] == "VB" or tag == ("NNS" if analysis.word(be) == "is" else "NN")
+    verb = participles().get(analysis.word(here))
+    _, form = finite_forms().get(analysis.word(here + 1), (None, ""))
+    return verb is not None and verb.takes == "none" and form == analysis.word(be)
 
 
 def _may_be_past(analysis: Analysis, index: int) -> bool:

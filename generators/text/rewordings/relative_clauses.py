@@ -182,8 +182,6 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
     verb = start + (analysis.tag(start) == "RB")
     if analysis.word(verb + 1) in ("pictured", "seen", "shown"):
         return False  # that is what captions are for
-    if [analysis.tag(verb + place) for place in (1, 2)] == ["JJ", "VBG"]:
-        return False  # "a tower that is blue reading"
     if not _agrees(analysis, subject, verb):
         return False
     others = finite_verbs(analysis, verb + 2)  # the next may be one, as in "has come"

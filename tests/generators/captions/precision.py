@@ -4,7 +4,8 @@
 
 labels.jsonl has one row a line: the set, the row's id, a digest of its three texts, their kinds,
 and what each of two readers says of the hard positive and of the hard negative. No rule was tried
-on these captions before they were read.
+on these captions before they were read. Rows of the sample `swaps` are captions whose verb phrases
+are swapped, by one reader; `tools.rule_precision` counts them too.
 """
 
 import argparse
@@ -92,6 +93,7 @@ def read_labels() -> list[Label]:
             near=tuple(row["near"]),
         )
         for row in rows
+        if row["sample"] == "after"
     ]
 
 
