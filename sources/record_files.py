@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,8 @@ from eqforge.schemas.records.scores import compact_json
 TIMES = ("timestamp_s", "start_s", "end_s")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
 _DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
-_LONGEST_LINE = 1_000_000
+_LONGEST_LINE: Final = 16 << 20
+"""Characters of a record of JSON lines or of a table."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -110,6 +112,18 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
         raise InputError(f"{path}: not UTF-8 text{problems_listed(broken)}")
 
 
+def _records(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
+    """Yield lines that have one record each."""
+    lines = iter(partial(stream.readline, _LONGEST_LINE + 1), "")
+    for number, line in enumerate(_lines(path, lines), start=1):
+        if len(line) > _LONGEST_LINE:
+            raise InputError(
+                f"{path}: line {number}: has more than {_LONGEST_LINE:,} characters; put each "
+                "record on a line of its own"
+            )
+        yield line
+
+
 def read_content(path: Path) -> str:
     with _opened(path) as stream:
         return "".join(_lines(path, stream))
@@ -124,7 +138,7 @@ def first_line(path: Path) -> str:
 def read_json_lines(path: Path) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
     with _opened(path) as stream:
-        yield from _json_lines(path, _lines(path, stream))
+        yield from _json_lines(path, _records(path, stream))
 
 
 def _json_lines(path: Path, lines: Iterable[str]) -> Iterator[Record]:
@@ -182,7 +196,7 @@ def read_table(
     delimiter = max(("\t" if is_tsv else ",", *";\t,|"), key=header_line.count)
     with _opened(path, newline="") as stream:
         rows = csv.reader(
-            _lines(path, stream),
+            _records(path, stream),
             delimiter=delimiter,
             skipinitialspace=True,
             strict=True,

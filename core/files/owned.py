@@ -35,7 +35,7 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
     """Reject outputs of a command that would change a part of a finished dataset or of scores.
 
     Outputs in other places of a dataset's folder are allowed. Links are resolved first; URLs of
-    stores are not checked.
+    stores are not checked. Files that killed writers left beside the outputs are deleted.
     """
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
@@ -49,12 +49,18 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
                         f"--{field.name} {value}: lies in a part of the dataset or the scores in "
                         f"{part.parent}; name another place"
                     )
+            with contextlib.suppress(OSError):
+                remove_half_written(str(place.parent), os.listdir(place.parent))
 
 
-def remove_half_written(folder: str) -> None:
-    """Delete the files that killed writers left in a folder and below it; follow no links."""
+def remove_half_written(folder: str, paths: Collection[str] | None = None) -> None:
+    """Delete the files that killed writers left in a folder and below it; follow no links.
+
+    Args:
+      paths: files of the folder to look at instead.
+    """
     if storage.is_local(folder):
-        for path in files_below(folder, hidden=True):
+        for path in files_below(folder, hidden=True) if paths is None else paths:
             if storage.TEMPORARY.fullmatch(os.path.basename(path)):
                 with contextlib.suppress(OSError), open(storage.join(folder, path), "rb+") as file:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails while it is written

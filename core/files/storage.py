@@ -111,6 +111,12 @@ def is_local(url: str) -> bool:
     return _is_disk(locate(url)[0])
 
 
+def is_below(url: str, folder: str) -> bool:
+    """Return True if a file, links resolved, lies below a folder of this machine."""
+    path, root = (os.path.realpath(locate(each)[1]) for each in (url, folder))
+    return is_local(folder) and path.startswith(f"{root}/")
+
+
 def _is_disk(system: Any) -> bool:
     from fsspec.implementations.local import LocalFileSystem
 

@@ -177,10 +177,17 @@ def read_manifest(url: str) -> Manifest:
     node = parse_json(text, public(url))
     folder, _, name = url.replace("\\", "/").rpartition("/")
     data_dir = optional(node, "data_dir", Node.text, "") or folder or "."
+    assets = {key: read_asset(key, value, data_dir) for key, value in node["assets"].items()}
+    for asset in assets.values():
+        if storage.is_local(asset.archive) and not storage.is_below(asset.archive, folder or "."):
+            raise InputError(
+                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} lies outside the folder "
+                "of the manifest; move the manifest to the folder of its archives"
+            )
     return Manifest(
         name=optional(node, "name", Node.text, name.partition(".")[0]),
         version=optional(node, "version", Node.text, ""),
-        assets={key: read_asset(key, value, data_dir) for key, value in node["assets"].items()},
+        assets=assets,
     )
 
 

@@ -340,33 +340,37 @@ def _with_forms(
 
     A record without a form comes with the reason, and with the first form.
     """
-    bad: list[tuple[Entry, InputError]] = []
 
-    def checked() -> Iterator[tuple[Form, Entry]]:
+    def checked() -> Iterator[tuple[Form, Entry, InputError | None]]:
         for entry in entries:
             try:
                 if entry.problem:
                     place = f"{entry.node.file}: {entry.node.where}"
                     raise InputError(f"{place}: {entry.problem}")
-                yield form_of(forms, entry), entry
+                yield form_of(forms, entry), entry, None
             except InputError as error:
-                bad.append((entry, error))
+                yield forms[0], entry, error
 
     join = next((form.joined for form in forms if form.joined is not None), None)
+    if join is None:
+        yield from checked()
+        return
+    bad: list[tuple[Form, Entry, InputError | None]] = []
     plain = [forms[0]]
 
-    def noted() -> Iterator[Entry]:
-        for form, entry in checked():
-            plain[:] = [form]
-            yield entry
+    def good() -> Iterator[Entry]:
+        for form, entry, problem in checked():
+            if problem is None:
+                plain[:] = [form]
+                yield entry
+            else:
+                bad.append((form, entry, problem))
 
-    joined = checked() if join is None else ((plain[0], entry) for entry in join(noted()))
-    for form, entry in joined:
-        while bad:
-            yield (forms[0], *bad.pop(0))
-        yield form, entry, None
-    for each in bad:
-        yield (forms[0], *each)
+    for entry in join(good()):
+        yield from bad
+        bad.clear()
+        yield plain[0], entry, None
+    yield from bad
 
 
 class _Names:

@@ -4,6 +4,7 @@
     python -m tests.crashes video --harms kill,EIO       # one dataset, two kinds of harm
     python -m tests.crashes text --harms power --most 200
     python -m tests.crashes text --replaces              # each build replaces a finished dataset
+    python -m tests.crashes report --harms kill          # pages; `review` is `review import`
 
 Each run that was harmed is run again, and has to end with the same bytes and books; a run that ends
 with status 0 has to have them at once. Prints counts; status 1 where there was a finding.

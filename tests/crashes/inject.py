@@ -11,8 +11,8 @@ from eqforge.commands import checks
 from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, with_final_paths
 from eqforge.schemas.dataset.reader import open_dataset
-from tests.builds import books, dataset_bytes
-from tests.crashes.runs import HARMS, SMALLER_FILES, Server, differences
+from tests.builds import books
+from tests.crashes.runs import HARMS, SMALLER_FILES, Server, bytes_of, differences
 
 # What differs between two runs in the names of files that are being written.
 _RANDOM = re.compile(r"\.tmp-[0-9a-f]{32}|\d+-[0-9a-f]{32}\.jsonl$")
@@ -59,7 +59,7 @@ class Sweep:
         self.before: Path | None = None
         self.more: tuple[str, ...] = ()
         self.whole = self._build("whole")
-        self._books = books(folder / "whole" / "out")
+        self._books = books(folder / "whole" / "out") if server.is_build else {}
         self._old: dict[str, bytes] = {}
         if replaces:
             self._old = self._build("before", SMALLER_FILES)
@@ -73,7 +73,7 @@ class Sweep:
         ended = self._server.run(self._folder / name, more=more)
         if ended.status != 0:
             raise RuntimeError(ended.said)
-        return dataset_bytes(self._folder / name / "out")
+        return bytes_of(self._folder / name / "out")
 
     def prepare(self, root: Path) -> None:
         """Makes the folder of a run, with the dataset that the run replaces."""
@@ -147,10 +147,9 @@ class Sweep:
             return f"run again: status {ended.status}: {ended.said[-500:]}"
         if found := differences(root / "out", self.whole):
             return f"run again: {found}"
-        if books(root / "out") != self._books:
+        if self._server.is_build and books(root / "out") != self._books:
             return "run again: other books"
-        left = [path.name for path in (root / "out").glob(".tmp-*")]
-        left += [path.name for path in (root / "out" / "data").glob(".tmp-*")]
+        left = [path.name for path in (root / "out").rglob(".tmp-*") if "_work" not in path.parts]
         left += [path.name for path in (root / "out").glob(NEXT)]
         return f"run again: left behind {left[0]}" if left else ""
 

@@ -27,8 +27,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from eqforge.core.files.storage import TEMPORARY
 from tests.builds import dataset_bytes
 from tests.clips import Clip, write_clip
+from tests.evaluation.review.reviews import decided, planned
+from tests.exported import files, small
 from tests.warm import BUILDING
 
 HERE = Path(__file__).parent
@@ -36,6 +39,8 @@ STATE = struct.Struct("6q4096s4096s4096s")
 KILL_ALL, KILL_SELF, KILL_HALF_WAY, FAIL = range(1, 5)
 SMALL_FILES = ["--samples-per-file", "2", "--images-per-file", "2", "--max-error-rate", "1"]
 SMALLER_FILES = ("--samples-per-file", "1", "--images-per-file", "1")
+OUTPUT = "{out}"
+"""In arguments of a command: the folder of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,10 +107,26 @@ def rendered(_: Path) -> list[str]:
     return ["--pairs", "1", "--resolution", "32", "--samples", "1", "--mode", "paper", *SMALL_FILES]
 
 
+def report(folder: Path) -> list[str]:
+    """The pages of six pairs."""
+    return [str(small(folder / "dataset", 6)), "--output", f"{OUTPUT}/report"]
+
+
+def review(folder: Path) -> list[str]:
+    """Decisions and single answers of two reviewers of six pairs."""
+    dataset = small(folder / "dataset", 6)
+    plan = planned(dataset, folder / "plan", "eq-gebc-screening", "ada ben")
+    votes = [decided(plan, name, folder / f"{name}.json") for name in ("ada", "ben")]
+    files = ["--output", f"{OUTPUT}/decisions.jsonl", "--answers", f"{OUTPUT}/answers.jsonl"]
+    return ["import", str(dataset), *map(str, votes), "--overwrite", *files]
+
+
 DATASETS: dict[str, tuple[str, Callable[[Path], list[str]]]] = {
-    "text": ("vlue", text),
-    "video": ("eq_video", video),
-    "rendered": ("eq_kubric", rendered),
+    "text": ("pipelines.vlue", text),
+    "video": ("pipelines.eq_video", video),
+    "rendered": ("pipelines.eq_kubric", rendered),
+    "report": ("commands.report", report),
+    "review": ("commands.review", review),
 }
 
 
@@ -141,6 +162,9 @@ class Server:
         module, make = DATASETS[dataset]
         (folder / "in").mkdir(parents=True)
         self.folder, self.arguments = folder, make(folder / "in")
+        self.is_build = module.startswith("pipelines.")
+        if self.is_build:
+            self.arguments += ["--output", OUTPUT]
         library = folder / "calls.so"
         flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
         subprocess.run(["cc", *flags, "-o", library, HERE / "calls.c", "-ldl"], check=True)
@@ -182,7 +206,7 @@ class Server:
         state.write_bytes(STATE.pack(0, 0, *how, 0, b"", place, written))
         said_file = root.with_name(f"{root.name}.said")
         job = {
-            "argv": [*self.arguments, *more, "--output", output],
+            "argv": [word.replace(OUTPUT, output) for word in (*self.arguments, *more)],
             "state": str(state),
             "log": str(said_file),
             "tmp": str(root / "tmp"),
@@ -210,10 +234,17 @@ def server_of(dataset: str) -> Iterator[Server]:
             server.close()
 
 
+def bytes_of(output: Path) -> dict[str, bytes]:
+    """The files of a finished dataset, or all files of what another command wrote."""
+    if (output / "dataset.json").exists():
+        return dataset_bytes(output)
+    return {name: data for name, data in files(output).items() if not TEMPORARY.search(name)}
+
+
 def differences(output: Path, whole: dict[str, bytes]) -> str:
-    """Returns which files of a dataset are not those of another; empty where all are."""
+    """Returns which files of an output are not those of another; empty where all are."""
     try:
-        found = dataset_bytes(output)
+        found = bytes_of(output)
     except FileNotFoundError as error:
         return f"{error.filename} is not there"
     differ = [name for name in sorted(found | whole) if found.get(name) != whole.get(name)]
@@ -226,7 +257,7 @@ def differences(output: Path, whole: dict[str, bytes]) -> str:
 def _serve(module: str, library: str) -> None:
     for name in (*BUILDING, "eqforge.commands.verify"):
         importlib.import_module(name)
-    pipeline: Any = importlib.import_module(f"eqforge.pipelines.{module}")
+    pipeline: Any = importlib.import_module(f"eqforge.{module}")
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

@@ -36,6 +36,16 @@ def test_whatever_call_goes_wrong_the_next_run_ends_with_the_same_bytes(
 
 
 @needs_compiler
+def test_an_import_of_votes_that_is_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+    with server_of("review") as server:
+        sweep = Sweep(server, tmp_path.resolve())
+
+        results = [*sweep.inject("kill", [5, 11])]
+
+    assert [result.finding for result in results] == ["", ""]
+
+
+@needs_compiler
 def test_after_a_power_cut_the_next_run_ends_with_the_same_bytes(
     server: Server, sweep: Sweep, tmp_path: Path
 ) -> None:

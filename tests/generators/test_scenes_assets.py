@@ -368,6 +368,31 @@ def test_data_dir_says_where_the_archives_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("data_dir", "path"),
+    [
+        ("/etc", "passwd"),
+        ("file:///etc", "passwd"),
+        ("..", "thing.tar.gz"),
+        ("", "../thing.tar.gz"),
+        ("", "link.tar.gz"),
+    ],
+)
+def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
+    data_dir: str, path: str, tmp_path: Path
+) -> None:
+    (tmp_path / "link.tar.gz").symlink_to("/etc/passwd")
+    picture = {"asset_type": "Texture", "path": None, "kwargs": {"filename": path}}
+    for kind in ({"path": path}, picture):
+        document = {"data_dir": data_dir, "assets": {"thing": entry(**kind)}}
+        (tmp_path / "a.json").write_text(json.dumps(document))
+
+        with pytest.raises(
+            InputError, match=r"'thing': .* lies outside the folder of the manifest"
+        ):
+            read_manifest(str(tmp_path / "a.json"))
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"asset_type": "Sound"}, "asset_type: expected FileBasedObject or Texture"),

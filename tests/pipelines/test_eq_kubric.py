@@ -285,8 +285,8 @@ def test_with_other_gates_nothing_is_rendered_again(
 def test_assets_that_are_not_the_pinned_ones_are_refused_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    manifest = json.loads(Path(BUILTIN_MANIFEST).read_text())
-    manifest["data_dir"] = str(Path(BUILTIN_MANIFEST).parent / manifest.get("data_dir", ""))
+    shutil.copytree(Path(BUILTIN_MANIFEST).parent, tmp_path, dirs_exist_ok=True)
+    manifest = json.loads((tmp_path / "assets.json").read_text())
     for number, asset in enumerate(manifest["assets"].values()):
         asset["sha256"] = f"{number:064}"
     (tmp_path / "assets.json").write_text(json.dumps(manifest))
@@ -338,10 +338,8 @@ def test_a_manifest_that_says_little_of_materials_is_warned_of(tmp_path: Path) -
     config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
     assert list(eq_kubric.EqKubric(config).warnings()) == []
 
-    document = json.loads(Path(BUILTIN_MANIFEST).read_bytes())
-    document["data_dir"] = str(Path(BUILTIN_MANIFEST).parent)
-    (tmp_path / "manifest.json").write_text(json.dumps(document))
-    given = replace(config, assets=str(tmp_path / "manifest.json"))
+    shutil.copytree(Path(BUILTIN_MANIFEST).parent, tmp_path, dirs_exist_ok=True)
+    given = replace(config, assets=str(tmp_path / "assets.json"))
     (warning,) = eq_kubric.EqKubric(given).warnings()
     assert re.search(r"of \d+ kinds of objects, \d+ have such pairs", warning)
 

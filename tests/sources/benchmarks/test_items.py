@@ -275,3 +275,26 @@ def test_ids_of_one_s_own_do_not_follow_the_file(text: str, tmp_path: Path) -> N
         found.append({item.item_id: item for item in read_items("own-foils", path)})
     assert found[0] == found[1] == found[2]
     assert len(found[0]) == 3
+
+
+def test_a_line_longer_than_any_record_is_refused_with_its_number(tmp_path: Path) -> None:
+    """Both files hold good rows, one of them with a caption of 17 MB."""
+    row = {"id": "1", "image": "1.jpg", "caption": CAPTION, "hard_negative": FOIL}
+    rows = [row, row | {"id": "2", "caption": "a" * (17 << 20)}]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    (tmp_path / "a.csv").write_text(
+        "".join(",".join(each) + "\n" for each in (row.keys(), *(each.values() for each in rows)))
+    )
+
+    for name, line in (("a.jsonl", 2), ("a.csv", 3)):
+        with pytest.raises(InputError, match=rf"{name}: line {line}: has more than 16,777,216"):
+            list(read_items("own-foils", tmp_path / name))
+
+
+def test_reading_stops_at_the_first_bad_record_or_after_a_hundred(tmp_path: Path) -> None:
+    """The last line is no UTF-8, which is said where the file is read to its end."""
+    (tmp_path / "a.jsonl").write_bytes(b'{"id": [1\n' * 4_000 + b"\xff")
+
+    for share in (0.0, 0.5):
+        with pytest.raises(InputError, match=r"a\.jsonl: line 1: not valid JSON"):
+            list(read_items("own-foils", tmp_path / "a.jsonl", NAMED, share))
