@@ -28,7 +28,7 @@ class Arguments:
     """Print a script that completes commands, datasets, options and values by Tab."""
 
     shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
-    """Name of your shell. docs/guides/commands.md shows how to install the script."""
+    """Name of your shell. docs/guides/building.md shows how to install the script."""
 
 
 def complete(arguments: Arguments) -> int:
