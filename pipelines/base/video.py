@@ -115,6 +115,7 @@ def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES
         return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
     return VideoSettings.off(
         faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
+        frames=FrameSettings(stored_pixels=True),
         captions=CaptionSettings(max_tokens=None),
         distinct_captions=False,
     )

@@ -53,6 +53,8 @@ class FrameSettings:
     """JPEG quality, 1 to 95."""
     max_side: int | None = None
     """Longest side of a stored frame in pixels; larger frames are scaled down."""
+    stored_pixels: bool = False
+    """Keep the pixels as the file stores them: not scaled to squares, and not deinterlaced."""
     end_tolerance_s: float = 0.1
     """Seconds past the end of a video that still give its last frame."""
     max_pixels: int = MAX_PIXELS
@@ -139,6 +141,9 @@ class StoredFrame(StoredImage):
       time_base: seconds per unit of `pts`, as a fraction such as "1/12800".
       frame_index: number of frames shown before it.
       rotation_deg: degrees (0, 90, 180, 270) the picture was turned clockwise to stand upright.
+      pixel_aspect: width to height of the stored pixels, such as "64:45", where they were scaled
+        to squares; else empty.
+      is_deinterlaced: whether the lines of two fields were interpolated.
     """
 
     frame_id: str
@@ -148,6 +153,8 @@ class StoredFrame(StoredImage):
     time_base: str | None
     frame_index: int
     rotation_deg: int
+    pixel_aspect: str = ""
+    is_deinterlaced: bool = False
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

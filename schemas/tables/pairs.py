@@ -46,7 +46,8 @@ class Origin:
       time_base: their length, in seconds as a fraction.
       frame_index: position of the frame in presentation order, from 0.
       rotation_deg: rotation that was applied to show the frame upright.
-      parameters: how the image was encoded, as JSON.
+      parameters: how the image was encoded, as JSON; `pixel_aspect` is the shape of stored pixels
+        that were scaled to squares, and `deinterlaced` the filter that joined two fields.
     """
 
     frame_id: str

@@ -167,8 +167,18 @@ def _origin(work: ClipWork, frame: StoredFrame) -> Origin:
         time_base=frame.time_base or "",
         frame_index=frame.frame_index,
         rotation_deg=frame.rotation_deg,
-        parameters=work.encoding,
+        parameters=_parameters(work.encoding, frame),
     )
+
+
+def _parameters(encoding: str, frame: StoredFrame) -> str:
+    """Return how an image was encoded, and what else than a turn was done to the stored pixels."""
+    done = {
+        "pixel_aspect": frame.pixel_aspect,
+        "deinterlaced": frame.is_deinterlaced and "bwdif",
+    }
+    made = {name: value for name, value in done.items() if value}
+    return json.dumps(json.loads(encoding) | made, sort_keys=True) if made else encoding
 
 
 def _seconds(time_s: float | None) -> float:

@@ -74,6 +74,7 @@ class VideoPairRules:
                 encoding_parameters(self.frames),
                 self.frames.end_tolerance_s,
                 self.frames.max_pixels,
+                self.frames.stored_pixels,
                 versions_of("eqforge", "av", "pillow", "numpy"),
             ],
             "score": self.image_filters.basis(),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image
 
 from eqforge.transforms.filters.image_filter import import_cv2
 from eqforge.transforms.video.frames.video import Video, VideoUnusable, check_size, error_text
@@ -31,6 +32,8 @@ class DecodedFrame:
       timestamp_s: when the frame begins to show, in seconds after the container's start.
       frame_index: number of frames shown before it.
       rotation_deg: degrees (0, 90, 180, 270) it was turned clockwise.
+      pixel_aspect: width to height of the stored pixels; 1 where they were not scaled.
+      is_deinterlaced: whether the lines of two fields were interpolated.
     """
 
     request: int
@@ -40,6 +43,8 @@ class DecodedFrame:
     timestamp_s: float
     frame_index: int
     rotation_deg: int
+    pixel_aspect: Fraction
+    is_deinterlaced: bool
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +62,7 @@ class UndecodedFrame:
 
 
 Answer = DecodedFrame | UndecodedFrame
+SQUARE = Fraction(1)
 
 
 def answer_requests(
@@ -65,8 +71,10 @@ def answer_requests(
     """Answer requests with a frame, converting it once."""
     if shown is None or not requests:
         return
+    is_deinterlaced = shown.frame.interlaced_frame and not video.settings.stored_pixels
+    aspect = SQUARE if video.settings.stored_pixels else video.pixel_aspect(shown.frame)
     try:
-        pixels = _pixels(video, shown)
+        pixels = _pixels(video, shown, aspect, is_deinterlaced)
     except VideoUnusable as error:
         for request in requests:
             yield UndecodedFrame(request=request, reason=error.reason, detail=error.detail)
@@ -80,16 +88,22 @@ def answer_requests(
             timestamp_s=video.seconds(shown.pts),
             frame_index=shown.frame_index,
             rotation_deg=clockwise_deg(shown.frame),
+            pixel_aspect=aspect,
+            is_deinterlaced=is_deinterlaced,
         )
 
 
-def _pixels(video: Video, shown: ShownFrame) -> npt.NDArray[np.uint8]:
+def _pixels(
+    video: Video, shown: ShownFrame, aspect: Fraction, is_deinterlaced: bool
+) -> npt.NDArray[np.uint8]:
     from av.error import FFmpegError
 
     frame = shown.frame
-    check_size(frame.width, frame.height, video.settings)  # it may change on the way
+    check_size(*_square_size(frame, aspect), video.settings)  # it may change on the way
     try:
-        return upright_rgb(frame, video.reformatter)
+        if is_deinterlaced:
+            frame = _deinterlaced(shown, video.time_base)
+        return upright_rgb(frame, video.reformatter, aspect)
     except FFmpegError as error:
         raise VideoUnusable("undecodable", error_text(error)) from error
 
@@ -106,17 +120,46 @@ def too_late(video: Video, request: int, end: int) -> UndecodedFrame:
     return UndecodedFrame(request=request, reason="after_last_frame", detail=detail)
 
 
-def upright_rgb(frame: "VideoFrame", reformatter: "VideoReformatter") -> npt.NDArray[np.uint8]:
+def _square_size(frame: "VideoFrame", aspect: Fraction) -> tuple[int, int]:
+    """Return width and height of a frame in square pixels, neither below what is stored."""
+    return max(frame.width, round(frame.width * aspect)), max(
+        frame.height, round(frame.height / aspect)
+    )
+
+
+def _deinterlaced(shown: ShownFrame, time_base: Fraction) -> "VideoFrame":
+    """Return a frame with the lines of its second field interpolated, as FFmpeg's bwdif does."""
+    from av.filter import Graph
+
+    frame = shown.frame
+    known = [each for each in (shown.before, frame, shown.after) if each is not None]
+    shape = frame.width, frame.height, frame.format.name
+    fields = [each for each in known if (each.width, each.height, each.format.name) == shape]
+    graph = Graph()
+    source = graph.add_buffer(
+        width=frame.width, height=frame.height, format=frame.format, time_base=time_base
+    )
+    graph.link_nodes(source, graph.add("bwdif", "mode=send_frame"), graph.add("buffersink"))
+    graph.configure()
+    for each in (*fields, None):
+        graph.push(each)
+    frames = [graph.vpull() for _ in fields]
+    return frames[next(n for n, each in enumerate(fields) if each is frame)]
+
+
+def upright_rgb(
+    frame: "VideoFrame", reformatter: "VideoReformatter", aspect: Fraction = SQUARE
+) -> npt.NDArray[np.uint8]:
     """Return a frame's pixels as RGB, turned and mirrored as its display matrix says.
 
     The stream's colour matrix and range are honoured; a stream that names no matrix is taken for
     BT.601, as FFmpeg does. Chroma is interpolated, and all is rounded rather than truncated: the
     result is within one level of the exact value, and the same on every processor. FFmpeg's
-    default conversion is on average one level too dark. High dynamic range is not tone-mapped;
-    pixels that are not square stay as they are.
+    default conversion is on average one level too dark. High dynamic range is not tone-mapped.
 
     Args:
       reformatter: a converter kept for the video, as setting one up takes as long as using it.
+      aspect: width to height of the stored pixels. One side is enlarged until they are square.
 
     Returns:
       Shape (height, width, 3), uint8, contiguous, not writable.
@@ -135,6 +178,9 @@ def upright_rgb(frame: "VideoFrame", reformatter: "VideoReformatter") -> npt.NDA
     )
     green, blue, red = (_rows(plane) for plane in planar.planes)
     packed = np.asarray(import_cv2().merge((red, green, blue)), dtype=np.uint8)
+    if aspect != SQUARE:
+        size = _square_size(frame, aspect)
+        packed = np.asarray(Image.fromarray(packed).resize(size, Image.Resampling.LANCZOS))
     pixels = _upright(packed, _display_matrix(frame))
     pixels.flags.writeable = False
     return pixels

@@ -9,6 +9,7 @@ import math
 import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from eqforge.core.files.source_file import FileState, SourceFile
 from eqforge.schemas.records.frames import FrameNumber, FrameSettings
@@ -144,6 +145,8 @@ def _answer_in_passing(video: Video, index: PacketIndex, times: Times) -> Iterat
         due = []
         while waiting and waiting[0][0] < item.pts:
             due.append(waiting.popleft())
+        if shown is not None and gap is None:
+            shown = replace(shown, after=item.frame)
         yield from _answer_between(video, index, shown, gap or silent, item.pts, due)
         if not waiting:
             return

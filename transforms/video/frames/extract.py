@@ -15,7 +15,7 @@ from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed, ChildTimeo
 from eqforge.core.sandbox.sandbox import Sandbox
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.transforms.dataset.media import EncodedImage, MediaStore, encode_image
-from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
+from eqforge.transforms.video.frames.answers import SQUARE, DecodedFrame, UndecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 
 MEMORY_GB = 8.0
@@ -77,6 +77,10 @@ def _stored(
         time_base=str(answer.time_base),
         frame_index=answer.frame_index,
         rotation_deg=answer.rotation_deg,
+        pixel_aspect=""
+        if answer.pixel_aspect == SQUARE
+        else ":".join(map(str, answer.pixel_aspect.as_integer_ratio())),
+        is_deinterlaced=answer.is_deinterlaced,
     )
 
 

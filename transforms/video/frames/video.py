@@ -17,6 +17,7 @@ from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameSettings
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.packet import Packet
+    from av.video.frame import VideoFrame
     from av.video.reformatter import VideoReformatter
     from av.video.stream import VideoStream
 
@@ -26,6 +27,9 @@ SELF_CONTAINED_FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,flv,mpegts,mpeg,mpegvideo,gif,apng,asf,ogg,ivf,"
     "h264,hevc,m4v,obu,mxf,nut,rm,dv,wtv,mp3,aac,wav,flac"
 )
+
+MAX_PIXEL_ASPECT = 10
+"""A pixel further from a square than this is a fault of the file, and counts as a square."""
 
 _DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 
@@ -54,6 +58,8 @@ class Video:
       zero_s: time 0 of the requests, on the stream's own clock.
       settings: the tolerance at the end and the limit of pixels.
       alive: called for each packet read, so that a watcher can tell slow from stuck.
+      container_aspect: width to height of a pixel by the container, where the codec says otherwise.
+      aspects: the same by the codec, for the packets decoded so far whose pixels are no squares.
     """
 
     container: "InputContainer"
@@ -63,6 +69,23 @@ class Video:
     reformatter: "VideoReformatter"
     settings: FrameSettings
     alive: Callable[[], None]
+    container_aspect: Fraction | None = None
+    aspects: dict[int | None, Fraction] = dataclasses.field(default_factory=dict)
+
+    def decode(self, packet: "Packet | None") -> "list[VideoFrame]":
+        """Decode a packet, or what the decoder still holds, and note the shape of its pixels."""
+        codec = self.stream.codec_context
+        frames = codec.decode(packet)
+        aspect = codec.sample_aspect_ratio or Fraction(1)
+        if packet is not None and (aspect != 1 or packet.pts is None):
+            self.aspects[packet.pts] = aspect
+        return frames
+
+    def pixel_aspect(self, frame: "VideoFrame") -> Fraction:
+        """Return the width of a frame's pixels to their height; it may change within a stream."""
+        timeless = self.aspects.get(None, Fraction(1))
+        aspect = self.container_aspect or self.aspects.get(frame.pts, timeless)
+        return aspect if 1 / MAX_PIXEL_ASPECT <= aspect <= MAX_PIXEL_ASPECT else Fraction(1)
 
     @property
     def has_pts(self) -> bool:
@@ -177,6 +200,9 @@ def open_video(
             if other.index != stream.index:
                 other.discard = av.stream.Discard.all
         assert stream.time_base is not None
+        by_container, by_codec = (
+            each.sample_aspect_ratio or Fraction(1) for each in (stream, stream.codec_context)
+        )
         yield Video(
             container=container,
             stream=stream,
@@ -185,6 +211,7 @@ def open_video(
             reformatter=av.video.reformatter.VideoReformatter(),
             settings=settings,
             alive=alive,
+            container_aspect=None if by_container == by_codec else by_container,
         )
 
 

@@ -105,13 +105,15 @@ def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFr
         is_wanted = packet is not None and packet.pts in run.wanted
         codec.skip_frame = "DEFAULT" if is_wanted else unwanted
         try:
-            frames = codec.decode(packet)
+            frames = video.decode(packet)
         except FFmpegError as error:
             raise _Damage(position) from error
         for frame in frames:
             known = index.position.get(frame.pts) if frame.pts is not None else None
             if frame.is_corrupt or known is None:
                 raise _Damage(position if known is None else known)
+            if frame.interlaced_frame and not video.settings.stored_pixels:
+                raise Surprise("deinterlacing a frame needs those beside it")
             yield frame
 
 
@@ -167,11 +169,17 @@ def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """A decoded frame, when it begins to show, and how many frames are shown before it."""
+    """A decoded frame, when it begins to show, and how many frames are shown before it.
+
+    Attributes:
+      before, after: the frames beside it, where they are known; only in files read from the start.
+    """
 
     pts: int
     frame_index: int
     frame: "VideoFrame"
+    before: "VideoFrame | None" = None
+    after: "VideoFrame | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +217,8 @@ def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Ga
             pts = shown.pts + video.ticks_per_frame() if shown else video.tick(0)
         if shown is not None and pts <= shown.pts:
             continue  # a frame that goes back in time is never the one shown
-        shown = ShownFrame(pts, number if is_counted else index.rank(pts), frame)
+        before = shown.frame if shown else None
+        shown = ShownFrame(pts, number if is_counted else index.rank(pts), frame, before)
         yield shown
 
 
@@ -252,7 +261,7 @@ def _decode(video: Video, packet: "Packet | None") -> tuple[Sequence["VideoFrame
     from av.error import FFmpegError
 
     try:
-        frames = video.stream.codec_context.decode(packet)
+        frames = video.decode(packet)
     except FFmpegError as error:
         return [], Gap(error_text(error))
     for number, frame in enumerate(frames):
