@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -231,7 +232,7 @@ def test_rows_and_manifest_say_what_was_done(tmp_path: Path) -> None:
             for at in (0.05, 0.18)
         )
     )
-    found = {}
+    found: dict[str, Any] = {}
     for mode in ("corrected", "paper"):
         output = tmp_path / mode
         arguments = ["--captions", captions, "--videos", videos, "--output", output, "--mode", mode]
@@ -257,5 +258,5 @@ def test_rows_and_manifest_say_what_was_done(tmp_path: Path) -> None:
         {(1024, 576), (720, 576)},
         False,
     )
-    nothing = dict.fromkeys(("wide.mp4", "fields.ts", "square.mp4"), [None, None])
+    nothing = {name: [None, None] for name in found["corrected"][0]}
     assert found["paper"] == (nothing, {(720, 576)}, True)
