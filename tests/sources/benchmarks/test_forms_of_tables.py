@@ -154,7 +154,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
         save(gzip.compress(b"PAR1")),
         "unpack it, and name the file",
     ),
-    "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found {}"),
+    "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found t.csv; a row has KEY."),
     "a compressed tar": ("t.tar.gz", partial(tarred, name="t.csv", data=text()), "plain .tar"),
     "no ending": ("table", save(LINES), TEXT_FORMS),
     "a pointer of Git LFS": ("t.parquet", save(LFS), "`git lfs pull`"),
