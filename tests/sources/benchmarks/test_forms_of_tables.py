@@ -2,7 +2,8 @@
 
 Most forms come from bug reports of other readers of tables: separators and byte order marks that
 the ending does not say, the orientations of pandas' `to_json`, Arrow IPC under the name feather,
-packed files, and files that are not what their ending says.
+packed files, and files that are not what their ending says. Eight more stand with their reports in
+tests/pipelines/test_other_tables.py.
 """
 
 import bz2
@@ -93,8 +94,6 @@ READ: dict[str, tuple[str, Write]] = {
     "CSV with CRLF": ("t.csv", save(text(lineterminator="\r\n"))),
     "CSV with a byte order mark": ("t.csv", save(text(encoding="utf-8-sig"))),
     "CSV in UTF-16": ("t.csv", save(text(encoding="utf-16"))),
-    "CSV of a German Excel": ("t.csv", save(text(";"))),
-    "tabs in .csv": ("t.csv", save(text("\t"))),
     "pipes in .csv": ("t.csv", save(text("|"))),
     "CSV with all cells quoted": ("t.csv", save(text(quoting=csv.QUOTE_ALL))),
     "CSV with pandas' index": ("t.csv", pandas("to_csv")),
@@ -102,16 +101,12 @@ READ: dict[str, tuple[str, Write]] = {
     "TSV": ("t.tsv", save(text("\t"))),
     "commas in .tsv": ("t.tsv", save(text(","))),
     "JSON array": ("t.json", save(ARRAY)),
-    "indented JSON": ("t.json", save(json.dumps(ROWS, indent=2).encode())),
     "JSON by id": ("t.json", save(json.dumps(BY_ID).encode())),
     "JSON with an array of records": ("t.json", save(b'{"version": 1, "data": ' + ARRAY + b"}")),
     "JSON lines": ("t.jsonl", save(LINES)),
     "JSON lines in .ndjson": ("t.ndjson", save(LINES)),
-    "JSON lines in .json, as of POPE": ("t.json", save(LINES)),
     "JSON lines with a byte order mark": ("t.jsonl", save(b"\xef\xbb\xbf" + LINES)),
     "JSON lines with blank lines": ("t.jsonl", save(LINES.replace(b"\n", b"\n\n"))),
-    "JSON lines without a last line feed": ("t.jsonl", save(LINES.rstrip())),
-    "pandas' to_json": ("t.json", pandas("to_json")),
     "pandas' records": ("t.json", pandas("to_json", orient="records")),
     "pandas' lines": ("t.jsonl", pandas("to_json", orient="records", lines=True)),
     "pandas' index": ("t.json", pandas("to_json", orient="index")),
@@ -122,7 +117,6 @@ READ: dict[str, tuple[str, Write]] = {
     "Parquet of string views": ("t.parquet", parquet(cast(pa.string_view()))),
     "Parquet of dictionaries": ("t.parquet", parquet(cast(pa.dictionary(pa.int32(), pa.string())))),
     "Parquet in brotli": ("t.parquet", parquet(compression="brotli")),
-    "feather": ("t.feather", lambda path: pa.feather.write_feather(TABLE, str(path))),
     "feather of polars": ("t.feather", partial(arrow, writer=pa.ipc.new_file)),
     "Arrow file": ("t.arrow", partial(arrow, writer=pa.ipc.new_file)),
     "Arrow file in zstd": ("t.arrow", partial(arrow, writer=pa.ipc.new_file, compression="zstd")),
@@ -130,7 +124,6 @@ READ: dict[str, tuple[str, Write]] = {
     "Arrow file in .ipc": ("t.ipc", partial(arrow, writer=pa.ipc.new_file)),
     "CSV in gzip": ("t.csv.gz", save(gzip.compress(text()))),
     "JSON in gzip": ("t.json.gz", save(gzip.compress(ARRAY))),
-    "JSON lines in gzip": ("t.jsonl.gz", save(gzip.compress(LINES))),
     "CSV in zip": ("t.csv.zip", partial(packed, name="t.csv", data=text())),
     "JSON lines in zip": ("t.zip", partial(packed, name="t.jsonl", data=LINES)),
     "datasets' save_to_disk": ("d", hugging_face("save_to_disk")),
@@ -154,7 +147,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
         save(gzip.compress(b"PAR1")),
         "unpack it, and name the file",
     ),
-    "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found t.csv; a row has KEY."),
+    "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found t.csv; a row"),
     "a compressed tar": ("t.tar.gz", partial(tarred, name="t.csv", data=text()), "plain .tar"),
     "no ending": ("table", save(LINES), TEXT_FORMS),
     "a pointer of Git LFS": ("t.parquet", save(LFS), "`git lfs pull`"),
