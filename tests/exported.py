@@ -15,23 +15,11 @@ from eqforge.commands import export
 from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, to_json
 from eqforge.schemas.records.values import Span
-from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, PairSample
 from eqforge.transforms.dataset.tables import Table
 from tests.builds import write_shard
+from tests.samples import IMAGE, ORIGIN, SAMPLE
 
-ORIGIN = Origin(
-    frame_id="f",
-    source_path="v.mp4",
-    source_sha256="0" * 64,
-    licence=None,
-    requested_timestamp_s=1.0,
-    timestamp_s=1.0,
-    pts=1,
-    time_base="1/1",
-    frame_index=1,
-    rotation_deg=0,
-    parameters="{}",
-)
 SIZE = (24, 16)
 TEXTS = (
     "a red cup",
@@ -55,26 +43,21 @@ def picture(number: int, form: str = "PNG", size: tuple[int, int] = SIZE) -> byt
 def sample(name: str, number: int, images: tuple[bytes, bytes], split: str) -> PairSample:
     """A pair that shows two pictures."""
     ids = [hashlib.sha256(data).hexdigest() for data in images]
-    return PairSample(
+    captions = TEXTS[number % len(TEXTS)], f"no {TEXTS[(number + 1) % len(TEXTS)]}"
+    return replace(
+        SAMPLE,
         sample_id=name,
         dataset="eq-video",
         split=split,
         source_id=f"v{number}",
-        caption_0=TEXTS[number % len(TEXTS)],
-        caption_1=f"no {TEXTS[(number + 1) % len(TEXTS)]}",
-        captions_0=(TEXTS[number % len(TEXTS)],),
-        captions_1=(f"no {TEXTS[(number + 1) % len(TEXTS)]}",),
+        caption_0=captions[0],
+        caption_1=captions[1],
+        captions_0=captions[:1],
+        captions_1=captions[1:],
         image_0_id=ids[0],
         image_1_id=ids[1],
-        origin_0=ORIGIN,
         origin_1=replace(ORIGIN, licence="CC BY 4.0") if number % 2 else ORIGIN,
-        annotation="{}",
-        changed_area_fraction=0.1,
-        ssim=0.5,
         background_ssim=0.25 if split == "val" else None,
-        luminance_shift=0.0,
-        phash_distance=8,
-        word_edit_distance=1,
         edited_spans_0=(Span(start=0, end=1),) if number % 3 else (),
         edited_spans_1=(),
         scores=(),
@@ -97,13 +80,13 @@ def write_pairs(
 ) -> Path:
     named = {hashlib.sha256(data).hexdigest(): data for data in pictures}
     images = [
-        ImageRow(
+        replace(
+            IMAGE,
             image_id=name,
             suffix=".png" if data.startswith(b"\x89PNG") else ".jpg",
             width_px=SIZE[0],
             height_px=SIZE[1],
             num_bytes=len(data),
-            phash="0" * 48,
             scores=(),
         )
         for name, data in named.items()

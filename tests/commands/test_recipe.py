@@ -531,17 +531,6 @@ def test_a_revision_of_weights_is_named_by_the_user(
     assert not (tmp_path / "out").exists()
 
 
-def test_another_version_is_told(
-    demo_workspace: Workspace, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = altered(recipe, tmp_path / "other", lambda c: c["versions"].update(eqforge="9.9"))
-    own = of_videos(demo_workspace.captions, demo_workspace.videos, tmp_path / "out")
-    assert main(["build", "--recipe", str(other), *own]) == 0
-    shown = capsys.readouterr()
-    assert f"{other / 'recipe.json'}: was written by eqforge 9.9, this is " in shown.err
-    assert 'versions.eqforge: "9.9"' in shown.out
-
-
 def test_other_forms_than_the_samples_have_recipes(tmp_path: Path) -> None:
     """Every kind of dataset; the tables are those with rows, but pictures and rejects."""
     for folder in sorted(path for path in OLD.iterdir() if path.name in DATASETS):

@@ -25,6 +25,7 @@ from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.sources.text_pairs import TextPair, read_text_pairs
 from tests.made_datasets import COLOURS, PLACES, write_captions
 from tests.statuses import status_of
+from tests.tiny_judges import save_llm
 
 main = status_of(command)
 
@@ -191,33 +192,9 @@ def test_too_few_images_are_an_input_error() -> None:
 
 @pytest.fixture(scope="module")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch = pytest.importorskip("torch")
+    pytest.importorskip("torch")
     pytest.importorskip("transformers")
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
-
-    vocabulary = {word: i for i, word in enumerate(["<s>", "<unk>", *NOUNS, "a", "the"])}
-    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    torch.manual_seed(0)
-    model = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=len(vocabulary),
-            n_positions=32,
-            n_embd=16,
-            n_layer=1,
-            n_head=1,
-            initializer_range=1.0,
-            bos_token_id=0,
-            eos_token_id=0,
-        )
-    )
-    folder = tmp_path_factory.mktemp("lm") / "tiny"
-    model.save_pretrained(folder)
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token="<s>", eos_token="<s>", unk_token="<unk>"
-    ).save_pretrained(folder)
-    return folder
+    return save_llm(tmp_path_factory.mktemp("lm") / "tiny")
 
 
 def test_likelihoods_are_those_of_the_models_own_loss(model_folder: Path) -> None:
@@ -230,7 +207,7 @@ def test_likelihoods_are_those_of_the_models_own_loss(model_folder: Path) -> Non
     tokenizer = AutoTokenizer.from_pretrained(model_folder)
     model = AutoModelForCausalLM.from_pretrained(model_folder)
     for caption, (total, per_token) in zip(captions[:4], scores, strict=False):
-        ids = torch.tensor([[0, *tokenizer(caption, add_special_tokens=False)["input_ids"]]])
+        ids = torch.tensor([[2, *tokenizer(caption, add_special_tokens=False)["input_ids"]]])
         with torch.inference_mode():
             loss = float(model(input_ids=ids, labels=ids).loss)
         assert per_token == pytest.approx(-loss, abs=1e-4)

@@ -10,8 +10,10 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.transforms.generated import scene_renderer
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.renders import open_renderer
+from tests.scans import looker
 
 # Sentences in the format word/tag/head/dependency, head as an index in the sentence.
 TREEBANK = (
@@ -38,6 +40,12 @@ def renderer(folder: Path) -> Iterator[SceneRenderer]:
     opened = open_renderer(folder)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def one_blender(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands look at scans in the process that runs already: Blender takes 3 s to start."""
+    monkeypatch.setattr(scene_renderer, "ScanLooker", looker)
 
 
 @pytest.fixture(scope="session")

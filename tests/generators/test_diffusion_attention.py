@@ -300,17 +300,6 @@ def test_a_network_with_other_attention_is_refused(tokenizer):
         pass
 
 
-def test_the_words_of_the_blend_are_read_as_replaced(tokenizer):
-    pair, edit = pair_of(blended=((4,), (4, 7))), EditSettings()
-    plan = plan_control(pair, edit, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32), SIDES)
-    alignment = align(pair, edit, tokenizer)
-    blended = sorted(alignment.find[1](4) + alignment.find[1](7))
-    first, replaced = plan.calls[0].words[0].T
-    assert np.flatnonzero(first).tolist() == list(alignment.find[0](4))
-    assert np.allclose(replaced, alignment.mapper[:, blended].sum(1))
-    assert not plan.calls[0].words[1].any()  # all of the second picture's attention is replaced
-
-
 @pytest.mark.parametrize(("side", "expected"), [(32, 16), (64, 16), (96, 24), (128, 32)])
 def test_maps_of_a_quarter_of_the_latent_are_read_and_replaced(side, expected, tokenizer):
     latents, sides = torch.zeros(2, 4, side, side), [side // 2**level for level in range(4)]

@@ -154,7 +154,7 @@ def test_requests_are_under_way_together_and_answers_keep_their_order() -> None:
     assert server.at_once == 4
 
 
-@pytest.mark.parametrize("fault", [404, 429, 500, 503])
+@pytest.mark.parametrize("fault", [404, 500])
 def test_a_list_of_models_that_does_not_come_is_no_error(fault: int) -> None:
     """`transformers serve` answers 500 where there is no cache of the hub."""
     with serving(upper) as server:
@@ -164,7 +164,7 @@ def test_a_list_of_models_that_does_not_come_is_no_error(fault: int) -> None:
     assert len(server.headers) == 1
 
 
-@pytest.mark.parametrize("fault", [429, 500, 502, 503, 504, 408, 0])
+@pytest.mark.parametrize("fault", [408, 429, 503, 0])
 def test_what_passes_is_tried_again(fault: int) -> None:
     with serving(upper) as server:
         server.faults = [fault] * 3
@@ -257,15 +257,14 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
     assert "sk-" not in str(raised.value)
 
 
-@pytest.mark.parametrize("status", [301, 307])
-def test_a_redirect_is_not_followed(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_redirect_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is for one server."""
     monkeypatch.setenv(KEY, SECRET)
     with serving(upper) as other:
-        moved = (status, {"error": "moved", "to": f"{other.url}/chat/completions"})
+        moved = (307, {"error": "moved", "to": f"{other.url}/chat/completions"})
         with (
             serving(lambda prompt, body: moved) as server,
-            pytest.raises(InputError, match=f"answers {status}: moved"),
+            pytest.raises(InputError, match="answers 307: moved"),
         ):
             ask(opened(server), questions("a"))
     assert not other.headers

@@ -37,7 +37,7 @@ from tests.scans import (
     taken,
 )
 
-pytestmark = needs_blender
+pytestmark = [needs_blender, pytest.mark.usefixtures("one_blender")]
 
 
 @pytest.mark.parametrize("layout", [mujoco, gazebo])

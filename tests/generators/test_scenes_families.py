@@ -25,8 +25,6 @@ from eqforge.schemas.records.scenes import (
     SceneObject,
     ScenePair,
     SceneSpec,
-    lean_claim,
-    lean_spec,
 )
 
 KINDS: tuple[Kind, ...] = tuple(kind for kind in FAMILIES if kind != "graded")
@@ -307,34 +305,6 @@ def test_the_least_step_of_an_order_is_its_margin() -> None:
     assert [b - a for a, b in pairwise(middles.values())] == pytest.approx([0.3, 0.4])
     with pytest.raises(ValueError, match="near orders nothing"):
         side_margin(replace(row, relation="near"), middles)
-
-
-def test_a_claim_of_two_things_is_stored_as_before() -> None:
-    claim = Claim(target="a", copies=("a",), relation="left", reference="b")
-    assert lean_claim(claim) == {
-        "target": "a",
-        "copies": ("a",),
-        "relation": "left",
-        "reference": "b",
-    }
-    assert lean_claim(replace(claim, others=("c",)))["others"] == ("c",)
-    assert lean_claim(replace(claim, trim="roof"))["trim"] == "roof"
-
-
-def test_only_what_lies_or_has_a_painted_part_is_stored_with_it(
-    pairs: Mapping[Kind, list[ScenePair]],
-) -> None:
-    stored = [
-        {key for item in lean_spec(scene)["objects"] for key in item} & {"posture", "trims"}
-        for kind in ("row", "trim")
-        for scene in pairs[kind][0].scenes
-    ]
-    assert stored == [set(), set(), {"trims"}, {"trims"}]
-    first, second = (lean_spec(scene)["objects"] for scene in pairs["posture"][0].scenes)
-    assert [sum("posture" in item for item in items) for items in (first, second)] in (
-        [0, 1],
-        [1, 0],
-    )
 
 
 def test_things_stand_only_on_assets_that_say_so(library: AssetLibrary) -> None:

@@ -94,32 +94,6 @@ def test_a_ball_and_a_box(
         assert depths == ([pytest.approx(depth_m, abs=MARGIN_M)] if depth_m else [])
 
 
-def test_turned_boxes_of_every_kind_of_contact(library: AssetLibrary) -> None:
-    """Upright boxes come apart along an axis of one of them: many sit exactly on each other."""
-    places = itertools.product((0.0, 30.0, 90.0), (0.0, 45.0), (0.0, 1.0, 2.0), (0.0, 2.2), (0, 2))
-    for first_deg, second_deg, *away in places:
-        first = thing("a", "kubric:cube", (0.0, 0.0, 0.0), yaw_deg=first_deg)
-        second = thing("b", "kubric:cube", (away[0], away[1], away[2]), yaw_deg=second_deg)
-        depths = [overlap.depth_m for overlap in found(library, first, second)]
-        depth_m = apart_along_axes(first, second)
-        assert depths == ([pytest.approx(depth_m, abs=2e-3)] if depth_m > 1e-4 else [])
-
-
-def apart_along_axes(first: SceneObject, second: SceneObject) -> float:
-    """How far two upright boxes, two metres wide, reach over each other; separating axes."""
-    away = np.subtract(second.position, first.position)
-    reach = [2.0 - abs(away[2])]
-    for angle in (each.yaw_deg + turn for each in (first, second) for turn in (0, 90)):
-        axis = np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
-        widths = [
-            abs(math.cos(math.radians(angle - each.yaw_deg)))
-            + abs(math.sin(math.radians(angle - each.yaw_deg)))
-            for each in (first, second)
-        ]
-        reach.append(sum(widths) - abs(float(axis @ away[:2])))
-    return min(reach)
-
-
 def test_random_pairs_are_as_deep_as_the_hull_of_all_differences(library: AssetLibrary) -> None:
     drawn = random.Random(3)
     names = ["mug", "table", "chair", "toy_car", "kubric:cube", "traffic_cone"]

@@ -180,25 +180,3 @@ def test_a_list_of_scores_has_each_once(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"nothing\.npy: no such file"):
         load(f"matrix:{tmp_path / 'nothing.npy'}")
-
-
-def test_the_captions_of_simat_name_the_columns_of_its_matrix(
-    data_folder: Path, tmp_path: Path
-) -> None:
-    """645 captions and 5,859 crops, as published; the numbers are of our making."""
-    columns = data_folder / "simat" / "captions.txt"
-    crops = (data_folder / "simat" / "triplets.csv").read_text().splitlines()[1:]
-    by_row = sorted(crops, key=lambda line: int(line.rpartition(",")[2]))
-    regions = [line.partition(",")[0] for line in by_row]
-    (tmp_path / "rows.txt").write_text("\n".join(regions))
-    scores = np.random.default_rng(0).random((len(regions), 645), np.float32)
-    np.save(tmp_path / "scores.npy", scores)
-    scorer = load(
-        f"matrix:{tmp_path / 'scores.npy'},rows={tmp_path / 'rows.txt'},columns={columns}"
-    )
-
-    captions = columns.read_text().splitlines()
-    found = score_pictures(
-        scorer, [Picture(key=regions[5000])], [captions[600]], np.array([[0, 0]])
-    )
-    assert found.probabilities[0] == scores[5000, 600]

@@ -12,10 +12,8 @@ from PIL import Image
 
 from eqforge.cli import main
 from eqforge.commands import verify
-from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.sources.benchmarks.items import read_items
 from tests.builds import books, dataset_bytes, rejected, rows
 from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, SOURCES, hub, picture
 
@@ -227,22 +225,6 @@ def test_one_picture_in_the_table_and_one_in_a_folder(tmp_path: Path) -> None:
     assert sample["image_1_id"] == sha256_hex(picture(2))
 
 
-def test_the_missing_picture_is_named(images: Path, tmp_path: Path) -> None:
-    path = tmp_path / "pairs.json"
-    record = {
-        "id": 1,
-        "image_0": "1.jpg",
-        "image_1": "gone.jpg",
-        "caption_0": "a",
-        "caption_1": "b",
-    }
-    path.write_text(json.dumps([record, record | {"id": 2, "image_1": "3.jpg"}]))
-    arguments = ["import", "own-pairs", str(path), "--images", str(images)]
-    assert main([*arguments, "--output", str(tmp_path / "out")]) == 0
-    (reject,) = rows(tmp_path / "out", "rejects")
-    assert reject["detail"].startswith("gone.jpg")
-
-
 @pytest.mark.parametrize("names", [("text", "caption"), ("caption", "text")])
 def test_a_named_column_wins_whatever_the_order(names: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
@@ -279,13 +261,6 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(
     assert [row["kind"] for row in rows(tmp_path / "out", "samples")] == ["", "a"]
 
 
-def test_an_empty_cell_is_a_reject(tmp_path: Path) -> None:
-    path = tmp_path / "mine.csv"
-    path.write_text("id,caption,hard_negative\n1,a,b\n2,,b\n")
-    out = imported("own-foils", path, tmp_path / "out")
-    assert rejected(out, "empty_caption") == ["own-foils/2"]
-
-
 def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "results.csv"
     path.write_text(
@@ -302,14 +277,6 @@ def test_a_structure_of_a_path_alone_names_its_picture(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([row]), tmp_path / "mine.parquet")
     out = imported("own-foils", tmp_path / "mine.parquet", tmp_path / "out")
     assert [sample["image"] for sample in rows(out, "samples")] == ["a.png"]
-
-
-def test_rows_of_parquet_count_from_one(tmp_path: Path) -> None:
-    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "mine.parquet"
-    pq.write_table(pa.Table.from_pylist([{"caption": CAPTION}]), path)
-    with pytest.raises(InputError, match=r"mine\.parquet: row 1: expected the fields"):
-        list(read_items("own-foils", path))
 
 
 @pytest.mark.parametrize(

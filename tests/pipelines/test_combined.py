@@ -16,7 +16,6 @@ from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.combine import merge_images
 from tests.builds import books, dataset_bytes, processes, rows, start, wait_for
@@ -240,17 +239,6 @@ def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
     assert said.partition(": ")[2] == warning.partition(": ")[2]
 
 
-def test_names_of_foils_begin_their_kinds(tmp_path: Path) -> None:
-    parts = {name: imported(name, tmp_path) for name in ("valse", "own-foils")}
-    out = combine(tmp_path / "out", *(f"my-{name}={part}" for name, part in parts.items()))
-    found = {_id(row): row for row in rows(out, "samples")}
-    for name, part in parts.items():
-        for row in rows(part, "samples"):
-            kind = f"my-{name}/{row['kind']}" if row["kind"] else f"my-{name}"
-            assert found.pop(_id(row)) == row | {"kind": kind}
-    assert not found
-
-
 def test_names_that_cannot_be_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -395,8 +383,3 @@ def test_a_picture_of_several_parts_has_the_scores_of_all() -> None:
     assert merge_images("x", [row, row]) == row
     assert merge_images("x", several) == replace(row, scores=tuple(scores))
     assert merge_images("x", [*several[::-1], row]) == replace(row, scores=tuple(scores))
-
-
-def test_every_kind_has_samples_and_rejects() -> None:
-    for kind in COMBINED.values():
-        assert {"samples", "rejects"} <= {table.name for table in kind.tables}

@@ -4,7 +4,6 @@ import json
 import random
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,32 +101,6 @@ def test_benchmarks_among_the_parts_are_told_from_what_was_built(tmp_path: Path)
     assert "The source states the licence of the texts of valse: MIT." in card
     for part in parts:
         assert f"$ {command_of(load_manifest(str(part)))}\n" in card
-
-
-def test_files_of_one_name_in_two_parts_are_two_sources(tmp_path: Path) -> None:
-    texts = {"caption": "a cat", "hard_negative": "a dog", "negative_caption": "a dog"}
-    records = {"0": {"filename": "1.jpg", **texts}, "1": {"filename": "2.jpg", **texts}}
-    files = {
-        "sugar-crepe": records,
-        "own-foils": [{"image": "1.jpg", "caption": "a cat", "hard_negative": "a dog"}],
-    }
-    for name, content in files.items():
-        (tmp_path / "swap_obj.json").write_text(json.dumps(content))
-        given = ["import", name, str(tmp_path / "swap_obj.json")]
-        assert main([*given, "--output", str(tmp_path / name)]) == 0
-    found = read_facts(open_dataset(str(combine(tmp_path / "out", *map(tmp_path.joinpath, files)))))
-    assert {name: part.sources for name, part in found.parts.items()} == {
-        "own-foils": 1,
-        "sugar-crepe": 2,
-    }
-    assert found.sources == 3
-
-
-@pytest.mark.parametrize("run", ["x", 5, [1], None])
-def test_settings_of_the_run_that_are_none_are_passed_over(nested: Path, run: object) -> None:
-    manifest = load_manifest(str(nested))
-    config = {**manifest.config, "run": run}
-    assert command_of(replace(manifest, config=config)).startswith("eqforge combine ")
 
 
 def errata_file(folder: Path, errata: list[dict[str, Any]]) -> Path:

@@ -365,9 +365,7 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 # --- what is missing, and exit statuses
 
 
-@pytest.mark.parametrize(
-    ("module", "extra"), [("av", "video"), ("cv2", "video"), ("dlib", "video")]
-)
+@pytest.mark.parametrize(("module", "extra"), [("av", "video"), ("dlib", "video")])
 def test_a_missing_package_is_named_with_its_extra_before_any_work(
     command: list[str],
     tmp_path: Path,

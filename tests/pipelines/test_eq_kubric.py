@@ -4,11 +4,9 @@ import contextlib
 import io
 import json
 import os
-import re
 import shutil
 import signal
 from collections.abc import Callable
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,9 @@ from eqforge.commands import verify
 from eqforge.commands.picture_checks import check_draws, check_proofs, check_specs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
-from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.pipelines import eq_kubric
 from eqforge.pipelines.base.command import plan_command
-from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.records.scenes import Attribute
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.builds import (
     books,
@@ -310,38 +305,6 @@ def test_a_graphics_card_that_is_not_there_is_refused_before_any_work(
 
     is_refused = "Cycles finds no graphics card" in capsys.readouterr().err
     assert is_refused != (tmp_path / "out").exists()
-
-
-def test_a_plan_counts_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["--pairs", "9", "--kinds", "attribute", "--pilot", "0", "--stage", "plain"]
-    for attributes, counts in (
-        ([], {"colour": 5, "size": 4}),
-        (["--attributes", "material", "colour"], {"colour": 4, "material": 5}),
-    ):
-        assert plan_command(eq_kubric.EqKubric, [*asked, *attributes]) == 0
-        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-        assert {line[1]: int(line[2]) for line in lines if line[0] == "changing"} == counts
-
-
-def test_a_dataset_with_materials_warns_of_them() -> None:
-    cases: dict[tuple[Attribute, ...], int] = {("material",): 1, ("colour", "size"): 0}
-    for attributes, number in cases.items():
-        scenes = SceneSettings(pairs=9, stage="plain", attributes=attributes)
-        config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
-        warnings = list(eq_kubric.EqKubric(config).warnings())
-        assert len(warnings) == number
-        assert all("8 of 18" in warning for warning in warnings)
-
-
-def test_a_manifest_that_says_little_of_materials_is_warned_of(tmp_path: Path) -> None:
-    scenes = SceneSettings(pairs=9, attributes=("material",))
-    config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
-    assert list(eq_kubric.EqKubric(config).warnings()) == []
-
-    shutil.copytree(Path(BUILTIN_MANIFEST).parent, tmp_path, dirs_exist_ok=True)
-    given = replace(config, assets=str(tmp_path / "assets.json"))
-    (warning,) = eq_kubric.EqKubric(given).warnings()
-    assert re.search(r"of \d+ kinds of objects, \d+ have such pairs", warning)
 
 
 def test_a_plan_estimates_time_and_storage_from_two_pairs(

@@ -20,7 +20,6 @@ from eqforge.generators.diffusion.settings import EditSettings, PairImages
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
-from eqforge.pipelines.base.command import plan_command
 from tests.builds import (
     books,
     dataset_bytes,
@@ -302,21 +301,3 @@ def test_a_wrong_setting_is_one_message_and_leaves_no_folder(
     assert message in err
     assert "Traceback" not in err
     assert not (tmp_path / "out").exists()
-
-
-def test_a_plan_counts_without_a_model_and_with_pilots_tells_the_time(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as patched:
-        patched.setattr(PairGenerator, "__init__", None)
-        assert plan_command(eq_sd.EqSd, ["--pairs", "1513"]) == 0
-    out = capsys.readouterr().out
-    counts = draw_counts(1_513, 0)
-    table = [line.split() for line in out.splitlines()]
-    assert ["pairs", "1,513"] in table
-    assert ["with", "another", "object", str(counts["object"])] in table
-
-    assert plan_command(eq_sd.EqSd, ["--pairs", "1513", *QUICK, "--pilot", "1"]) == 0
-    out = capsys.readouterr().out
-    assert "pilot: 1 pair in " in out
-    assert "all: about " in out

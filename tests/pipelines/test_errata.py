@@ -16,8 +16,6 @@ from eqforge import cli
 from eqforge.core.errors import InputError
 from eqforge.generators.text.lints.command import of_samples
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.schemas.tables.datasets import TYPES
-from eqforge.transforms.dataset.errata import text_columns
 from tests.builds import books, dataset_bytes, ids, patch_manifest, rejected, rows
 from tests.statuses import status_of
 
@@ -250,33 +248,6 @@ def test_findings_of_a_training_caption_are_of_all_of_its_texts(tmp_path: Path) 
     assert found == ["c2/original", "c2/hard_positive"]
     with pytest.raises(InputError, match="'c3' has findings and is no sample"):
         list(of_samples([replace(finding, record_id="c3")], tmp_path))
-
-
-PAIR_TEXTS = ["caption_0", "caption_1"]
-FOIL_TEXTS = ["caption", "hard_negative"]
-REWORDING_TEXTS = ["caption", "hard_positive", "hard_negative"]
-TEXTS = {
-    "PairSample": PAIR_TEXTS,
-    "RenderedSample": PAIR_TEXTS,
-    "EditedSample": PAIR_TEXTS,
-    "BenchmarkPair": PAIR_TEXTS,
-    "CombinedPair": PAIR_TEXTS,
-    "BenchmarkFoil": FOIL_TEXTS,
-    "BenchmarkRewording": REWORDING_TEXTS,
-    "HardPositiveSample": REWORDING_TEXTS,
-    "BenchmarkQuestion": ["question", "answer"],
-    "TrainingCaption": ["text"],
-    "GradedCaption": REWORDING_TEXTS,
-    "PerturbedCaption": ["caption", "perturbed_caption"],
-    "VlueSample": [],
-    "QueryRow": [],
-}
-
-
-@pytest.mark.parametrize("dataset", TYPES)
-def test_only_texts_can_be_corrected(dataset: str) -> None:
-    samples = TYPES[dataset].table("samples")
-    assert text_columns(samples) == TEXTS[samples.record.__name__]
 
 
 def test_metrics_leave_out_what_is_dropped_and_what_was_scored_before_it_was_corrected(

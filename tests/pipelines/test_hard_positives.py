@@ -84,17 +84,6 @@ def test_paper_mode_keeps_duplicates_and_edits_inside_words(
     ]
 
 
-def test_the_stored_spans_are_the_edit(checklist: Path, tmp_path: Path) -> None:
-    rows = build(tmp_path / "out", "--vl-checklist", checklist, "--kinds", "attribute")
-
-    assert rows
-    for row in rows:
-        (before,), (after,) = row["caption_spans"], row["hard_positive_spans"]
-        assert row["caption"][: before["start"]].endswith("red")
-        assert before["start"] == before["end"]
-        assert row["hard_positive"][after["start"] : after["end"]] == "-colored"
-
-
 def test_images_are_embedded_as_they_are_and_a_missing_one_is_a_reject(
     checklist: Path, tmp_path: Path
 ) -> None:
@@ -110,29 +99,6 @@ def test_images_are_embedded_as_they_are_and_a_missing_one_is_a_reject(
     assert [row["image_id"] for row in rows] == [image["image_id"]]
     missing = [r for r in dataset.rows("rejects") if r["reason"] == "image_missing"]
     assert sorted(r["source_id"] for r in missing) == ["VG/2.jpg", "VG/3.jpg", "VG/4.jpg"]
-
-
-def test_pairs_are_swapped_around_and(tmp_path: Path) -> None:
-    pairs = tmp_path / "pairs.json"
-    pairs.write_text(
-        json.dumps(
-            [
-                {
-                    "image_path": "a.jpg",
-                    "true_caption": "the crouched cat and the open door",
-                    "false_caption": "the open cat and the crouched door",
-                },
-                {"image_path": "b.jpg", "true_caption": "a cat", "false_caption": "a dog"},
-            ]
-        )
-    )
-
-    (row,) = build(tmp_path / "out", "--pairs", pairs)
-
-    assert row["hard_positive"] == "the open door and the crouched cat"
-    assert row["hard_negative"] == "the open cat and the crouched door"
-    (reject,) = open_dataset(str(tmp_path / "out")).rows("rejects")
-    assert reject["reason"] == "no_and"
 
 
 IDENTITIES = (
@@ -288,18 +254,6 @@ def test_a_wrong_source_is_one_message_and_status_2(
     assert left.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-def test_only_and_limit_select_records(checklist: Path, tmp_path: Path) -> None:
-    everything = build(tmp_path / "all", "--vl-checklist", checklist)
-    record = RECORDS["Attribute/vg/color.json"][0]
-    content = json.dumps([record[0], record[1]["POS"], record[1]["NEG"]]).encode()
-    name = f"vl-checklist/attribute/color/{hashlib.sha256(content).hexdigest()[:12]}"
-
-    (row,) = build(tmp_path / "one", "--vl-checklist", checklist, "--only", name)
-
-    assert row == next(found for found in everything if found["sample_id"] == name)
-    assert len(build(tmp_path / "two", "--vl-checklist", checklist, "--limit", 1)) == 1
 
 
 TOGETHER = (

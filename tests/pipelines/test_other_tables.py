@@ -430,17 +430,6 @@ def test_what_cannot_be_unpacked_is_said(
     assert message in capsys.readouterr().err
 
 
-def test_the_nearest_form_is_another_than_what_was_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record = {"id": 0, "caption_0": "a", "caption_1": "b", "image_0": "c", "image_1": "d"}
-    (tmp_path / "other.jsonl").write_text(json.dumps(record | {"tag": "e"}))
-    assert status(["import", "winoground", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
-    said = capsys.readouterr().err
-    assert "other.jsonl has caption_0, caption_1" in said
-    assert "eqforge import winoground" not in said
-
-
 @pytest.mark.parametrize("form", ["parquet", "saved", "jsonl"])
 def test_lists_of_images_are_read(form: str, images: Path, tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")

@@ -8,7 +8,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.pipelines.base.identity import check_output, claim_output
 from eqforge.pipelines.base.pipeline import RunSettings
-from eqforge.pipelines.base.runner import summary, warning_of
+from eqforge.pipelines.base.runner import summary
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 
 HEADER = Manifest(
@@ -71,18 +71,3 @@ def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
     *_, said = summary(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a", ())
     assert said.endswith("look with: eqforge inspect 'out; rm a'")
-
-
-def test_no_single_reason_is_hidden_behind_others() -> None:
-    for number, end in ((6, "r4 2, r5 1"), (7, "r4 3, others 3")):
-        reasons = {f"r{n}": number - n for n in range(number)}
-        total = sum(reasons.values())
-        books = StageBooks(candidates=total, kept=0, rejected=total, reasons=reasons)
-        said = next(summary(replace(HEADER, stages={"pairs": books}), "out", ()))
-        assert said.endswith(end)
-
-
-def test_a_build_of_an_id_that_no_record_becomes_says_so() -> None:
-    said = warning_of(HEADER, "out", (), ("a/0123",))
-    assert said == "WARNING: out holds no samples: no record becomes a/0123"
-    assert warning_of(HEADER, "out", (), ()) == "WARNING: out holds no samples"

@@ -202,17 +202,6 @@ def measured_mb(workspace: Workspace, folder: Path) -> float:
     return sum(row["num_bytes"] for row in rows(folder / "first", "images")) / 1e6
 
 
-def test_a_quiet_plan_is_whole(
-    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "own.toml").write_text("max-side = 64\n")
-    inputs = ["--captions", demo_workspace.captions, "--videos", demo_workspace.videos]
-    inputs += ["--pilot", 0, "--config", tmp_path / "own.toml"]
-    quiet = plan(capsys, eq_video.EqVideo, *inputs, "--quiet")
-    assert quiet == plan(capsys, eq_video.EqVideo, *inputs)
-    assert len(quiet) > 5
-
-
 @pytest.mark.parametrize("pilot", [["--pilot"], ["--pilot", "many"], ["--pilot", "-1"]])
 def test_a_wrong_pilot_is_refused(
     demo_workspace: Workspace, capsys: pytest.CaptureFixture[str], pilot: list[str]

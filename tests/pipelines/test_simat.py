@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.cli import main as command
 from eqforge.commands import checks, inspection, verify
 from eqforge.pipelines import simat
 from eqforge.schemas.dataset.reader import open_dataset
@@ -167,23 +166,6 @@ def test_rows_refer_to_each_other_and_weights_are_counted(whole: Path) -> None:
         splits.setdefault(row["source_id"], set()).add(row["split"])
     assert all(len(found) == 1 for found in splits.values()), "an image is in one split"
     assert {split for found in splits.values() for split in found} == {"dev", "test"}
-
-
-def test_a_plan_opens_no_image(made: Made, capsys: pytest.CaptureFixture[str]) -> None:
-    source = str(made.folder / "relationships.json")
-    assert command(["plan", "simat", "--relationships", source]) == 0
-    _, on, off, *counts = capsys.readouterr().out.splitlines()
-    assert "--min-crop-px 64" in on
-    assert off == "  filters off: --oracle"
-    lines = [line.rsplit(maxsplit=1) for line in counts]
-    assert {what.strip(): int(number) for what, number in lines} == {
-        "source images": 7,
-        "triplets": 3,
-        "regions": 6,
-        "queries": 8,
-        "rejected queries": 0,
-        "rejected regions": 1,
-    }
 
 
 def test_it_verifies_and_can_be_looked_at(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from eqforge.pipelines import (
 )
 from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.text import select_captions, select_images
-from eqforge.sources.caption_sources import Source, read_captions
+from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows
 
 CAPTIONS = [
@@ -60,41 +60,6 @@ def table(folder: Path, captions: list[Any]) -> Path:
     return path
 
 
-def coco(folder: Path, captions: list[Any]) -> Path:
-    images = {image: number for number, (image, _, _) in enumerate(CAPTIONS)}
-    path = folder / "captions_val.json"
-    content = {
-        "images": [{"id": images[image], "file_name": image} for image, _, _ in captions],
-        "annotations": [
-            {"id": CAPTIONS.index(each), "image_id": images[each[0]], "caption": each[1]}
-            for each in dict.fromkeys(captions)
-        ],
-    }
-    path.write_text(json.dumps(content))
-    return path
-
-
-def karpathy(folder: Path, captions: list[Any]) -> Path:
-    path = folder / "dataset.json"
-    images = [
-        {
-            "filename": image,
-            "split": split,
-            "sentences": [{"raw": text, "sentid": CAPTIONS.index((image, text, split))}],
-        }
-        for image, text, split in dict.fromkeys(captions)
-    ]
-    path.write_text(json.dumps({"images": images}))
-    return path
-
-
-def token(folder: Path, captions: list[Any]) -> Path:
-    path = folder / "results.token"
-    lines = [f"{each[0]}#{CAPTIONS.index(each)}\t{each[1]}\n" for each in dict.fromkeys(captions)]
-    path.write_text("".join(lines))
-    return path
-
-
 def pairs(folder: Path, captions: list[Any]) -> Path:
     return json_array(
         folder / "pairs.json",
@@ -103,27 +68,6 @@ def pairs(folder: Path, captions: list[Any]) -> Path:
             for image, text, _ in captions
         ),
     )
-
-
-@pytest.mark.parametrize(
-    ("write", "source"),
-    [
-        (own, None),
-        (table, None),
-        (coco, None),
-        (karpathy, None),
-        (token, None),
-        (pairs, "text-pairs"),
-    ],
-)
-def test_ids_of_captions_come_from_what_they_say(
-    write: Write, source: Source | None, tmp_path: Path
-) -> None:
-    found = [
-        sorted(map(str, read_captions(write(tmp_path, order), source)))
-        for order in (CAPTIONS, CAPTIONS[::-1], sorted(CAPTIONS))
-    ]
-    assert found[0] == found[1] == found[2]
 
 
 def checklist(folder: Path, captions: list[Any]) -> Path:
@@ -222,9 +166,7 @@ def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
         (training_captions.main, own, ["--captions"]),
         (training_captions.main, table, ["--captions"]),
         (retrieval_perturbations.main, own, ["--captions"]),
-        (retrieval_perturbations.main, table, ["--captions"]),
         (hard_positives.main, own, ["--captions"]),
-        (hard_positives.main, table, ["--captions"]),
         (hard_positives.main, pairs, ["--pairs"]),
         (hard_positives.main, checklist, ["--vl-checklist"]),
         (hard_positives.main, checklist, ["--mode", "paper", "--vl-checklist"]),

@@ -119,30 +119,6 @@ def test_a_caption_that_breaks_a_step_is_a_reject_and_the_others_stay(
     assert errors == {"two/hard_positive": "error:RecursionError"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--model-batch", "0"], "--model-batch 0: expected 1 or more"),
-        (["--model-retries", "-1"], "--model-retries -1: expected 0 or more"),
-    ],
-)
-def test_a_setting_out_of_its_range_is_one_message(
-    captions: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    message: str,
-) -> None:
-    command = ["--captions", str(captions), *arguments, "--output", str(tmp_path / "out")]
-
-    with pytest.raises(SystemExit) as left:
-        training_captions.main(command)
-
-    assert left.value.code == 2
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 TAUGHT = {"a cat and a dog": "a dog and a cat", "a bus and a horse": "a bus and a horse"}
 """Captions, and what the model answers: one swap, and one caption given back unchanged."""
 

@@ -194,20 +194,6 @@ def test_wrong_settings_are_one_error_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_with_none_of_the_images_is_refused_before_any_work(
-    inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "empty").mkdir()
-    others = inputs[inputs.index("--images") + 2 :]
-    named = [*inputs[: inputs.index("--images")], *others, "--images", str(tmp_path / "empty")]
-    with pytest.raises(SystemExit) as left:
-        vlue.main([*named, "--output", str(tmp_path / "out")])
-
-    assert left.value.code == 2
-    assert "none of the plan's images is there; expected files such as" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
 def test_verify_finds_a_row_of_a_task_whose_sample_is_gone(
     built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -76,16 +76,6 @@ def test_a_model_that_prefers_a_place_is_right_half_of_the_time_and_never_consis
     assert truths == {("01", "01"): 1, ("01", "10"): 2, ("10", "01"): 2, ("10", "10"): 1}
 
 
-def test_the_prompt_is_the_one_that_the_models_own_template_makes(
-    asked_dataset: Path, biased_folder: Path, tmp_path: Path
-) -> None:
-    asked = "Which? {caption_1} or {caption_2}"
-    assert converse(asked_dataset, biased_folder, tmp_path / "a", "--question", asked) == 0
-    row = answers(tmp_path / "a")[0]
-    assert row["prompt"].startswith("USER: <image>\nWhich? ")
-    assert row["prompt"].endswith(" ASSISTANT:")
-
-
 def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     asked_dataset: Path, biased_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ def now_and_then(question: Question) -> str:
     return made.right(question) if is_right else made.wrong(question)
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".xlsx", ".tsv"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".xlsx"])
 def test_a_pair_is_right_where_all_its_questions_are(
     pairs: Path, tmp_path: Path, suffix: str
 ) -> None:

@@ -144,15 +144,6 @@ def test_what_pages_cannot_show_is_refused(
     assert not (tmp_path / "r").exists()
 
 
-def test_a_folder_of_something_else_is_named_by_its_option(
-    both: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(SystemExit):
-        diff.main([*map(str, both), "--report", str(tmp_path)])
-    assert f"--report {tmp_path}: holds files that are no report" in capsys.readouterr().err
-
-
 @pytest.fixture(scope="module")
 def rendered(demo_dataset: Callable[[str], Path]) -> Path:
     return demo_dataset("eq-kubric")

@@ -15,7 +15,7 @@ from tests.reports import HOSTILE, write_report
 COUNT = 260
 PAGE = 24
 KINDS = (
-    *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
+    *("eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
     *("training-captions", "retrieval-perturbations", "vlue", "simat"),
 )
 

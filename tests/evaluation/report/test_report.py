@@ -290,7 +290,7 @@ def test_without_a_title_a_report_has_the_datasets_name(dataset: Path, tmp_path:
 @pytest.mark.parametrize(
     "name",
     [
-        *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
+        *("eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
         *("training-captions", "retrieval-perturbations", "vlue", "simat"),
     ],
 )

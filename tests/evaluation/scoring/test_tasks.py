@@ -220,24 +220,6 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
         score(other, f"blip-itm:{blip_folder}", tmp_path / "y", **first)
 
 
-def test_simat_has_crops_captions_and_words(clip_folder: Path, tmp_path: Path) -> None:
-    triplets = [("man", "riding", noun) for noun in ("horse", "wave")]
-    tables = {
-        "gallery": [{"region_id": f"r{n}", "image_id": f"i{n}"} for n in range(2)],
-        "captions": [
-            {"caption": f"A {s} {r} a {o}", "subject": s, "relation": r, "object": o}
-            for s, r, o in triplets
-        ],
-        "samples": [{"sample_id": "q", "source_word": "horse", "target_word": "wave"}],
-        "images": image_rows({f"i{n}": picture(n) for n in range(2)}),
-    }
-    dataset = write_dataset(tmp_path / "d", "simat", tables)
-    score(dataset, f"clip:{clip_folder}", tmp_path / "s")
-    captions = {row["caption"] for row in rows_of(tmp_path / "s", "caption_vectors")}
-    sentences = {"A man riding a horse", "A man riding a wave"}
-    assert captions == {"man", "riding", "horse", "wave"} | sentences
-
-
 def test_a_matrix_leaves_out_the_pairs_it_has_no_number_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,8 +122,7 @@ def test_sums_of_shares_have_bounds_in_their_own_unit_and_probes_wider_ones() ->
     assert narrow.share_interval(widening=1.5)[1] > narrow.share_interval()[1]
 
 
-@pytest.mark.parametrize("clusters", [3, 5, 22])
-@pytest.mark.parametrize("rate", [0.02, 0.1, 0.97])
+@pytest.mark.parametrize(("clusters", "rate"), [(3, 0.97), (5, 0.1), (22, 0.02)])
 def test_intervals_of_shares_near_0_and_1_cover_them_in_clusters_few_or_many(
     clusters: int, rate: float
 ) -> None:
@@ -143,7 +142,7 @@ def test_intervals_of_shares_near_0_and_1_cover_them_in_clusters_few_or_many(
     assert percentiles < held
 
 
-@pytest.mark.parametrize("clusters", [2, 3, 5, 10])
+@pytest.mark.parametrize("clusters", [2, 5])
 def test_intervals_of_shares_of_few_large_clusters_cover_them(clusters: int) -> None:
     """Fifty samples a cluster that mostly agree: of two clusters percentiles hold one in two."""
     rng = np.random.default_rng(2)

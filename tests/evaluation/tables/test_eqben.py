@@ -1,4 +1,3 @@
-import csv
 import json
 import random
 import re
@@ -58,11 +57,6 @@ def fiber(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("eqben") / "fiber.npy"
     np.save(path, _shuffled(_vector(FIBER)))
     return path
-
-
-def _rows_of(folder: Path, model: str) -> dict[tuple[str, str], dict[str, str]]:
-    found = rows_by(folder, "model", "subset", "metric")
-    return {key[1:]: row for key, row in found.items() if key[0] == model}
 
 
 def test_a_vector_gives_the_papers_table(
@@ -251,24 +245,6 @@ def test_two_models_are_compared_by_their_averages_draw_by_draw(tmp_path: Path) 
     counting = found["kubric-counting", "image"]
     assert mean.low == pytest.approx(counting.low * 2 / 45, rel=0.2)
     assert (mean.samples, mean.clusters, found["kubric", "image"].samples) == (840, 840, 360)
-
-
-def test_comparisons_are_written_as_a_table(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    for name in ("a", "b"):
-        np.save(tmp_path / f"{name}.npy", rng.random(4 * 251_048).astype(np.float32))
-    vectors = [str(tmp_path / name) for name in ("a.npy", "b.npy")]
-    options = ["--resamples", "20", "--output", str(tmp_path)]
-    assert main(["--format", "eqben", *vectors, *options]) == 0
-    with (tmp_path / "comparisons.csv").open() as stream:
-        rows = {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
-    mean = rows["paper's average", "mean of 15"]
-    assert (mean["model"], mean["against"], mean["samples"]) == ("b", "a", "251048")
-    values = [_rows_of(tmp_path, model)["paper's average", "mean of 15"] for model in "ab"]
-    expected = float(values[1]["value"]) - float(values[0]["value"])
-    assert float(mean["difference"]) == pytest.approx(expected)
-    assert float(mean["low"]) < float(mean["difference"]) < float(mean["high"])
-    assert "% paper's average, mean of 15: b against a: " in (tmp_path / "metrics.tex").read_text()
 
 
 def test_ties_are_counted_and_only_an_expectation_gives_them_chance(tmp_path: Path) -> None:

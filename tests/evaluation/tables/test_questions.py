@@ -143,7 +143,7 @@ def test_other_answers_are_refused(
     assert "expected a text" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".tsv", ".json"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".tsv"])
 def test_what_a_harness_wrote_is_joined_by_id(suffix: str, tmp_path: Path) -> None:
     pictured = questions(tmp_path)
     asked = made.asked(pictured)

@@ -11,7 +11,6 @@ import pytest
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.render import Measure
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.gallery import read_gallery
 from eqforge.evaluation.tasks.retrieval import derived, retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import patch_manifest
@@ -185,18 +184,6 @@ def test_of_an_older_dataset_what_was_not_applied_is_left_out(made: Made, tmp_pa
     assert _measured(older, tmp_path / "a") == _measured(made, tmp_path / "b")
 
 
-def test_captions_whose_words_did_not_change_are_counted_in_a_note(
-    made: Made, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for mode, left in (("corrected", "left out"), ("paper", "kept, as published")):
-        assert main([str(made.folder), str(made.scores["m"]), "--mode", mode]) == 0
-        said = capsys.readouterr().out
-        for name, done in made.changed.items():
-            assert (
-                f"{name}: {(~done).sum()} captions whose words it did not change are {left}" in said
-            )
-
-
 def test_paper_mode_divides_by_five_and_keeps_unchanged_captions(
     made: Made, tmp_path: Path
 ) -> None:
@@ -359,18 +346,6 @@ def test_in_paper_mode_ties_lose_and_the_table_says_so(made: Made) -> None:
     report = retrieval_report(dataset, [made.scores["m"]], settings)
     assert report.rules is not None
     assert report.rules.ties == "strict"
-
-
-def test_a_long_caption_does_not_make_all_long(tmp_path: Path) -> None:
-    rows = [
-        {"sample_id": f"{n:04d}", "gallery_id": "g", "image_id": "i", "caption": f"{n}"}
-        for n in range(1000)
-    ]
-    rows[3]["caption"] = "long " * 1000
-    folder = write_dataset(tmp_path / "d", "vlue", {"retrieval": rows})
-    gallery = read_gallery(open_dataset(str(folder)))
-    assert gallery.texts[3] == rows[3]["caption"]
-    assert gallery.texts.nbytes < 10_000
 
 
 def test_a_row_of_a_grid_has_a_score_for_each_caption(

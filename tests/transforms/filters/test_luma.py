@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from eqforge.transforms.filters.image_filter import check_pixels, mean_luma, scale_to
+from eqforge.transforms.filters.image_filter import check_pixels, scale_to
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,6 @@ from eqforge.transforms.filters.image_filter import check_pixels, mean_luma, sca
 def test_anything_but_rgb_pixels_is_refused_with_what_was_found(pixels: np.ndarray) -> None:
     with pytest.raises(ValueError, match=str(pixels.dtype)):
         check_pixels(pixels)
-
-
-def test_luma_is_the_weighted_sum_of_bt_601() -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, (40, 50, 3)).astype(np.uint8)
-    expected = (pixels @ np.array([0.299, 0.587, 0.114])).mean()
-    assert mean_luma(Image.fromarray(pixels)) == pytest.approx(expected, abs=0.05)
 
 
 @given(width=st.integers(1, 900), height=st.integers(1, 900), least=st.integers(1, 11))

@@ -29,7 +29,7 @@ from eqforge.schemas.records.scores import value_of
 from eqforge.schemas.records.values import PixelBox
 from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates, gate_scenes
-from eqforge.transforms.generated.scene_scores import changed_objects, score_scenes
+from eqforge.transforms.generated.scene_scores import score_scenes
 
 SIDE = 100
 GREY, RED, BLUE = (120, 120, 120), (200, 30, 30), (30, 30, 200)
@@ -376,14 +376,6 @@ def test_without_gates_everything_passes() -> None:
     views = drawn(SOUND, overlaps=(Overlap(first="mug", second="bowl", depth_m=1.0),)), drawn(SOUND)
 
     assert gate_scenes(score_scenes(pair(claims=(claim, claim)), views), OFF) is None
-
-
-def test_what_changed_is_told_by_name() -> None:
-    one = {"mug": (MUG, RED), "bowl": (BOWL, RED)}
-    two = {"mug 2": (BOWL, RED), "bowl": (BOWL, RED), "mug": (MUG, RED)}
-
-    assert changed_objects((scene(one), scene(two))) == {"mug 2"}
-    assert changed_objects((scene(one), scene({**one, "mug": (MUG, BLUE)}))) == {"mug"}
 
 
 def test_a_limit_out_of_range_is_refused() -> None:
