@@ -238,8 +238,10 @@ def test_only_the_two_shots_of_her_face_show_a_face(workspace: Workspace) -> Non
         clip = next(clip for clip in all_clips() if Path(clip.file).stem == stem)
         if clip.condition != "whole":
             continue
+        frames = list(decode(workspace.videos / clip.file))
         for segment in entry["annotations"]:
-            picture = picture_at(workspace.videos / clip.file, sum(segment["segment"]) / 2)
+            middle_s = sum(segment["segment"]) / 2
+            picture = [shown for time_s, shown in frames if time_s <= middle_s + 1e-6][-1]
             if detect(np.ascontiguousarray(picture), 1):
                 with_face.append((stem, segment["id"]))
     assert with_face == [("demoGuests3", 0), ("demoGuests3", 1)]

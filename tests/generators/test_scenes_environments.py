@@ -173,7 +173,9 @@ def test_the_picture_is_turned_so_that_its_sun_stands_where_the_sun_is(
 
 
 def test_a_floor_is_no_environment(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match=r"--hdri sunset: no such .* there are .*stage_sunset"):
+    with pytest.raises(
+        InputError, match=r"--hdri sunset: unknown environment image; known are .*stage_sunset"
+    ):
         SceneProposer(SceneSettings(hdri=("sunset",)), library, "corrected", 0)
     with pytest.raises(InputError, match=r"--hdri stage_sand: .* picture, not a floor"):
         SceneProposer(SceneSettings(hdri=("stage_sand",)), library, "corrected", 0)

@@ -220,13 +220,6 @@ def count_drawings(monkeypatch: pytest.MonkeyPatch) -> list[PromptPair]:
     return drawn
 
 
-def test_one_pair_alone_is_the_same_as_in_the_whole(few: Path, tmp_path: Path) -> None:
-    expected = rows(few, "samples")[-1]
-    output = build(tmp_path, *FEW, *OPEN, "--only", expected["sample_id"])
-    assert rows(output, "samples") == [expected]
-    assert len(rows(output, "images")) == 2
-
-
 # --- every gate fires where it should
 
 
