@@ -49,6 +49,11 @@ PAGES = (
     *("docs/guides/annotating.md", "docs/guides/judges.md", "docs/guides/review.md"),
     *("docs/reference/tables.md", "docs/reference/lint.md"),
 )
+PAGE_OF = {
+    **{name: f"eqben-videos.md#{name}" for name in ("eq-youcook2", "eq-gebc", "eq-ag")},
+    "training-captions": "captions.md#build-training-captions",
+}
+"""Where a dataset is described that has no page of its own name, below docs/datasets."""
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
 
@@ -112,7 +117,7 @@ def _datasets(folder: Path, *, is_short: bool) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |\n|{'---|' * number}"
     for name, known in DATASETS.items():
         held = known.summary.removesuffix(".")
-        link = f"[{name}]({folder / name}.md)"
+        link = f"[{name}]({folder / PAGE_OF.get(name, f'{name}.md')})"
         parts = (link, held, known.made_from, known.published, known.made)
         yield f"| {' | '.join(parts[:number])} |"
 

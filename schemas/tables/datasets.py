@@ -95,7 +95,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
         "Rendered pairs that differ in an attribute, a count or a place.",
-        "nothing: eqforge generates scenes and renders them with Blender",
+        "nothing: eqforge renders scenes with Blender",
         "6,000 pairs",
         "any number; rejected pairs are replaced automatically",
         citations.EQBEN,

@@ -14,8 +14,9 @@ from eqforge.generators.text.hard_negatives.make import make_hard_negative
 from eqforge.generators.text.rewordings.rules import FAMILIES
 from tests.generators.rewordings.reworded import analysed
 
-PAGE = Path(__file__).parents[3] / "docs" / "captions.md"
-ROWS = re.findall(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \|$", PAGE.read_text(), re.M)
+PAGE = Path(__file__).parents[3] / "docs" / "datasets" / "captions.md"
+ROW = re.compile(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \| [\d.]+ % \|$", re.M)
+ROWS = ROW.findall(PAGE.read_text(encoding="utf-8"))
 KINDS = get_args(NegativeKind)
 REWORDED = [row for row in ROWS if row[0] not in KINDS]
 NEGATED = [row for row in ROWS if row[0] in KINDS]
