@@ -4,7 +4,7 @@ Such a table stands between two comments; the first names it:
 
     <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
     <!-- made: names of datasets in FOLDER -->  the same without what was published and made
-    <!-- made: benchmarks -->          every benchmark that can be imported
+    <!-- made: benchmarks -->          every published benchmark that can be imported
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
@@ -126,10 +126,11 @@ def _benchmarks() -> Iterator[str]:
     yield "| benchmark | what it holds | SOURCE | rows | licence of its texts |"
     yield "|---|---|---|---|---|"
     for name, known in BENCHMARKS.items():
-        row = known.type.table("samples").record.__name__
-        licence = known.licence or "none stated"
-        parts = (f"`{name}`", known.summary.removesuffix("."), known.made_from, f"`{row}`")
-        yield f"| {' | '.join(parts)} | {'yours' if name.startswith('own-') else licence} |"
+        if not name.startswith("own-"):
+            record = known.type.table("samples").record.__name__
+            rows = f"{record.removeprefix('Benchmark').lower()}s"
+            parts = (f"`{name}`", known.summary.removesuffix("."), known.made_from, rows)
+            yield f"| {' | '.join(parts)} | {known.licence or 'none stated'} |"
 
 
 def _tables() -> Iterator[str]:
