@@ -20,6 +20,7 @@ from typing import IO, Any, Literal
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.objects import FetchFailed, fetch, stat
+from eqforge.core.files.source_file import digest_input, one_content
 from eqforge.core.identity import sha256_hex
 from eqforge.core.urls import public
 from eqforge.generators.scenes.manifest import Asset, read_manifest
@@ -63,11 +64,15 @@ class AssetLibrary:
     """The assets of a manifest, or of eqforge for `builtin`, and those of the photographic stage.
 
     Any number of processes may share the cache of unpacked assets; one may be killed at any time.
+    With a SHA-256, the manifest must have it.
     """
 
-    def __init__(self, manifest: str, cache: str) -> None:
+    def __init__(self, manifest: str, cache: str, sha256: str | None = None) -> None:
         self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
-        self.assets = read_manifest(self.url).assets
+        with one_content():
+            self.assets = read_manifest(self.url).assets
+            if sha256 not in (None, digest_input(self.url)):
+                raise InputError(f"{public(self.url)}: changed during the run")
         self._cache = Path(cache)
 
     def __contains__(self, asset_id: str) -> bool:

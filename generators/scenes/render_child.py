@@ -43,6 +43,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     scenes: tuple[SceneSpec, ...]
     settings: RenderSettings
     assets: str
+    assets_sha256: str | None
     cache: str
     output: str
 
@@ -57,7 +58,7 @@ def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
     output = Path(wanted.output)
     try:
         import_kubric(wanted.output)
-        library = _library(wanted.assets, wanted.cache)
+        library = _library(wanted.assets, wanted.cache, wanted.assets_sha256)
         with _telling(alive):
             for index, scene in enumerate(wanted.scenes):
                 yield _render_scene(scene, wanted, library, output / f"{index:06d}")

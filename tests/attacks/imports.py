@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from eqforge import cli
+from tests.fuzz.mutate import with_sums
 from tests.published import SOURCES, picture
 
 Attack = tuple[str, list[str], Path | None, bool]
@@ -398,8 +400,56 @@ def _images(bench: Any, rng: random.Random) -> Iterator[Attack]:
     yield _import("images", folder / "t.jsonl", place, "own-pairs", "--images", str(folder), "--max-error-rate", "1")  # fmt: skip
 
 
+@functools.cache
+def _photographs() -> tuple[bytes, ...]:
+    """Good pictures of five formats, with profiles of colour, orientations and pages."""
+    from PIL import Image, ImageCms
+
+    found = []
+    for number, kind in enumerate(("PNG", "JPEG", "WEBP", "GIF", "TIFF") * 8):
+        pixels = np.random.default_rng(number).integers(0, 256, (24, 36, 3), dtype=np.uint8)
+        image, stream, exif = Image.fromarray(pixels), io.BytesIO(), Image.Exif()
+        exif[0x0112] = number // 5 + 1
+        more: dict[str, Any] = {} if kind == "GIF" else {"exif": exif}
+        if number % 2 and kind != "GIF":
+            more["icc_profile"] = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+        if kind in ("GIF", "TIFF", "WEBP") and number % 3 == 0:
+            more |= {"save_all": True, "append_images": [Image.new("RGB", (36, 24))] * 3}
+        mode = ("RGB", "L", "RGBA", "P")[number % 4] if kind in ("PNG", "GIF", "TIFF") else "RGB"
+        image.convert(mode).save(stream, kind, **more)
+        found.append(stream.getvalue())
+    return tuple(found)
+
+
+def _odd_photograph(rng: random.Random) -> bytes:
+    """A picture with changed bits, cut, with sums that fit again, or with sizes that lie."""
+    data = rng.choice(_photographs())
+    odd = flipped(data, rng)
+    at, size = rng.randrange(4, 60), struct.pack(rng.choice("<>") + "I", rng.choice((0, 1, 30_000, 2**31 - 1, 2**32 - 1)))  # fmt: skip
+    ways = (odd, odd, data[: rng.randrange(len(data))], data[:at] + size + data[at + 4 :], odd_picture(rng))  # fmt: skip
+    made = rng.choice(ways)
+    return with_sums(made) if made.startswith(b"\x89PNG") and rng.random() < 0.6 else made
+
+
+def _photos(bench: Any, rng: random.Random) -> Iterator[Attack]:
+    """Twenty odd pictures are imported; what is taken is sound, and has a report."""
+    place, folder = _folder(bench)
+    lines = []
+    for number in range(20):
+        ending = rng.choice(("png", "jpg", "webp", "gif", "tif"))
+        (folder / f"{number}.{ending}").write_bytes(_odd_photograph(rng))
+        (folder / f"good{number}.png").write_bytes(picture(number))
+        lines.append({"id": f"r{number}", "caption_0": f"a red cup {number}", "caption_1": f"a blue cup {number}", "image_0": f"{number}.{ending}", "image_1": f"good{number}.png"})  # fmt: skip
+    (place / "rows").write_text("20")
+    (folder / "t.jsonl").write_bytes(b"".join(json.dumps(row).encode() + b"\n" for row in lines))
+    yield _import("photos", folder / "t.jsonl", place, "own-pairs", "--images", str(folder), "--max-error-rate", "1")  # fmt: skip
+    if (place / "out" / "dataset.json").exists():
+        yield "verify", ["verify", str(place / "out")], None, False
+        yield "report", ["report", str(place / "out"), "--output", str(place / "o")], place / "o", False  # fmt: skip
+
+
 CLASSES: dict[str, Callable[[Any, random.Random], Iterator[Attack]]] = {
-    "tars": _tars, "columns": _columns, "packed": _packed, "texts": _texts, "hubs": _hubs, "images": _images,
+    "tars": _tars, "columns": _columns, "packed": _packed, "texts": _texts, "hubs": _hubs, "images": _images, "photos": _photos,
 }  # fmt: skip
 
 
@@ -407,7 +457,7 @@ def imports(bench: Any, rng: random.Random) -> Iterator[Attack]:
     """An attack of any class, or of the one that EQFORGE_ATTACK names; most sources are planned."""
     name = os.environ.get("EQFORGE_ATTACK") or rng.choice(sorted(CLASSES))
     for label, words, written, is_lie in CLASSES[name](bench, rng):
-        if words[0] == "import" and name != "images" and rng.random() < PLANNED:
+        if words[0] == "import" and name not in ("images", "photos") and rng.random() < PLANNED:
             words, label, written = ["plan", *words[1:]], label.replace("import", "plan"), None
         yield label, words, written, is_lie
 
@@ -418,6 +468,8 @@ def after(place: Path, label: str, status: int | None) -> Iterator[tuple[str, st
     for path in (*place.glob("*"), *Path("/tmp").glob(f"{CANARY}*")):
         if path.parent != place or path.name.split(".")[0] not in known:
             yield "written outside", str(path)
+    if status and label in ("verify", "report"):
+        yield "what was imported is refused", label
     manifest = place / "out" / "dataset.json"
     if status != 0 or not manifest.is_file() or not label.startswith("import"):
         return

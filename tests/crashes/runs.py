@@ -263,7 +263,7 @@ def _serve(module: str, library: str) -> None:
         child = os.fork()
         if child == 0:
             _run(pipeline.main, job, library)
-        _, status = os.waitpid(child, 0)
+        status = _status_of(child, Path(job["state"]))
         _end_group(child)
         print(os.waitstatus_to_exitcode(status), flush=True)
 
@@ -291,6 +291,19 @@ def _run(main: Callable[[list[str]], int], job: dict[str, Any], library: str) ->
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else 1)
+
+
+def _status_of(run: int, state: Path) -> int:
+    """Waits for a run, and ends it for its sandboxed processes, which may send no signal."""
+    while True:
+        found, status = os.waitpid(run, os.WNOHANG)
+        if found:
+            return status
+        _, hit, _, how, *_ = STATE.unpack(state.read_bytes())
+        if hit and how in (KILL_ALL, KILL_HALF_WAY):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(run, signal.SIGKILL)
+        time.sleep(0.005)
 
 
 def _end_group(group: int) -> None:

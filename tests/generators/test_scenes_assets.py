@@ -367,6 +367,16 @@ def test_data_dir_says_where_the_archives_are(tmp_path: Path) -> None:
     assert manifest.assets["thing"].archive == "memory://elsewhere/thing.tar.gz"
 
 
+def test_a_manifest_that_is_replaced_during_a_run_is_refused(tmp_path: Path) -> None:
+    url = write(tmp_path, {"thing": entry()}, {})
+    digest = sha256_hex(Path(url).read_bytes())
+    AssetLibrary(url, str(tmp_path / "cache"), digest)
+    write(tmp_path, {"thing": entry(sha256="0" * 64)}, {})
+
+    with pytest.raises(InputError, match=r"manifest\.json: changed during the run"):
+        AssetLibrary(url, str(tmp_path / "cache"), digest)
+
+
 @pytest.mark.parametrize(
     ("data_dir", "path"),
     [

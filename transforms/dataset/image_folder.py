@@ -73,6 +73,9 @@ class ImageFolder:
     clip_boxes: bool = True
     encoded: FrameSettings | None = None
 
+    def __post_init__(self) -> None:
+        _look_up.cache_clear()  # in another run of this process the folder holds other files
+
     def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
         """Return the row of an image, or why it cannot be used; read once for many captions.
 

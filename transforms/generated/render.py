@@ -126,7 +126,11 @@ class RenderRules:
 
     def renderer(self) -> SceneRenderer:
         return SceneRenderer(
-            self.render, assets=self.assets, cache=self.cache, timeout_s=self.timeout_s
+            self.render,
+            assets=self.assets,
+            assets_sha256=self.assets_sha256,
+            cache=self.cache,
+            timeout_s=self.timeout_s,
         )
 
     @contextmanager
@@ -236,7 +240,7 @@ def assets_of(pair: ScenePair) -> set[str]:
 
 
 def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
-    library = _library(rules.assets, rules.cache)
+    library = _library(rules.assets, rules.cache, rules.assets_sha256)
     # kubric's own shapes, such as the sphere, are in no manifest.
     assets = {
         name: library.asset(name).sha256 if name in library else None for name in assets_of(pair)
@@ -254,6 +258,4 @@ def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _library(manifest: str, cache: str) -> AssetLibrary:
-    return AssetLibrary(manifest, cache)
+_library = functools.lru_cache(maxsize=1)(AssetLibrary)

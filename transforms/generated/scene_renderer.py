@@ -81,14 +81,22 @@ class SceneRenderer:
 
     Args:
       assets: path or URL of the manifest of assets, or `builtin`.
+      assets_sha256: SHA-256 that the manifest must have.
       cache: local folder that assets are unpacked to.
       timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
     """
 
     def __init__(
-        self, settings: RenderSettings, *, assets: str, cache: str, timeout_s: float = TIMEOUT_S
+        self,
+        settings: RenderSettings,
+        *,
+        assets: str,
+        cache: str,
+        assets_sha256: str | None = None,
+        timeout_s: float = TIMEOUT_S,
     ) -> None:
         self._settings, self._assets, self._cache = settings, assets, cache
+        self._assets_sha256 = assets_sha256
         self._child = Child(RENDER, timeout_s=timeout_s)
 
     def _sandbox(self) -> Sandbox | None:
@@ -148,6 +156,7 @@ class SceneRenderer:
                 "scenes": msgspec.to_builtins(list(scenes)),
                 "settings": msgspec.to_builtins(self._settings),
                 "assets": self._assets,
+                "assets_sha256": self._assets_sha256,
                 "cache": self._cache,
                 "output": folder,
             }

@@ -283,7 +283,7 @@ def test_a_line_longer_than_any_record_is_refused_with_its_number(tmp_path: Path
     rows = [row, row | {"id": "2", "caption": "a" * (17 << 20)}]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
     (tmp_path / "a.csv").write_text(
-        "".join(",".join(each) + "\n" for each in (row.keys(), *(each.values() for each in rows)))
+        "".join(",".join(each) + "\n" for each in ([*row], *(each.values() for each in rows)))
     )
 
     for name, line in (("a.jsonl", 2), ("a.csv", 3)):
