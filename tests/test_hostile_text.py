@@ -3,7 +3,9 @@
 import contextlib
 import csv
 import json
+import logging
 import re
+import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -221,6 +223,16 @@ def test_pages_of_hostile_rows_have_their_own_elements_alone(
             json.loads(data.removesuffix(");\n"))
             assert all(visible(line) == line for line in text.split("\n"))
             assert "<" not in text
+
+
+def test_what_libraries_log_and_warn_of_is_visible(caplog: pytest.LogCaptureFixture) -> None:
+    """Such as transformers' warning that quotes the `model_type` of a model's folder."""
+    main(["--version"])
+
+    logging.getLogger("transformers").warning("a model of type `%s`", EVIL)
+    for text in (caplog.messages[-1], warnings.formatwarning(EVIL, UserWarning, EVIL, 1)):
+        assert "owned" in text
+        assert all(visible(line) == line for line in text.split("\n"))
 
 
 def test_a_message_of_a_hundred_thousand_characters_is_cut(

@@ -6,12 +6,13 @@ import itertools
 import logging
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eqforge.core import signals
 from eqforge.core.errors import check_memory, reported_errors
-from eqforge.core.visible import nearest, visible
+from eqforge.core.visible import in_lines, nearest, visible
 
 COMMANDS = {
     "demo": "Build example datasets from bundled inputs, offline.",
@@ -143,6 +144,8 @@ def _run(arguments: list[str]) -> int:
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
     logging.getLogger().addFilter(_is_not_about_gcp)
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
+    logging.setLogRecordFactory(_Record)
+    warnings.formatwarning = _escaped_warning
     usage = _help(COMMANDS, "eqforge COMMAND", "command")
     if arguments in ([], ["-h"], ["--help"]):
         print(f"{usage}\n\n{EVERYWHERE}")
@@ -228,6 +231,20 @@ def _prepare_logging() -> None:
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_not_of_a_store)
     signals.quieten_way_out()
+
+
+_formatted_warning = warnings.formatwarning
+
+
+class _Record(logging.LogRecord):
+    """A log message of a library, which may quote data: its hidden characters are written out."""
+
+    def getMessage(self) -> str:
+        return in_lines(super().getMessage().split("\n"))
+
+
+def _escaped_warning(*values: Any, **named: Any) -> str:
+    return in_lines(_formatted_warning(*values, **named).split("\n"))
 
 
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
