@@ -48,6 +48,7 @@ class EqVideo(VideoPipeline[Config]):
     drops_faces = ("paper",)
     # Two moments of a video differ in one thing where this share of the picture changes.
     gates = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
+    registers = True
 
     def inputs(self) -> Iterator[Input]:
         captions = self.config.captions

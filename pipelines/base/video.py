@@ -133,10 +133,12 @@ class VideoPipeline(Piloted[Videos, Clip]):
     Attributes:
       drops_faces: the modes in which frames with faces are discarded.
       gates: the limits on how much two frames differ in corrected mode.
+      registers: whether corrected mode measures pairs apart from the camera's motion and the light.
     """
 
     drops_faces: tuple[Mode, ...] = ()
     gates: GateSettings = NO_GATES
+    registers: bool = False
     basics = ("min-changed-area", "max-changed-area", "face-policy", "max-side", "workers", "mode")
     steps = (("extracted", "videos"), ("judged", "frames"), ("paired", "candidate pairs"))
     pilot = PilotUnit(records="videos", number=0, unit="frames", clock="one core")
@@ -209,6 +211,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
                 distinct_captions=settings.distinct_captions,
                 max_pairs_per_video=settings.max_pairs_per_video,
                 oracle=prepare_oracle(settings.oracle),
+                registers=self.registers and self.config.mode == "corrected",
             ),
             notes=notes,
             frames_fps=self.config.frames_fps,

@@ -163,9 +163,14 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
     )
 
 
-def _registered(view_0: CutView, view_1: CutView) -> int:
-    """Count the matched keypoints that agree on one camera motion."""
-    cv2 = import_cv2()
+def matched_points(
+    view_0: CutView, view_1: CutView
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the keypoints of each frame that match one of the other, in the same order.
+
+    Returns:
+      Two arrays of shape (matches, 2): x and y at a long side of 400 pixels.
+    """
     matched = [
         (points_0[match.queryIdx], points_1[match.trainIdx])
         for points_0, found_0, points_1, found_1 in zip(
@@ -173,9 +178,17 @@ def _registered(view_0: CutView, view_1: CutView) -> int:
         )
         for match in _matches(found_0, found_1)
     ]
-    if len(matched) < 2:
+    both = np.array(matched, np.float32).reshape(-1, 2, 2).transpose(1, 0, 2)
+    before, after = np.ascontiguousarray(both)
+    return before, after
+
+
+def _registered(view_0: CutView, view_1: CutView) -> int:
+    """Count the matched keypoints that agree on one camera motion."""
+    before, after = matched_points(view_0, view_1)
+    if len(before) < 2:
         return 0
-    before, after = (np.array(points) for points in zip(*matched, strict=True))
+    cv2 = import_cv2()
     motion, agree = cv2.estimateAffinePartial2D(
         before, after, method=cv2.RANSAC, ransacReprojThreshold=MISFIT_PX, maxIters=500
     )

@@ -189,7 +189,7 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
     return PairMeasures(
         changed_area_fraction=round(float(changed.mean()), 6),
         ssim=round(min(ssims), 6),
-        background_ssim=_least_outside(maps, changed),
+        background_ssim=least_outside(maps, changed),
         luminance_shift=round(view_1.luma - view_0.luma, 6),
         phash_distance=hash_distance(view_0.phash, view_1.phash),
     )
@@ -204,7 +204,7 @@ def background_similarity(
       changed: the region, bool of shape (height, width), of any size.
     """
     planes = _on_common_size(view_0, view_1)
-    return _least_outside([similarity(*plane)[1] for plane in planes], changed)
+    return least_outside([similarity(*plane)[1] for plane in planes], changed)
 
 
 def changed_in_and_out(
@@ -339,7 +339,8 @@ def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool
     return mask[np.ix_(rows, columns)]
 
 
-def _least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool_]) -> float | None:
+def least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool_]) -> float | None:
+    """Return the least mean of SSIM maps outside a region; None if nothing is outside."""
     means = [_mean_outside(each, _resized(changed, each.shape)) for each in maps]
     return min((mean for mean in means if mean is not None), default=None)
 

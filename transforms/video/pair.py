@@ -9,11 +9,11 @@ from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate
-from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters import cuts, minimality, registration
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
@@ -108,7 +108,7 @@ def measure_pairs(
     measured = ledger.remember(
         inputs,
         MeasuredPairs,
-        lambda: _measure_all(work, candidates, frames, media),
+        lambda: _measure_all(work, candidates, frames, media, filters.registers),
         lambda found: not found.rejects,
     )
     return replace(work, pairs=measured.pairs).with_rejects([*rejects, *measured.rejects])
@@ -128,13 +128,27 @@ def _without_measuring(
     )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Views:
+    """What the measures need of one frame; `registered` is None where pairs are not registered."""
+
+    pair: minimality.PairView
+    cut: cuts.CutView
+    registered: "registration.Pixels | None"
+
+
 def _measure_all(
-    work: ClipWork, candidates: list[PairCandidate], frames: dict[str, KeptFrame], media: MediaStore
+    work: ClipWork,
+    candidates: list[PairCandidate],
+    frames: dict[str, KeptFrame],
+    media: MediaStore,
+    registers: bool,
 ) -> MeasuredPairs:
     @functools.cache
-    def views(image_id: str, suffix: str) -> tuple[minimality.PairView, cuts.CutView]:
+    def views(image_id: str, suffix: str) -> _Views:
         pixels = read_pixels(media.get(image_id, suffix))
-        return minimality.view(pixels), cuts.cut_view(pixels)
+        registered = registration.view(pixels) if registers else None
+        return _Views(minimality.view(pixels), cuts.cut_view(pixels), registered)
 
     pairs: list[MeasuredPair] = []
     rejects: list[Reject] = []
@@ -143,19 +157,26 @@ def _measure_all(
             frames[name].stored for name in (candidate.frame_0_id, candidate.frame_1_id)
         )
         try:
-            view_0, cut_0 = views(first.image_id, first.suffix)
-            view_1, cut_1 = views(second.image_id, second.suffix)
+            view_0, view_1 = (views(each.image_id, each.suffix) for each in (first, second))
             pairs.append(
                 MeasuredPair(
                     candidate=candidate,
-                    measures=minimality.measure_pair(view_0, view_1),
+                    measures=minimality.measure_pair(view_0.pair, view_1.pair),
                     edit=words.word_edit(candidate.caption_0, candidate.caption_1),
-                    scores=tuple(cuts.score_cut(cut_0, cut_1)),
+                    scores=tuple(_scores(view_0, view_1)),
                 )
             )
         except Exception as error:
             rejects.append(work.reject(candidate.sample_id, PAIRS_STAGE, error_rejection(error)))
     return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
+
+
+def _scores(view_0: _Views, view_1: _Views) -> Iterator[Score]:
+    yield from cuts.score_cut(view_0.cut, view_1.cut)
+    if view_0.registered is not None and view_1.registered is not None:
+        yield from registration.score_registered(
+            view_0.registered, view_1.registered, view_0.cut, view_1.cut
+        )
 
 
 def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:

@@ -10,7 +10,7 @@ from eqforge.generators.text import words
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters import cuts, minimality, registration
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 
@@ -26,6 +26,7 @@ class FramePairFilters:
       cuts: limits for a camera cut between the two frames.
       max_pairs_per_video: most pairs of one video; None keeps all.
       oracle: the models that judge whether captions match; none where none is asked for.
+      registers: whether pairs are also measured apart from the camera's motion and the light.
     """
 
     cuts: cuts.CutSettings
@@ -33,11 +34,14 @@ class FramePairFilters:
     distinct_captions: bool
     max_pairs_per_video: int | None
     oracle: Oracle = field(default_factory=Oracle)
+    registers: bool = False
 
     def basis(self) -> list[object]:
         """List what the measures depend on beside the images: measures and library versions."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
         own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
+        if self.registers:
+            own.append(f"registration {registration.VERSION}")
         return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
 
 

@@ -1,0 +1,291 @@
+"""Measures two frames of a video apart from the camera's motion and the light.
+
+Keypoints that both frames show give the motion of the camera. The second frame is moved by it onto
+the first, and its exposure and white balance are fitted to the first's. What is left differs in the
+scene. Where keypoints give no motion, there is nothing to measure, and the scores say so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from PIL import Image
+
+from eqforge.schemas.records.scores import Score, compact_json
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.cuts import LONG_SIDE_PX, CutView, matched_points
+from eqforge.transforms.filters.image_filter import import_cv2, scale_to
+from eqforge.transforms.filters.lab import colours, lightness
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Pixels: TypeAlias = "NDArray[np.uint8]"
+Matrix: TypeAlias = "NDArray[np.float64]"
+Mask: TypeAlias = "NDArray[np.bool_]"
+
+SCORER = "eqforge.registration"
+VERSION = "1"
+REGISTRATION = "registration"
+NONE, SIMILARITY, HOMOGRAPHY = 0, 1, 2
+MEASURES = (
+    "registered_overlap",
+    "camera_shift",
+    "camera_zoom",
+    "camera_rotation_deg",
+    "light_gain",
+    "light_tint",
+    "registered_changed_area",
+    "registered_ssim",
+    "registered_background_ssim",
+)
+
+MISFIT_PX = 3.0
+MIN_POINTS = 10
+"""Of 778 pairs of unrelated photographs, at most 5 keypoints agree on a similarity by chance, and at
+most 8 on a homography."""
+
+MIN_SPREAD = 0.1
+"""Share of the frame around the keypoints that agree: fewer are of one thing, not of the scene."""
+
+MORE_POINTS = 1.25
+"""How many times the keypoints of a similarity a homography has to explain, to be worth it."""
+
+MANY_MORE_POINTS = 3
+"""The same, where a motion does not explain the points that stay: a thing moves, not the camera."""
+
+MAX_ZOOM = 3.0
+MIN_OVERLAP = 0.25
+MIN_DEPTH = 0.2
+"""A corner of the frame that would come so much nearer, of its depth, is none of this scene."""
+
+MOST_MISFIT = 30
+CLIPPED = 250
+MAX_GAIN = 4.0
+MAX_TINT = 1.35
+"""The most that one channel is brightened more than another, as white balance does in one scene."""
+
+_FIT_ROUNDS = 5
+_SCALE = minimality.LONG_SIDE_PX / LONG_SIDE_PX
+_TO_VIEW = np.array([[_SCALE, 0, (_SCALE - 1) / 2], [0, _SCALE, (_SCALE - 1) / 2], [0, 0, 1]])
+"""From keypoints to pixels of `view`."""
+
+
+_SETTINGS = compact_json(
+    {
+        "misfit_px": MISFIT_PX,
+        "min_points": MIN_POINTS,
+        "min_spread": MIN_SPREAD,
+        "more_points": [MORE_POINTS, MANY_MORE_POINTS],
+        "max_zoom": MAX_ZOOM,
+        "min_overlap": MIN_OVERLAP,
+        "max_gain": MAX_GAIN,
+        "max_tint": MAX_TINT,
+    }
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Motion:
+    """How the camera moved: a model, and the 3 x 3 matrix from the first frame to the second."""
+
+    model: int
+    matrix: Matrix
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Light:
+    """What the second frame's red, green and blue are multiplied by, and what is added then."""
+
+    gains: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+
+def view(pixels: Pixels) -> Pixels:
+    """Return what is compared of a frame: RGB, its longer side 256 pixels.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+    """
+    image = Image.fromarray(pixels)
+    least = minimality.SSIM_WINDOW_PX
+    return np.asarray(scale_to(image, minimality.LONG_SIDE_PX, min_side=least))
+
+
+def score_registered(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutView) -> list[Score]:
+    """Score how the camera moved and the light changed between two frames, and what else changed.
+
+    Args:
+      first, second: what `view` returns of the frames.
+      cut_0, cut_1: their keypoints.
+
+    Returns:
+      `registration`: 0 if nothing registers, 1 for a similarity, 2 for a homography. With 0, the
+      nine others are None. `registered_overlap`: share of the first frame that the second shows, in
+      [0, 1]; the last three are measured on it. `camera_shift`: motion of the centre, as share of
+      the width. `camera_zoom`: above 1 where the second frame is nearer. `camera_rotation_deg`:
+      degrees clockwise by which things turn. `light_gain`: brightness of the second frame relative
+      to the first's. `light_tint`: greatest gain of a channel relative to the least.
+      `registered_changed_area`, `registered_ssim`, `registered_background_ssim`: as in PairSample,
+      after registration.
+
+    Source: Rublee et al. 2011 (ORB); Barath et al. 2020 (MAGSAC++); Rousseeuw 1984 (least trimmed
+      squares).
+    """
+    motion = _find_motion(first, second, cut_0, cut_1)
+    if motion is None:
+        found = [float(NONE), *[None] * len(MEASURES)]
+    else:
+        found = [float(motion.model), *_measures(first, second, motion)]
+    return [
+        Score(name=name, value=value, scorer=SCORER, version=VERSION, settings=_SETTINGS)
+        for name, value in zip((REGISTRATION, *MEASURES), found, strict=True)
+    ]
+
+
+def _measures(first: Pixels, second: Pixels, motion: Motion) -> list[float | None]:
+    moved, is_shown = _moved(second, motion.matrix, first.shape)
+    light = _fit_light(first, moved, is_shown)
+    gain = float(np.exp(np.log(light.gains).mean()))
+    fitted = np.clip(np.rint(moved * light.gains + light.offsets), 0, 255).astype(np.uint8)
+    # A clipped value was at least as bright, so it may have been the first frame's.
+    unknown = ~is_shown[:, :, None] | ((moved >= CLIPPED) & (first > fitted))
+    fitted = np.where(unknown, first, fitted)
+    planes = [
+        (one.astype(np.float32), other.astype(np.float32))
+        for one, other in zip(_planes(first), _planes(fitted), strict=True)
+    ]
+    changed = minimality.is_changed(*(other - one for one, other in planes)) & is_shown
+    maps = [minimality.similarity(*plane)[1] for plane in planes]
+    shift, zoom, turn = _motion_of_centre(motion.matrix, first.shape, second.shape)
+    found = [
+        float(is_shown.mean()),
+        shift,
+        zoom,
+        turn,
+        1 / gain,
+        float(light.gains.max() / light.gains.min()),
+        float(changed.sum() / is_shown.sum()),
+        minimality.least_outside(maps, ~is_shown),
+        minimality.least_outside(maps, changed | ~is_shown),
+    ]
+    return [None if value is None else round(value, 6) for value in found]
+
+
+def _planes(pixels: Pixels) -> tuple[Pixels, Pixels, Pixels]:
+    small = scale_to(
+        Image.fromarray(pixels), minimality.COLOUR_SIDE_PX, min_side=minimality.SSIM_WINDOW_PX
+    )
+    return lightness(pixels), *colours(np.asarray(small))
+
+
+def _find_motion(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutView) -> Motion | None:
+    """Return the simplest motion that explains the keypoints; None if they agree on none."""
+    before, after = matched_points(cut_0, cut_1)
+    if len(before) < MIN_POINTS:
+        return None
+    cv2 = import_cv2()
+    similar, agree = cv2.estimateAffinePartial2D(
+        before, after, method=cv2.RANSAC, ransacReprojThreshold=MISFIT_PX, maxIters=2000
+    )
+    bent, agree_bent = cv2.findHomography(
+        before, after, cv2.USAC_MAGSAC, MISFIT_PX, maxIters=2000, confidence=0.999
+    )
+    still = np.hypot(*(after - before).T) < MISFIT_PX
+    best, support = Motion(SIMILARITY, np.eye(3)), still
+    for model, matrix, agreed in ((SIMILARITY, similar, agree), (HOMOGRAPHY, bent, agree_bent)):
+        if matrix is None or np.count_nonzero(agreed) <= MORE_POINTS * support.sum():
+            continue
+        inside = agreed.ravel().astype(bool)
+        is_rival = still.sum() >= MIN_POINTS and 2 * (inside & still).sum() < still.sum()
+        if is_rival and inside.sum() < MANY_MORE_POINTS * still.sum():
+            continue
+        full = matrix if model == HOMOGRAPHY else np.vstack([matrix, [0, 0, 1]])
+        motion = Motion(model, _TO_VIEW @ full @ np.linalg.inv(_TO_VIEW))
+        if inside.sum() >= MIN_POINTS and _is_sound(motion, before[inside], first, second):
+            best, support = motion, inside
+    return best if support.sum() >= MIN_POINTS else None
+
+
+def _is_sound(motion: Motion, points: NDArray[Any], first: Pixels, second: Pixels) -> bool:
+    """Return True if a motion is the camera's: of points from all over, and better than none."""
+    height, width = first.shape[:2]
+    hull = import_cv2().convexHull(points * np.float32(_TO_VIEW[0, 0]))
+    corners = np.array([[0, 0, 1], [width, 0, 1], [width, height, 1], [0, height, 1]], float)
+    _, zoom, _ = _motion_of_centre(motion.matrix, first.shape, second.shape)
+    if (
+        import_cv2().contourArea(hull) < MIN_SPREAD * height * width
+        or not 1 / MAX_ZOOM < zoom < MAX_ZOOM
+        or (corners @ motion.matrix[2] <= MIN_DEPTH).any()
+    ):
+        return False
+    moved, shown = _moved(second, motion.matrix, first.shape)
+    if shown.mean() < MIN_OVERLAP:
+        return False
+    return first.shape != second.shape or _misfit(first, moved, shown) < _misfit(
+        first, second, shown
+    )
+
+
+def _misfit(first: Pixels, moved: Pixels, shown: Mask) -> float:
+    """Return the mean difference after a fit of the light; a change of the scene counts little."""
+    light = _fit_light(first, moved, shown)
+    misfit = np.abs(moved * light.gains + light.offsets - first)[shown]
+    return float(np.minimum(misfit, MOST_MISFIT).mean())
+
+
+def _moved(second: Pixels, matrix: Matrix, shape: tuple[int, ...]) -> tuple[Pixels, Mask]:
+    """Return the second frame as the first camera would show it, and where it does."""
+    cv2 = import_cv2()
+    size = shape[1], shape[0]
+    if np.array_equal(matrix, np.eye(3)):
+        return second, np.ones(shape[:2], bool)
+    inverse = cv2.INTER_LINEAR | cv2.WARP_INVERSE_MAP
+    moved = cv2.warpPerspective(second, matrix, size, flags=inverse)
+    ones = np.ones(second.shape[:2], np.float32)
+    return moved, cv2.warpPerspective(ones, matrix, size, flags=inverse) > 0.999
+
+
+def _motion_of_centre(
+    matrix: Matrix, shape_0: tuple[int, ...], shape_1: tuple[int, ...]
+) -> tuple[float, float, float]:
+    """Return shift in widths, zoom, and degrees of turn of what the first frame's centre shows."""
+    centre = np.array([(shape_0[1] - 1) / 2, (shape_0[0] - 1) / 2, 1])
+    x, y, w = matrix @ centre
+    local = (matrix[:2, :2] - np.outer([x / w, y / w], matrix[2, :2])) / w
+    offset = np.array([x / w - (shape_1[1] - 1) / 2, y / w - (shape_1[0] - 1) / 2])
+    zoom = float(np.sqrt(abs(np.linalg.det(local))))
+    turn = np.degrees(np.arctan2(local[1, 0] - local[0, 1], local[0, 0] + local[1, 1]))
+    return float(np.hypot(*offset) / shape_1[1]), zoom, float(turn)
+
+
+def _fit_light(first: Pixels, moved: Pixels, shown: Mask) -> Light:
+    """Fit exposure and white balance of the second frame to the first, by the half that fits best.
+
+    A change of the scene in less than half of what both show does not count.
+    """
+    blurred = [import_cv2().blur(each, (5, 5))[::2, ::2].astype(float) for each in (first, moved)]
+    fair = shown[::2, ::2] & np.logical_and.reduce(
+        [(each > 8).all(axis=2) & (each < CLIPPED).all(axis=2) for each in blurred]
+    )
+    none = Light(np.ones(3), np.zeros(3))
+    if fair.sum() < 100:
+        return none
+    target, source = (each[fair] for each in blurred)
+    gains, offsets = np.median(target / source, axis=0), np.zeros(3)
+    for _ in range(_FIT_ROUNDS):
+        misfit = np.abs(source * gains + offsets - target).sum(axis=1)
+        near = misfit <= np.median(misfit)
+        x, y = source[near], target[near]
+        spread = x.var(axis=0)
+        slopes = ((x - x.mean(axis=0)) * (y - y.mean(axis=0))).mean(axis=0)
+        steep = spread > 64
+        gains = np.where(steep, slopes / np.maximum(spread, 1), np.median(y / x, axis=0))
+        offsets = np.where(steep, y.mean(axis=0) - gains * x.mean(axis=0), 0)
+        gains = np.clip(gains, 1 / MAX_GAIN, MAX_GAIN)
+    if gains.max() > MAX_TINT * gains.min():
+        gains = np.full(3, np.median(gains))
+        offsets = np.full(3, np.median(target - source * gains))
+    return Light(gains, offsets)
