@@ -44,8 +44,8 @@ MEASURES = (
 
 MISFIT_PX = 3.0
 MIN_POINTS = 10
-"""Of 778 pairs of unrelated photographs, at most 5 keypoints agree on a similarity by chance, and at
-most 8 on a homography."""
+"""In 778 pairs of unrelated photographs, at most 5 keypoints agree on a similarity by chance, and
+at most 8 on a homography."""
 
 MIN_SPREAD = 0.1
 """Share of the frame around the keypoints that agree: fewer are of one thing, not of the scene."""
