@@ -69,24 +69,15 @@ def read_edit_captions(
     """Yield the captions of a file in its order; without `has_masks` they may name no mask."""
     path, name = Path(path), source or detect_source(path)
     if name in ("own", "hugging-face", "text-pairs"):
-        own = _pairs(path) if name == "text-pairs" else _own(path.name, own_records(path))
-        return checked(path.name, own if has_masks else _unmasked(path.name, own), True)
+        is_pairs = name == "text-pairs"
+        own = _pairs(path) if is_pairs else _own(path.name, own_records(path), has_masks)
+        return checked(path.name, own, True)
     return (
         EditCaption(
             caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split
         )
         for each in read_captions(path, name)
     )
-
-
-def _unmasked(file: str, captions: Iterable[EditCaption]) -> Iterator[EditCaption]:
-    for record in captions:
-        if record.mask is not None:
-            raise InputError(
-                f"{file}: {record.caption_id} names a mask, {record.mask!r}; say with --masks in "
-                "which folder it lies"
-            )
-        yield record
 
 
 def _pairs(path: Path) -> Iterator[EditCaption]:
@@ -101,7 +92,7 @@ def _pairs(path: Path) -> Iterator[EditCaption]:
         )
 
 
-def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
+def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[EditCaption]:
     namer = Namer()
     for record in records:
         captions = list(captions_of(file, record))
@@ -117,8 +108,14 @@ def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
             more = [{name: value for name, value in said.items() if value}]
             content = [caption.image, caption.caption, caption.split, *filter(None, more)]
             name = f"{caption.image or 'caption'}#{short_digest(content)}"
+            caption_id = namer(name) if caption.id is None else caption.id
+            if said["mask"] is not None and not has_masks:
+                raise InputError(
+                    f"{file}: {caption_id} names a mask, {said['mask']!r}; say with --masks in "
+                    "which folder it lies"
+                )
             yield EditCaption(
-                caption_id=namer(name) if caption.id is None else caption.id,
+                caption_id=caption_id,
                 image=caption.image,
                 caption=caption.caption,
                 split=caption.split,

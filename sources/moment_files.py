@@ -12,6 +12,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -227,12 +228,13 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
 def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
     """Yield the records of a file or of a folder; see moment_files."""
     (first, *_) = moment_files(path, language)
+    table = partial(read_table, required={"video", "caption"})
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         ".jsonl": read_json_lines,
         ".ndjson": read_json_lines,
         ".json": read_json,
-        ".csv": _read_moments,
-        ".tsv": _read_moments,
+        ".csv": table,
+        ".tsv": table,
     }
     if (rows := row_folder(path)) is not None:
         yield from rows.rows("video")
@@ -244,10 +246,6 @@ def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
     else:
         known = ", ".join([*readers, *ENDINGS])
         raise InputError(f"{path}: its ending says no form of captions; known are {known}")
-
-
-def _read_moments(path: Path) -> Iterator[Record]:
-    return read_table(path, {"video", "caption"})
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:

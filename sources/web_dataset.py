@@ -63,9 +63,8 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
             value: dict[str, Any] = dict(split)
             pictures: dict[str, str] = {}
             problem = ""
-            members: list[str] = []
-            for _, ending, member in files:
-                members.append(member.name)
+            members = list(files)
+            for _, ending, member in members:
                 name, _, kind = ending.rpartition(".")
                 if f".{kind}".lower() in FILE_SUFFIXES:
                     pictures[name or "image"] = member.name
@@ -81,9 +80,10 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
             value = {f"{n}_name" if n in pictures else n: v for n, v in value.items()}
             value |= pictures
             if value == split and not problem:
+                names = ", ".join(member.name for _, _, member in members)
                 problem = (
-                    f"found {', '.join(members)}; a row has KEY.json or KEY.txt, and pictures such "
-                    "as KEY.jpg; unpack a table from the tar, and name the table"
+                    f"found {names}; a row has KEY.json or KEY.txt, and pictures such as KEY.jpg; "
+                    "unpack a table from the tar, and name the table"
                 )
             yield Record(
                 unit=f"{key}, row",

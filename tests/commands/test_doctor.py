@@ -18,7 +18,15 @@ def asked(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:
 def test_it_tells_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     facts = asked(capsys)
 
-    assert {"python", "eqforge", "eqforge[video]", "WordNet", "Java", "memory"} <= facts.keys()
+    assert {
+        "python",
+        "eqforge",
+        "eqforge[video]",
+        "eqforge[plots]",
+        "WordNet",
+        "Java",
+        "memory",
+    } <= facts.keys()
     assert "av 18" in facts["eqforge[video]"]["found"]
     assert all(fact["found"].isprintable() for fact in facts.values())
     for fact in facts.values():

@@ -158,10 +158,6 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
         refuse("unclear_attachment")  # "sits and has rice, beans and a drink"
     if analysis.tag(end - 1) in ("IN", "TO"):
         refuse("shared_modifier")  # "standing next to and holding a horse"
-    if tag in ("VBN", "VBD") and analysis.tag(conjunction + 2).startswith("NN"):
-        refuse("unlike_parts")  # "topped with ham and sliced tomatoes"
-    if right[1] - right[0] == 1 and tag == "VBZ" and analysis.tag(end - 1) == "NNS":
-        refuse("unlike_parts")  # "stands in front of trees and leaves"
     if left[1] - left[0] == 1 < right[1] - right[0]:
         # Beside a lone verb, the right side is a verb with its object, without a place.
         lemma, behind = analysis.tokens[left[0]].lemma, right[0] + 1
@@ -193,12 +189,9 @@ def _refuse_unlike_verbs(analysis: Analysis, left: Range, right: Range) -> None:
         refuse("unlike_parts")  # "has green skin and leaves"
     if any(analysis.word(i) in participles() for i in range(left[0] + 1, left[1])):
         refuse("unclear_attachment")  # "working outside cooking and cutting pizza"
-    if tag in (*_FINITE, "VB") and (left[0] == 0 or _STATES.isdisjoint(lemmas)):
-        refuse("shared_modifier")
-    if "get" in lemmas or any(
-        analysis.word(start + 1) in _PARTICLES and analysis.tokens[start].lemma != "look"
-        for start in starts
-    ):
+    is_story = tag in (*_FINITE, "VB") and (left[0] == 0 or _STATES.isdisjoint(lemmas))
+    moving = {analysis.tokens[i].lemma for i in starts if analysis.word(i + 1) in _PARTICLES}
+    if is_story or "get" in lemmas or moving - {"look"}:
         refuse("shared_modifier")
 
 

@@ -150,9 +150,10 @@ def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
     Yields:
       The common prefix, the common suffix, not both of them empty, and the two parts between.
     """
+    from rapidfuzz.distance import Postfix, Prefix
+
     shortest = min(len(old), len(new))
-    heads = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    tails = next((i for i in range(shortest) if old[-1 - i] != new[-1 - i]), shortest)
+    heads, tails = Prefix.similarity(old, new), Postfix.similarity(old, new)
     sizes = ((head, tail) for head in range(heads + 1) for tail in range(tails + 1))
     for head, tail in sorted(sizes, key=lambda size: -sum(size)):
         before, after = old[head : len(old) - tail], new[head : len(new) - tail]

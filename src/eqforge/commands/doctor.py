@@ -35,6 +35,7 @@ _COSTS: Final = {
     "video": "datasets of videos",
     "text": "datasets of captions, lint, audit",
     "render": "eq-kubric",
+    "plots": "plot",
     "models": "eq-sd, eq-edit, oracles, score, metrics, finetune",
     "dataflow": "Dataflow, and gs:// addresses",
     "s3": "s3:// addresses",
