@@ -1,0 +1,45 @@
+"""The table and sheets of pairs of clips, which people look at to choose limits."""
+
+import csv
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests import clips
+from tools import video_pairs
+
+
+def table(output: Path) -> list[dict[str, str]]:
+    with open(output / "pairs.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_all_pairs_of_all_clips_are_measured_and_drawn(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    for name in ("a.mp4", "b.mp4", "c.mp4"):
+        clips.write_clip(tmp_path / "clips" / name, clips.Clip(size=(96, 64)))
+    (tmp_path / "clips/broken.mp4").write_bytes(b"none")
+    outputs = []
+    for order in ("1", "1", "2"):
+        outputs.append(tmp_path / f"out{len(outputs)}")
+        arguments = [str(tmp_path / "clips"), str(outputs[-1]), "--frames", "4", "--order", order]
+        assert video_pairs.main(arguments) == 0
+    first, again, shuffled = (table(output) for output in outputs)
+
+    assert first == again == shuffled
+    assert [row["number"] for row in first] == [str(n) for n in range(1, 19)]
+    assert {row["clip"] for row in first} == {"a.mp4", "b.mp4", "c.mp4"}
+    assert {row["half"] for row in first} <= {"choose", "judge"}
+    assert all(float(row["first_s"]) < float(row["second_s"]) < 2 for row in first)
+    assert all(0 <= float(row["changed_area_fraction"]) <= 1 for row in first)
+    assert all(row["registration"] in ("0.0", "1.0", "2.0") for row in first)
+    drawn = [Image.open(output / "sheet-000.png").tobytes() for output in outputs]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_a_folder_without_clips_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert video_pairs.main([str(tmp_path), str(tmp_path / "out")]) == 1
+    assert "no clip with two frames" in capsys.readouterr().err
