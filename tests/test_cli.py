@@ -109,17 +109,6 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str], flag: 
     assert capsys.readouterr().out.strip() == eqforge.__version__ == version("eqforge")
 
 
-def test_help_needs_no_heavy_package() -> None:
-    """It is answered in a moment, even where an extra is missing."""
-    heavy = ["apache_beam", "av", "cv2", "torch", "dlib", "pyarrow"]
-    code = "import sys; from eqforge.cli import main; main([]); "
-    code += f"print(set({heavy}) & set(sys.modules))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "set()"
-
-
 def test_windows_is_refused_with_one_sentence() -> None:
     code = "import sys; sys.argv = ['eqforge']; sys.modules['fcntl'] = None; import eqforge"
     done = subprocess.run(

@@ -30,12 +30,12 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
     return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("assets")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def renderer(folder: Path) -> Iterator[SceneRenderer]:
     opened = open_renderer(folder)
     yield opened

@@ -125,7 +125,7 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         caption: tokenizer(PROMPTS["replace"].render(caption))["input_ids"] for caption in CAPTIONS
     }
     for _ in range(220):
-        batch = rng.choices(CAPTIONS, k=48)
+        batch = rng.choices(CAPTIONS, k=24)
         answers = [tokenizer(_answer(caption, rng) + "\n")["input_ids"] for caption in batch]
         ids = torch.tensor([prompts[c] + a for c, a in zip(batch, answers, strict=True)])
         labels = ids.clone()
