@@ -97,7 +97,7 @@ def test_the_hub_s_folder_loads_pictures_first_and_every_configuration(
     check_note(output)
 
 
-@pytest.mark.parametrize("form", ["pairs", "hf", "webdataset", "imagefolder"])
+@pytest.mark.parametrize("form", ["hf", "webdataset"])
 def test_what_the_author_says_stands_on_every_card(
     form: str, dataset: Path, tmp_path: Path
 ) -> None:
