@@ -3,7 +3,6 @@
 Such a table stands between two comments; the first names it:
 
     <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
-    <!-- made: names of datasets in FOLDER -->  the same without what was published and made
     <!-- made: benchmarks -->          every published benchmark that can be imported
     <!-- made: tables of datasets -->  which tables each has
     <!-- made: eq-sd samples -->       the columns of a dataset's table
@@ -66,8 +65,7 @@ def page(text: str) -> str:
 def made(name: str) -> str:
     """Returns the Markdown of a table by its name."""
     if "datasets in " in name:
-        is_short, _, folder = name.rpartition("datasets in ")
-        return "\n".join(_datasets(Path(folder), is_short=bool(is_short)))
+        return "\n".join(_datasets(Path(name.partition("datasets in ")[2])))
     if name == "benchmarks":
         return "\n".join(_benchmarks())
     if name == "tables of datasets":
@@ -111,15 +109,12 @@ def _protocols() -> Iterator[str]:
         yield f"| `{name}` | {known.of} | {known.question} | {source} |"
 
 
-def _datasets(folder: Path, *, is_short: bool) -> Iterator[str]:
-    number = 3 if is_short else 5
-    heads = ("dataset", "what it holds", "made from", "published", "made here")[:number]
-    yield f"| {' | '.join(heads)} |\n|{'---|' * number}"
+def _datasets(folder: Path) -> Iterator[str]:
+    yield "| dataset | what it holds | made from |\n|---|---|---|"
     for name, known in DATASETS.items():
         held = known.summary.removesuffix(".")
         link = f"[{name}]({folder / PAGE_OF.get(name, f'{name}.md')})"
-        parts = (link, held, known.made_from, known.published, known.made)
-        yield f"| {' | '.join(parts[:number])} |"
+        yield f"| {link} | {held} | {known.made_from} |"
 
 
 def _benchmarks() -> Iterator[str]:

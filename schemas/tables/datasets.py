@@ -29,8 +29,6 @@ class KnownDataset:
       type: its tables and what they mean.
       summary: what it holds, in a line.
       made_from: what a user brings.
-      published: how much the paper has of it.
-      made: how much eqforge makes of it; the dataset's page has the commands.
       citation: the paper's, as BibTeX; empty where there is no paper.
       released: the command that reads the released files; empty where `build` does not, or they
         were never released.
@@ -39,8 +37,6 @@ class KnownDataset:
     type: DatasetType
     summary: str
     made_from: str
-    published: str
-    made: str
     citation: str = ""
     released: str = ""
 
@@ -50,62 +46,46 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         VIDEO_PAIRS,
         "Pairs of recipe steps, each shown by its middle frame.",
         "YouCook2's `youcookii_annotations_trainval.json`, videos",
-        "45,849 pairs",
-        "53,550 candidate pairs, before frames are checked",
         citations.EQBEN,
     ),
     "eq-gebc": KnownDataset(
         VIDEO_PAIRS,
         "Pairs of frames before one event boundary and after the next (GEB+).",
         "GEB+'s `train.json` / `val.json`, Kinetics videos",
-        "1,814 pairs, screened by ten students",
-        "1,589 candidates of `val.json`",
         citations.EQBEN,
     ),
     "eq-ag": KnownDataset(
         VIDEO_PAIRS,
         "Pairs of frames between which a person's relation to an object changes.",
         "Action Genome's pickles, Charades videos",
-        "195,872 pairs",
-        "by the appendix's rule; the authors' code was never published",
         citations.EQBEN,
     ),
     "eq-video": KnownDataset(
         VIDEO_PAIRS,
         "Pairs of captioned frames from your own videos.",
         "your own captioned videos",
-        "",
-        "pairs in which 2 to 30 % of the image changes",
     ),
     "eq-sd": KnownDataset(
         GENERATED_PAIRS,
         "Pairs drawn by a diffusion model from two prompts that differ in one thing.",
         "nothing but a diffusion model",
-        "1,513 pairs, chosen by people",
-        "any number; rejected pairs are replaced automatically",
         citations.EQBEN,
     ),
     "eq-edit": KnownDataset(
         EDITED_PAIRS,
         "Pairs of a photograph and an edit that shows its hard negative.",
         "your own captioned photographs and an image editing model",
-        "",
-        "one per caption that has a negative, minus rejected pairs",
     ),
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
         "Rendered pairs that differ in an attribute, a count or a place.",
         "nothing: eqforge renders scenes with Blender",
-        "6,000 pairs",
-        "any number; rejected pairs are replaced automatically",
         citations.EQBEN,
     ),
     "hard-positives": KnownDataset(
         HARD_POSITIVES,
         "Captions with a rewording that stays true, and a false one: REPLACE and SWAP.",
         "VL-CheckList, text pairs, or captions",
-        "REPLACE: 27,443 rows",
-        "paper mode: the same files, byte for byte; corrected: 6,760 rows",
         citations.HARD_POSITIVES,
         "eqforge import replace-swap SOURCE --output OUT",
     ),
@@ -113,24 +93,18 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         TRAINING_CAPTIONS,
         "Captions with a hard positive and a hard negative each, for training.",
         "COCO, Karpathy, Flickr30k or your captions",
-        "591,753 captions, reworded by Llama-2-70b",
-        "captions by rules, or by your own language model",
         citations.HARD_POSITIVES,
     ),
     "retrieval-perturbations": KnownDataset(
         RETRIEVAL_PERTURBATIONS,
         "Perturbed captions for retrieval, with the level of detail of each caption.",
         "COCO, Karpathy, Flickr30k or your captions",
-        "13 perturbations",
-        "the same 13: 325,182 rows of COCO's val2017",
         citations.GRANULARITY,
     ),
     "vlue": KnownDataset(
         VLUE,
         "VLUE's test sets of five tasks, or your own in the same form.",
         "VLUE's released files, or your own in their form",
-        "5,450 retrieval rows, 5,662 statements and others",
-        "the same rows, and a list of what breaks the annotation rules",
         citations.VLUE,
         "eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json "
         "--vqa vqa_vlue_test.json --captioning caption_vlue_test.json --images IMAGES --output OUT",
@@ -139,8 +113,6 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         SIMAT,
         "Image crops, and queries that change one word of what a crop shows (SIMAT).",
         "Visual Genome's relations and images, or SIMAT's own files",
-        "645 triplets, 17,996 queries",
-        "the same 645 triplets; 118,720 queries before an oracle narrows them down",
         citations.SIMAT,
         "eqforge build simat --retrieval-db retrieval_db.tsv --triplets triplets.csv "
         "--transfos transfos.csv --captions captions.txt --images IMAGES --output OUT",
