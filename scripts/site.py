@@ -1,4 +1,4 @@
-"""A hook of mkdocs: the search of a site that lies in a folder takes its part from the site."""
+"""MkDocs hook: load the search script from the site, so that search works offline."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ FROM_HERE = "javascripts/iframe-worker.js"
 
 
 def on_post_page(output: str, *, page: Any, config: Any) -> str:
-    """Returns a page without its only address outside the site."""
+    """Replace the only external address of a page."""
     return output.replace(FROM_ELSEWHERE, "../" * page.url.count("/") + FROM_HERE)
 
 
 def on_post_template(output_content: str, **_: Any) -> str:
-    """Returns 404.html, likewise."""
+    """Replace it in 404.html."""
     return output_content.replace(FROM_ELSEWHERE, FROM_HERE)
