@@ -384,15 +384,16 @@ def _packed(path: Path, members: Mapping[str, bytes]) -> None:
 
 
 LINE = json.dumps(FOILS[0]).encode()
+BOMB = (b" " * (1 << 20) + b"\n") * 200
 UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "a bomb": (
         "t.jsonl.gz",
-        lambda p: p.write_bytes(gzip.compress(b" " * (200 << 20), 6)),
+        lambda p: p.write_bytes(gzip.compress(BOMB, 6)),
         "unpacks to more than",
     ),
     "a bomb in a zip": (
         "t.zip",
-        lambda p: _packed(p, {"t.jsonl": b" " * (200 << 20)}),
+        lambda p: _packed(p, {"t.jsonl": BOMB}),
         "unpacks to more than",
     ),
     "a cut file": (

@@ -145,7 +145,7 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
         ("bad_segment", "timestamp_s: expected a number, found a text 'soon'")
     ]
     with pytest.raises(
-        InputError, match=r"6 of 105 records are not captioned moments, .* allows 5:"
+        InputError, match=r"6 of 105 records are not captioned frames, .* allows 5:"
     ):
         read(tmp_path, *good, *[bad] * 6, share=0.01)
     # Five may be bad, however short the file; with 0 none.
@@ -163,7 +163,7 @@ def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Pat
         read(tmp_path, *lines, share=0.4)
 
     assert (
-        "c.jsonl: 20 of 40 records are not captioned moments, and --max-error-rate 0.4 allows 16: "
+        "c.jsonl: 20 of 40 records are not captioned frames, and --max-error-rate 0.4 allows 16: "
         "lines 2, 4, 6 and 16 more: not valid JSON: "
     ) in str(refused.value)
     assert "; line 8: the field 'caption' is missing" in str(refused.value)
