@@ -1,26 +1,31 @@
 """Prints docs/reference/reasons.md: every stage of every pipeline, and its reasons."""
 
-import textwrap
 from collections import defaultdict
 from collections.abc import Iterator
 
 from eqforge.pipelines import stages_of
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS, TYPES
 
-WIDTH = 120
 INTRODUCTION = """\
-`eqforge inspect DATASET` counts the rejects of a dataset, and `--rejects REASON` shows them. Each
-names its stage and one of that stage's reasons. A record that ends in an exception is rejected as
-`error:<Type>`; if more than `--max-error-rate` of a stage's candidates end so, the build fails.
+Look up why eqforge rejected a candidate. Show the rejects with one reason:
+
+```console
+$ eqforge inspect out/demo/eq-youcook2 --rejects camera_cut
+```
+
+An exception gives the reason `error:<Type>`. The build fails if more of a stage's candidates than
+`--max-error-rate` end this way.
 """
+KINDS = {"combined datasets": COMBINED, "imported benchmarks": BENCHMARKS, "all datasets": DATASETS}
 
 
 def page() -> Iterator[str]:
     """Yields the lines of the page."""
-    yield "# Why a candidate was rejected\n"
-    yield textwrap.fill(INTRODUCTION, WIDTH)
+    yield "# Reasons for rejects\n"
+    yield INTRODUCTION
     stages: dict[str, Stage] = {}
     datasets: defaultdict[str, list[str]] = defaultdict(list)
     for dataset in TYPES:
@@ -31,16 +36,16 @@ def page() -> Iterator[str]:
     for name, stage in stages.items():
         for reason, text in stage.reasons.items():
             reasons[reason, text].append(name)
-    yield "\n## Reasons\n\n| reason | meaning | stages |\n|---|---|---|"
+    yield "## Reasons\n\nThe stages that give a reason follow its meaning.\n"
     for (reason, text), names in sorted(reasons.items()):
-        yield f"| `{reason}` | {text} | {', '.join(names)} |"
-    yield "\n## Stages\n\n| stage | of | |\n|---|---|---|"
+        yield f"* `{reason}`: {text} *{', '.join(names)}*"
+    yield "\n## Stages\n"
     for name, stage in stages.items():
         if stage.reasons:
             of = ", ".join(f"`{dataset}`" for dataset in datasets[name])
-            if len(datasets[name]) >= len(BENCHMARKS):
-                of = "every dataset" if {*DATASETS} <= {*datasets[name]} else "imported benchmarks"
-            yield f"| {name} | {of} | {' '.join(stage.note.split())} |"
+            for word, kind in KINDS.items():
+                of = word if {*kind} <= {*datasets[name]} else of
+            yield f"* *{name}*: {of}. {stage.note}".rstrip()
 
 
 if __name__ == "__main__":

@@ -24,9 +24,9 @@ State = tuple[str, ...]
 
 DOWNLOAD_FAILED = "download_failed"
 STORE_REASONS = {
-    DOWNLOAD_FAILED: "The file could not be read from its store, tried again and again; such "
-    "files count towards --max-error-rate.",
-    "too_large_to_copy": "The file is larger than --cache-gb, the room for copies from stores.",
+    DOWNLOAD_FAILED: "Reading the file from its store failed repeatedly. This counts towards "
+    "--max-error-rate.",
+    "too_large_to_copy": "The file is larger than --cache-gb, the space for copies from stores.",
 }
 """Why a file of a store cannot be used, besides what goes for every file."""
 

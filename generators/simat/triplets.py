@@ -27,11 +27,11 @@ from eqforge.sources.simat import PARTS, Part, Region, Triplet
 from eqforge.sources.visual_genome import Relation
 
 TRIPLET_REASONS = {
-    "implausible": "As it is annotated, the triplet can hardly be shown: a man running in a man.",
-    "too_few_regions": "The triplet is shown by fewer regions than asked for.",
-    "one_way_object": "The object of the triplet is met in too few different relations.",
+    "implausible": "The annotated triplet can hardly be shown: a man running in a man.",
+    "too_few_regions": "Too few regions show the triplet.",
+    "one_way_object": "The triplet's object occurs in too few different relations.",
     "rare_object": "Other objects of the same subject and relation are more frequent.",
-    "no_neighbour": "No other triplet differs in one word alone, so nothing could be asked.",
+    "no_neighbour": "No other triplet differs in exactly one word, so there is no query.",
 }
 _BODY_PARTS = frozenset(("arm", "back", "hand", "head", "leg"))
 _POSTURES = frozenset(("laying in", "leaning on", "running in", "sitting on a", "sleeping on"))

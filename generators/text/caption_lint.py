@@ -9,14 +9,14 @@ from eqforge.schemas.records.scores import Rejection
 
 CAPTION_REASONS = {
     "empty_caption": "The caption has no visible character.",
-    "control_characters": "The caption holds a control character or half of a surrogate pair.",
-    "caption_too_long_chars": "The caption has more characters than allowed.",
-    "caption_too_long_tokens": "CLIP's tokenizer makes more tokens of the caption than allowed.",
+    "control_characters": "The caption contains a control character or half of a surrogate pair.",
+    "caption_too_long_chars": "The caption has too many characters.",
+    "caption_too_long_tokens": "The caption has too many CLIP tokens.",
 }
 """Why `lint_caption` rejects a caption."""
 
 CAPTION_PAIR_REASONS = {
-    "equal_captions": "The two captions of a pair say the same, letter case and spacing aside."
+    "equal_captions": "The captions are equal, apart from case and spacing.",
 }
 """Why `lint_pair` rejects two captions."""
 

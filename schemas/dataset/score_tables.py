@@ -46,7 +46,7 @@ FILE_STEMS = {
 
 FAILURE_REASONS = {
     "undecodable_image": "The image's bytes cannot be decoded to pixels.",
-    "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
+    "too_many_pixels": "The image has more pixels than allowed.",
     "unusable_image": "The model cannot take the image, or nothing is known under its key.",
     "missing_image": "The sample names no image, or one that is not in the table of images.",
     "not_finite": "The model's answer is not a number; a table of scores has none.",

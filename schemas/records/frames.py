@@ -21,24 +21,24 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 """The float nearest to a frame's time may lie so far below it."""
 
 FRAME_REASONS: dict[str, str] = {
-    "video_missing": "No file of that name lies in the videos folder.",
-    "outside_root": "The name is an absolute path, or leads out of the videos folder (links may, "
-    "with --follow-links), or round in a circle of links.",
-    "source_changed": "The video's file was written to or replaced while it was read.",
+    "video_missing": "The video folder has no file with that name.",
+    "outside_root": "The path is absolute, leaves the folder (links may, with --follow-links), or "
+    "is a loop of links.",
+    "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
-    "video_empty": "The video file has no bytes, or the folder of its frames no numbered picture.",
-    "video_unreadable": "The container or the codec of the video cannot be opened.",
-    "no_video_stream": "The file holds sound, subtitles or cover art, but no moving pictures.",
-    "too_many_pixels": "The picture has more pixels than the settings allow.",
-    "before_first_frame": "The time lies before the first frame is shown.",
-    "after_last_frame": "The time lies after the last frame has ended; times are in seconds, not "
+    "video_empty": "The video file is empty, or its frame folder has no numbered image.",
+    "video_unreadable": "The video's container or codec cannot be opened.",
+    "no_video_stream": "The file contains no moving images, only sound, subtitles or cover art.",
+    "too_many_pixels": "The image has more pixels than allowed.",
+    "before_first_frame": "The time is before the first frame.",
+    "after_last_frame": "The time is after the last frame ends. Times are in seconds, not "
     "milliseconds.",
-    "undecodable": "The data that the frame needs is damaged or cut off.",
-    "frames_unclear": "In the folder of frames two pictures have one number, names are of several "
-    "kinds, or numbers begin with 0.",
-    "frame_missing": "The folder of frames has no picture of the frame's number.",
-    "decoder_crashed": "The decoder's process died before it came to this frame.",
-    "decoder_timeout": "The decoder's process gave no sign of life for too long.",
+    "undecodable": "The data that the frame needs is damaged or truncated.",
+    "frames_unclear": "The frame folder has duplicate numbers, a frame number 0, or names of "
+    "several kinds.",
+    "frame_missing": "The frame folder has no image with the frame's number.",
+    "decoder_crashed": "The decoder's process died before it reached this frame.",
+    "decoder_timeout": "The decoder's process did not respond for too long.",
 }
 """Why a frame is missing: the closed list of reasons, each in one sentence."""
 

@@ -13,8 +13,8 @@ _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
 
 COMBINE_STAGE: Final = Stage(
     "combine",
-    {"duplicate": "Another part has the same sample, with the same content; it is counted once."},
-    note="The stages of the parts stand before it, as `PART: STAGE`, with the reasons of the part.",
+    {"duplicate": "Another part has the same sample, with the same content."},
+    note="The stages of the parts come first, as `PART: STAGE`.",
 )
 
 Made = TypeVar("Made")

@@ -26,14 +26,10 @@ from eqforge.sources.errata import (
     unknown_errata,
 )
 
-ERRATA_STAGE: Final = Stage(
-    "errata", {"erratum": "The file of --errata says that the sample is to be dropped."}
-)
+ERRATA_STAGE: Final = Stage("errata", {"erratum": "The --errata file drops the sample."})
 """The last stage of a build with errata: its candidates are what would be samples without."""
 
-REVIEW_STAGE: Final = Stage(
-    "review", {"human": "People who looked at the sample decided to drop it (--decisions)."}
-)
+REVIEW_STAGE: Final = Stage("review", {"human": "Reviewers dropped the sample (--decisions)."})
 """The stage of a build with decisions of people, before that of the errata."""
 
 _TEXTS: Final = frozenset(

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOLDER_REASONS = {
-    "image_missing": "No file of that name lies in the images folder.",
-    "outside_root": "The name is an absolute path, or leads out of the images folder (links may, "
-    "with --follow-links), or round in a circle of links.",
-    "source_changed": "The image's file was written to or replaced while it was read.",
+    "image_missing": "The image folder has no file with that name.",
+    "outside_root": "The path is absolute, leaves the folder (links may, with --follow-links), or "
+    "is a loop of links.",
+    "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
-    "undecodable_image": "The encoded bytes cannot be decoded to pixels.",
-    "too_many_pixels": "The image is larger than the limit that keeps memory bounded.",
+    "undecodable_image": "The image cannot be decoded.",
+    "too_many_pixels": "The image has more pixels than allowed.",
 }
 """Why an image of a folder cannot be used."""
 
-BAD_BOX = "A box is empty, or lies outside the image."
+BAD_BOX = "A box is empty or lies outside its image."
 
 REMEMBERED = 4_096
 # A crop of decoded pixels is stored losslessly and at full size.

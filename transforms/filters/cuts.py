@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REASONS = {
-    "camera_cut": "Colours change, and points are not found again, as from one shot to "
-    "another: --min-histogram-change and --max-registered-points.",
+    "camera_cut": "Colours change and keypoints do not match, as at a cut: "
+    "--min-histogram-change, --max-registered-points.",
 }
 
 HISTOGRAM = "cut_histogram_change"

@@ -274,7 +274,7 @@ def _import_face_recognition() -> Any:
 FACES = ImageFilter(
     settings=FaceSettings,
     off=FaceSettings(face_policy="off"),
-    reasons={"face_found": "A face detector's score reaches its threshold: --face-policy."},
+    reasons={"face_found": "A face detector's score reaches its threshold (--face-policy)."},
     packages=(
         *("numpy", "pillow", "opencv-python-headless"),
         *("dlib-bin", "dlib", "face_recognition", "face_recognition_models"),

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REASONS = {
-    "change_too_small": "The two images are nearer to each other than --min-changed-area, "
-    "--max-ssim or --min-phash-distance allows.",
-    "change_too_large": "The two images are further from each other than --max-changed-area, "
-    "--min-ssim or --max-phash-distance allows.",
-    "background_changed": "Outside the changed area the images differ more than "
+    "change_too_small": "The images differ less than --min-changed-area, --max-ssim or "
+    "--min-phash-distance requires.",
+    "change_too_large": "The images differ more than --max-changed-area, --min-ssim or "
+    "--max-phash-distance allows.",
+    "background_changed": "Outside the changed area, the images differ more than "
     "--min-background-ssim allows.",
     "luminance_shift": "The mean luminance differs more than --max-luminance-shift allows.",
 }

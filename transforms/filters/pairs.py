@@ -6,19 +6,19 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters import cuts, minimality, perceptual
 
 ORACLE_REASONS = {
-    "own_caption_mismatch": "By the oracle an image does not match its own caption well enough.",
-    "crossed_caption_match": "By the oracle an image matches the other image's caption too well.",
-    "oracle_disagreement": "Of two oracles one speaks against the pair, the other does not.",
+    "own_caption_mismatch": "By the oracle, an image does not match its own caption well enough.",
+    "crossed_caption_match": "By the oracle, an image matches the other image's caption too well.",
+    "oracle_disagreement": "One of the two oracles objects, the other does not.",
 }
 """Reasons why an oracle's scores speak against a pair."""
 
 PAIRS_STAGE = Stage(
     "pairs",
     {
-        "frame_rejected": "One of the two frames could not be had or was dropped.",
-        "image_rejected": "One of the two generated images was dropped.",
-        "over_pair_limit": "The video already has as many pairs as the limit allows.",
-        "same_image": "Both images are the same picture, byte for byte.",
+        "frame_rejected": "One of the two frames is missing or rejected.",
+        "image_rejected": "One of the two generated images was rejected.",
+        "over_pair_limit": "The video already has the maximum number of pairs.",
+        "same_image": "Both images have the same bytes.",
         **CAPTION_PAIR_REASONS,
         **cuts.REASONS,
         **minimality.REASONS,

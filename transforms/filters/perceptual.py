@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DISTANCE = "perceptual_distance"
 VERSION = "1"
 REASONS = {
-    "looks_too_different": "By the model of --perceptual the two images look less alike than "
+    "looks_too_different": "By the --perceptual model, the images differ more than "
     "--max-perceptual allows.",
 }
 

@@ -26,9 +26,9 @@ IMPLAUSIBILITY: Final = "implausibility"
 VERSION: Final = "1"
 MOST: Final = 1000.0
 REASONS: Final = {
-    "implausible": "A caption is less likely to the model of --plausibility than "
+    "implausible": "The --plausibility model finds a caption less likely than "
     "--max-implausibility allows.",
-    "not_weighed": "The model of --plausibility cannot read a caption, and there is a limit.",
+    "not_weighed": "The --plausibility model cannot read a caption, and a limit is set.",
 }
 _KIND: Final = "likelihood"
 

@@ -94,7 +94,7 @@ QUALITY = ImageFilter(
     off=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
     reasons={
         "black_image": "The mean luminance is below --min-luminance.",
-        "constant_image": "The greatest standard deviation of a colour channel is below "
+        "constant_image": "The largest standard deviation of a colour channel is below "
         "--min-contrast.",
         "blurred_image": "The sharpness is below --min-sharpness.",
     },

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 REASON: Final = "safety_checker"
 DRAWINGS_STAGE = Stage(
-    "drawings", {REASON: "The model's own checker flagged a picture, and made it black."}
+    "drawings", {REASON: "The model's safety checker flagged an image and blacked it out."}
 )
 
 DRAWN: Final = "drawn"

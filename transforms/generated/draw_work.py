@@ -27,8 +27,8 @@ from eqforge.transforms.oracle.judges import margin_of
 
 SEEDS_STAGE: Final = Stage(
     "seeds",
-    {"not_best": "Another seed of --seeds drew a better pair, by the score of --best-by."},
-    note="Drawings of one pair from several seeds that passed every other check.",
+    {"not_best": "Another seed of --seeds scored better by --best-by."},
+    note="Drawings of one pair from several seeds.",
 )
 
 Work = TypeVar("Work", bound=PairWork)
@@ -140,7 +140,7 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
 
 
 PROMPTS_STAGE: Final = Stage(
-    "prompts", REASONS, note="What is to be drawn, where --plausibility names a model."
+    "prompts", REASONS, note="Only with --plausibility."
 )
 
 

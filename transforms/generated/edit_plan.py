@@ -43,29 +43,28 @@ from eqforge.transforms.text.work import Admitted, admit_texts, reject
 NEGATIVES_STAGE = Stage(
     "negatives",
     {
-        NO_HARD_NEGATIVE: "No rule makes a hard negative of the caption, and none is given.",
-        TRUE_OF_IMAGE: "The negative says what another caption of the image says.",
-        "equal_captions": "The negative says the same as the caption, letter case and spacing "
-        "aside.",
-        "duplicate": "Another caption of the image asks for the same edit.",
+        NO_HARD_NEGATIVE: "No rule makes a hard negative, and the source gives none.",
+        TRUE_OF_IMAGE: "The negative equals another caption of the image.",
+        "equal_captions": "The negative equals the caption, apart from case and spacing.",
+        "duplicate": "Another caption of the image requests the same edit.",
         **NEGATIVE_REFUSALS,
     },
-    note="What edited photographs are to show.",
+    note="Captions of the edited images.",
 )
 EDITS_STAGE = Stage(
     "edits",
     {
-        "mask_missing": "The masks folder has no file of the name that the captions give.",
-        "undecodable_mask": "The mask cannot be read, or has too many pixels.",
-        "mask_size": "The mask has another shape than its photograph.",
-        "empty_mask": "By the mask nothing may change.",
-        "no_mask": "Nobody says where the photograph may change: no mask of its name lies in the "
-        "masks folder, and the grounder finds nothing.",
-        "unfit_request": "The texts do not fit the editor's model, or it lacks something.",
-        "safety_checker": "The model's own checker flagged the edited photograph.",
-        "unchanged": "The edited photograph has the pixels of the photograph.",
-        "changed_outside": "Before it was locked, more of the photograph changed outside the mask "
-        "than --max-changed-outside allows.",
+        "mask_missing": "The mask folder lacks the file that the captions name.",
+        "undecodable_mask": "The mask cannot be read or has too many pixels.",
+        "mask_size": "The mask and its photograph differ in size.",
+        "empty_mask": "The mask allows no change.",
+        "no_mask": "The mask folder has no mask for the photograph, and the grounder finds no "
+        "region.",
+        "unfit_request": "The editor's model cannot process the texts, or lacks a part.",
+        "safety_checker": "The model's safety checker flagged the edited photograph.",
+        "unchanged": "The edit changed no pixel.",
+        "changed_outside": "Before locking, the edit changed more outside the mask than "
+        "--max-changed-outside allows.",
     },
 )
 

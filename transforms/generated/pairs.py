@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 IMAGES_STAGE = Stage(
     "images",
     IMAGE_FILTER_REASONS,
-    note="The images of generated pairs; frames of videos have a stage of their own.",
+    note="Generated images. Video frames have the stage frames.",
 )
 
 MOST_SEEDS = 64

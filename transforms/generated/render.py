@@ -53,8 +53,8 @@ from eqforge.transforms.generated.work import (
 RENDERS_STAGE = Stage(
     "renders",
     SCENE_REASONS,
-    note="A renderer that dies or gives no sign of life is started anew and the scene tried once "
-    "more; then the pair is a reject with the reason `error:ChildDied` or `error:ChildTimeout`.",
+    note="A renderer that dies or hangs gets one more try. After a second failure, the reason is "
+    "`error:ChildDied` or `error:ChildTimeout`.",
 )
 
 RENDERED = "rendered"

@@ -30,10 +30,10 @@ ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
     "items",
     {
-        "unreadable_record": "The record is not valid, or lacks a field; the detail says which.",
-        NOT_CONFIRMED: "Fewer than two of three annotators chose the caption over the foil; the "
-        "publication leaves such items out (VALSE).",
-        "bad_box": "The box is empty, or lies outside its image.",
+        "unreadable_record": "The record is invalid or lacks a field (see its detail).",
+        NOT_CONFIRMED: "Fewer than two of three annotators preferred the caption to the foil "
+        "(VALSE excludes such items).",
+        "bad_box": "A box is empty or lies outside its image.",
         **{name: CAPTION_REASONS[name] for name in ("empty_caption", "control_characters")},
         **FOLDER_REASONS,
     },

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 VERSION = "2"
 CROP_REASONS = {
     "bad_box": BAD_BOX,
-    "crop_too_small": "The longer side of the crop is below its minimum.",
+    "crop_too_small": "The longer side of the crop is too short.",
 }
 
 

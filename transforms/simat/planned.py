@@ -16,26 +16,27 @@ RELATIONS_STAGE = Stage(
     "relations",
     {
         "region_twice": "Another region has the same id.",
-        "not_chosen": "The file of triplets does not list the region.",
+        "not_chosen": "The triplet file does not list the region.",
         **TRIPLET_REASONS,
         **FOLDER_REASONS,
-        "other_size": "The image is not of the size for which its boxes were annotated.",
+        "other_size": "The image's size differs from the size that its boxes were annotated on.",
         **CROP_REASONS,
     },
-    note="Regions: a subject, a relation and an object, found in an image.",
+    note="Regions: a subject, a relation and an object in an image.",
 )
 QUERIES_STAGE = Stage(
     "queries",
     {
-        "region_refused": "The crop that would be queried could not be had.",
-        "synonym": "The two words mean the same, or are one and many of a thing.",
-        "target_without_crop": "No crop of the gallery shows what the query asks for.",
-        "not_scored": "The oracle has no scores of the crop or of a caption.",
-        "own_caption_mismatch": "By the oracle the crop does not match its own caption well.",
-        "target_caption_match": "By the oracle the crop shows already what the query asks for.",
-        "oracle_disagreement": "Of two oracles one speaks against the query, the other does not.",
+        "region_refused": "The queried crop is missing or rejected.",
+        "synonym": "The two words mean the same, or are singular and plural of one noun.",
+        "target_without_crop": "No crop in the gallery shows the target.",
+        "not_scored": "The oracle has no score for the crop or a caption.",
+        "own_caption_mismatch": "By the oracle, the crop does not match its own caption well "
+        "enough.",
+        "target_caption_match": "By the oracle, the crop already shows the target.",
+        "oracle_disagreement": "One of the two oracles objects, the other does not.",
     },
-    note="Queries: a region, and a word to change.",
+    note="Queries: a region and a word to change.",
 )
 
 

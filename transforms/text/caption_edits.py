@@ -41,7 +41,7 @@ NO_REWORDING = "no_rewording"
 NO_HARD_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
-    NO_REWORDING: "No rule rewords the caption so that it says the same without doubt.",
+    NO_REWORDING: "No rule rewords the caption and surely keeps its meaning.",
     NO_HARD_NEGATIVE: "No kind of hard negative fits the caption.",
     **REWRITE_REFUSALS,
 }

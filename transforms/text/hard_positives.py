@@ -39,7 +39,7 @@ HARD_POSITIVES_STAGE = Stage(
     {
         "not_selected": "The published rule selects no word of the record.",
         **EDIT_REASONS,
-        UNBALANCED: "Balanced with all others, the caption looked too true beside its negatives.",
+        UNBALANCED: "Balancing dropped the row: its caption looked more likely than its negatives.",
         **SWAP_REFUSALS,
         **REFUSALS,
         **JUDGE_REASONS,

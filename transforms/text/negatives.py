@@ -45,7 +45,7 @@ Output: """
 _TAKEN: Final = ("refused", "empty", "cut_off", "unchanged", "huge", "not_plain", "another_text")
 NEGATIVE_REFUSALS: Final = {
     **{reason: REWRITE_REFUSALS[reason] for reason in (*_TAKEN, "several_edits")},
-    "stays_true": "The language model exchanged words for synonyms or broader ones.",
+    "stays_true": "The language model only used synonyms or broader words.",
 }
 """Why an answer of a language model is no hard negative, beside TRUE_OF_IMAGE."""
 _LOCK = threading.Lock()

@@ -27,7 +27,7 @@ CAPTIONS_STAGE = Stage(
     {
         **FOLDER_REASONS,
         "bad_box": BAD_BOX,
-        "not_english": "The caption is in another language than that of the rules that edit it.",
+        "not_english": "The caption is not English, which the rules require.",
         **CAPTION_REASONS,
     },
 )

@@ -19,12 +19,13 @@ from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 BOUNDARIES_STAGE = Stage(
     "boundaries",
     {
-        "other_annotator": "Another annotator's record of the same boundary was used.",
-        "no_next_boundary": "The boundary has no annotated next one to skip to.",
-        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
-        "bad_order": "The boundary does not lie between its neighbours in time.",
+        "other_annotator": "eqforge used another annotator's record of the same boundary.",
+        "no_next_boundary": "The source annotates no next boundary.",
+        "too_few_moments": "The video has no annotation.",
+        "bad_order": "The boundary is not between its neighbours in time.",
         **CAPTION_REASONS,
-        "action_word": "The caption holds a word of the list of words one picture cannot show.",
+        "action_word": "The caption contains a word from the list of actions that one image "
+        "cannot show.",
         **CAPTION_PAIR_REASONS,
     },
 )

@@ -24,8 +24,7 @@ from eqforge.transforms.filters.minimality import PairMeasures
 FRAMES_STAGE = Stage(
     "frames",
     {**IMAGE_FILTER_REASONS, **FRAME_REASONS},
-    note="A video of which no frame is wanted, because no pair was planned, stands here under its "
-    "own id where its file is missing or refused.",
+    note="A missing or rejected video without planned pairs appears here under its own id.",
 )
 
 

@@ -20,13 +20,14 @@ from eqforge.sources.action_genome import (
 OBJECTS_STAGE = Stage(
     "objects",
     {
-        "object_invisible": "The object is not visible in the frame, so it has no relations.",
-        "unknown_class": "The class is none of Action Genome's.",
-        "unknown_relation": "A relation is none of Action Genome's.",
-        "object_twice": "The frame has several objects of the class; which one is meant is open.",
-        "too_few_moments": "Nothing of the video is annotated, and a pair needs two moments.",
-        "no_caption": "The relations give no caption.",
-        "near_chosen_frame": "A frame chosen for a pair lies just before it.",
+        "object_invisible": "The object is not visible in the frame.",
+        "unknown_class": "Action Genome has no such class.",
+        "unknown_relation": "Action Genome has no such relation.",
+        "object_twice": "The frame has several objects of the class, so the caption would be "
+        "ambiguous.",
+        "too_few_moments": "The video has no annotation.",
+        "no_caption": "No caption follows from the relations.",
+        "near_chosen_frame": "A frame shortly before it is already in a pair.",
         "no_partner": "No other frame differs in enough of the three kinds of relation.",
     },
 )

@@ -13,9 +13,10 @@ from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 SEGMENTS_STAGE = Stage(
     "segments",
     {
-        "bad_segment": "The record is no captioned moment, or ends before it starts.",
-        "duplicate_moment": "Another record of the video has the same id, or time and caption.",
-        "too_few_moments": "The video has no second usable moment, and a pair needs two.",
+        "bad_segment": "The record lacks a caption or a valid time, or it ends before it starts.",
+        "duplicate_moment": "Another record of the video has the same id, or the same time and "
+        "caption.",
+        "too_few_moments": "The video has fewer than two usable captioned frames.",
         **CAPTION_REASONS,
     },
 )
