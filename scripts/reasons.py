@@ -13,7 +13,7 @@ INTRODUCTION = """\
 Look up why eqforge rejected a candidate. Show the rejects with one reason:
 
 ```console
-$ eqforge inspect out/demo/eq-youcook2 --rejects camera_cut
+$ eqforge inspect out/demo/eq-youcook2 --rejects black_image
 ```
 
 An exception gives the reason `error:<Type>`. The build fails if more of a stage's candidates than

@@ -4,7 +4,7 @@ Such a table stands between two comments; the first names it:
 
     <!-- made: datasets in FOLDER -->  every dataset, with links to pages in a folder
     <!-- made: benchmarks -->          every published benchmark that can be imported
-    <!-- made: tables of datasets -->  which tables each has
+    <!-- made: tables of datasets -->  which tables some have beside those of all
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
     <!-- made: rules of lint -->       what `eqforge lint` looks for
@@ -16,8 +16,10 @@ Such a table stands between two comments; the first names it:
     <!-- end -->
 """
 
+import inspect
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
 from eqforge.schemas.tables.datasets import (
     DATASETS,
+    ENTRY,
     TABLE_TYPES,
     TYPES,
     meanings,
@@ -53,6 +56,16 @@ PAGE_OF = {
     "training-captions": "captions.md#build-training-captions",
 }
 """Where a dataset is described that has no page of its own name, below docs/datasets."""
+ANCHORS = {
+    "PairSample": "video-pairs",
+    "RenderedSample": "generated-pairs",
+    "PerturbedCaption": "retrieval-perturbations",
+    "VlueSample": "vlue",
+    "BenchmarkPair": "imported-pairs",
+    "BenchmarkFoil": "captions-and-foils",
+}
+"""The headings of docs/reference/tables.md that explain columns of several tables, by record."""
+COMMON = ("samples", "images", "rejects")
 WIDTH = 120
 MADE = re.compile(r"(?<=<!-- made: )(.+?)( -->\n).*?(?=<!-- end -->)", re.S)
 
@@ -129,34 +142,61 @@ def _benchmarks() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    yield "| dataset | tables |\n|---|---|"
+    yield "| datasets | tables beside `samples`, `images` and `rejects` |\n|---|---|"
+    datasets: defaultdict[str, list[str]] = defaultdict(list)
     for name, kind in TYPES.items():
-        yield f"| `{name}` | {', '.join(f'`{table.name}`' for table in kind.tables)} |"
+        others = [each.name for each in kind.tables if each.name not in COMMON]
+        datasets[", ".join(f"`{each}`" for each in others)].append(f"`{name}`")
+    for tables, names in datasets.items():
+        if tables:
+            yield f"| {', '.join(names)} | {tables} |"
 
 
 def _table(table: TableType) -> Iterator[str]:
     names = [f"`{n}`" for n, kind in TYPES.items() if table in kind.tables]
     where = "all datasets" if len(names) == len(TYPES) else ", ".join(names)
-    keys = "; ".join(f"`{column}` of `{other}`" for column, other in table.references.items())
-    text = f"Of {where}. {summary(table.record)} Key: {', '.join(f'`{n}`' for n in table.key)}."
-    yield textwrap.fill(text + (f" Keys into other tables: {keys}." if keys else ""), WIDTH)
+    columns: defaultdict[str, list[str]] = defaultdict(list)
+    for column, other in table.references.items():
+        columns[other].append(f"`{column}`")
+    keys = "; ".join(f"{', '.join(found)} → `{other}`" for other, found in columns.items())
+    text = f"{summary(table.record)} In {where}. Key: {', '.join(f'`{n}`' for n in table.key)}."
+    yield textwrap.fill(text + (f" References: {keys}." if keys else ""), WIDTH)
     yield ""
     yield from _columns(table.record)
 
 
 def _columns(record: type) -> Iterator[str]:
-    """Yields a line for each field, or for fields of the same type and meaning."""
-    yield "| column | type | meaning |\n|---|---|---|"
+    """Yields a line for each field, or for fields of the same type and meaning.
+
+    Fields that mean the same in another record are named in a sentence that links to it.
+    """
     hints, said = get_type_hints(record, include_extras=True), meanings(record)
     lines: dict[tuple[str, str], list[str]] = {}
+    shared: defaultdict[str, list[str]] = defaultdict(list)
     for each in fields(record):
+        if origin := _origin(record, each.name):
+            shared[origin].append(f"`{each.name}`")
+            continue
         name = "image" if hints[each.name] == PictureSuffix else each.name
-        meaning = (
-            "the picture" if name != each.name else said.get(each.name, "").replace("*", r"\*")
-        )
+        meaning = "the image" if name != each.name else said.get(each.name, "").replace("*", r"\*")
         lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
+    for origin, names in shared.items():
+        name = ANCHORS[origin].replace("-", " ")
+        yield f"As in [{name}](#{ANCHORS[origin]}): {', '.join(names)}.\n"
+    yield "| column | type | meaning |\n|---|---|---|"
     for (kind, meaning), names in lines.items():
         yield f"| {', '.join(names)} | {kind} | {meaning} |"
+
+
+def _origin(record: type, column: str) -> str:
+    """Returns the name of the record that explains a column; empty for the record itself."""
+    for names, meaning in ENTRY.findall(inspect.cleandoc(record.__doc__ or "")):
+        if column in re.split(r",\s+", names) and (
+            same := re.fullmatch(r"as in (\w+)\.\s*", meaning)
+        ):
+            (other,) = {each.record for each in TABLE_TYPES if each.record.__name__ == same[1]}
+            return _origin(other, column) or same[1]
+    return ""
 
 
 def _type(hint: Any) -> str:

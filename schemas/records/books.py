@@ -23,11 +23,11 @@ class Reject:
 
     Attributes:
       candidate_id: id of the annotation record, frame or pair.
-      stage: the stage that refused it.
-      reason: one of the stage's documented reasons, or `error:<Type>`.
-      value, threshold: the score that decided and its limit, where there is one.
-      detail: what a person needs to understand the case.
-      source_id, source_path, source_sha256: lineage as far as it is known at that stage.
+      stage: stage that rejected the candidate.
+      reason: a reason of the stage, or `error:<Type>`.
+      value, threshold: deciding score and its limit; None without one.
+      detail: explanation for people.
+      source_id, source_path, source_sha256: source, as far as the stage knows it.
     """
 
     candidate_id: str

@@ -26,13 +26,13 @@ class JudgeAnswer:
     """What one judge says to one question about a row.
 
     Attributes:
-      judge: what kind of judge: `nli`, `llm` or `vqa`.
-      model: id on the Hugging Face hub, or the name of a folder, or of an endpoint's model.
-      revision: commit on the hub, or `sha256:` and a digest of the files; of an endpoint what it
-        says of itself.
-      question: what was asked; see `eqforge.schemas.records.judgements.QUESTIONS`.
-      probability: that it is as the question says, in [0, 1]; None where the judge could not read
-        the texts or the picture.
+      judge: `nli`, `llm` or `vqa`.
+      model: Hugging Face id, folder, or name of an endpoint's model.
+      revision: hub commit, or `sha256:` and a digest of the files; an endpoint's is what it
+        reports.
+      question: a name in `eqforge.schemas.records.judgements.QUESTIONS`.
+      probability: probability of yes, in [0, 1]; None if the judge could not read the texts or
+        image.
     """
 
     judge: Text

@@ -326,13 +326,13 @@ class RenderedObject:
     """How much the picture shows of an object.
 
     Attributes:
-      name: as in the scene.
+      name: its name in the scene.
       asset: its asset's id.
-      box: around its visible pixels; None where none is visible.
-      visible_px: its pixels in the picture.
-      full_px: the pixels it would have if nothing stood before it and the picture did not end.
+      box: bounds of its visible pixels; None if none is visible.
+      visible_px: its visible pixels.
+      full_px: its pixels without occlusion or image edges.
       visible_fraction: visible_px / full_px, in [0, 1].
-      depth_m: distance of the middle of the object from the camera, along the view.
+      depth_m: distance of its middle from the camera along the view, in metres.
     """
 
     name: Text

@@ -18,11 +18,11 @@ class Score:
     """One measurement of one image or pair, with what is needed to make it again.
 
     Attributes:
-      name: what was measured; unique among the scores of a record.
-      value: the measurement; None where the scorer ran and had nothing to say.
-      scorer: the name of the software that measured.
-      version: the version of that software.
-      settings: the scorer's settings as compact JSON with sorted keys.
+      name: what was measured, unique among the scores of a record.
+      value: measurement; None if the scorer ran without a result.
+      scorer: name of the software.
+      version: its version.
+      settings: its settings as compact JSON with sorted keys.
     """
 
     name: Text

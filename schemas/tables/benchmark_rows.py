@@ -26,15 +26,15 @@ class BenchmarkPair:
       sample_id: `<dataset>/<file>/<published id>`; without an id, the image and a digest of the
         record.
       dataset: name of the benchmark.
-      split: the source's split, `test` where it names none.
-      kind: the subset or category that the source puts the record in; empty where it has none.
-      source_id: what several records share, such as a video: the cluster of the statistics; None
-        where each stands alone.
-      caption_0, caption_1: the captions.
-      image_0, image_1: the images as the source names them.
-      image_0_id, image_1_id: keys into `images`; None where there are no pictures.
-      annotation: the record's other fields, as a JSON object; of `eqben` and `replace-swap` also
-        `source_order`, its place among the records of its kind.
+      split: the source's split; `test` if it names none.
+      kind: the source's subset or category; empty without one.
+      source_id: id that related records share, such as a video; the cluster for statistics; None if
+        each record stands alone.
+      caption_0, caption_1: caption of each image.
+      image_0, image_1: images as the source names them.
+      image_0_id, image_1_id: keys into `images`; None without images.
+      annotation: the record's other fields, as a JSON object; for `eqben` and `replace-swap` also
+        `source_order`, the position among records of its kind.
     """
 
     sample_id: Text
@@ -56,15 +56,15 @@ class BenchmarkFoil:
     """An image with a caption that is true of it and one that is not.
 
     Attributes:
-      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
-      item_id: the published record; several rows where it has several foils.
-      image, image_id: the image as the source names it, and the key into `images`; None where there
-        are no pictures.
-      caption: the true caption.
-      hard_negative: the false one, the foil.
-      box: the part of the image that the captions describe, in pixels, which is what `image_id`
-        shows; None for the whole image.
-      source_sha256: SHA-256 of the file that it was cut out of; None where nothing was.
+      sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
+      item_id: published record, which the rows of its foils share.
+      image: image as the source names it.
+      image_id: key into `images`; None without images.
+      caption: true caption.
+      hard_negative: false caption.
+      box: crop that the captions describe and `image_id` shows, in pixels; None for the whole
+        image.
+      source_sha256: SHA-256 of the cropped file; None without a crop.
     """
 
     sample_id: Text
@@ -86,9 +86,9 @@ class BenchmarkRewording:
     """An image with two captions that are true of it, one reworded, and one that is not.
 
     Attributes:
-      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
-      item_id, image, image_id, caption, hard_negative, box, source_sha256: as in `BenchmarkFoil`.
-      hard_positive: the caption reworded, which is true too.
+      sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
+      item_id, image, image_id, caption, hard_negative, box, source_sha256: as in BenchmarkFoil.
+      hard_positive: reworded caption, also true.
     """
 
     sample_id: Text
@@ -108,15 +108,15 @@ class BenchmarkRewording:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkQuestion:
-    """A question on an image; the questions of a group are right together or not at all.
+    """A question on an image; the questions of a group count only together.
 
     Attributes:
-      sample_id, dataset, split, kind, annotation: as in `BenchmarkPair`.
-      group_id: what the questions of a group share.
-      image, image_id: as in `BenchmarkFoil`.
-      question: the text.
-      options: the answers to choose from; empty where the question says them.
-      answer: the right one.
+      sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
+      group_id: id that the questions of a group share.
+      image, image_id: as in BenchmarkFoil.
+      question: text.
+      options: possible answers; empty if the question contains them.
+      answer: right answer.
     """
 
     sample_id: Text
@@ -171,19 +171,16 @@ class CombinedPair:
     """Two images that differ in one thing, with a caption of each, of any dataset of pairs.
 
     Attributes:
-      sample_id: as in the part that the pair comes from.
-      dataset: the dataset that it comes from, such as `eq-gebc`.
+      sample_id: id in the part that the pair comes from.
+      dataset: dataset that the pair comes from, such as `eq-gebc`.
       split: the source's split.
-      kind: the subset: the dataset and, where it tells kinds of pairs apart, the kind, such as
-        `eq-kubric/location`; of a part that was named, the name in place of the dataset.
-      source_id: what several pairs share, such as a video: the cluster of the statistics; None
-        where each stands alone.
-      caption_0, caption_1: the captions; caption i describes image i.
-      image_0, image_1: the files of the images as the source names them; None where they are of no
-        file, as those that were drawn.
-      image_0_id, image_1_id: keys into `images`; None where there are no pictures.
-      annotation: every other column of the part, such as `origin_0`, as a JSON object; where the
-        part has no others, its `annotation` as it is.
+      kind: subset: the dataset (or the name given to the part) and the pair's kind, such as
+        `eq-kubric/location`.
+      source_id, caption_0, caption_1, image_0_id, image_1_id: as in BenchmarkPair.
+      image_0, image_1: image files as the source names them; None for images without a file, such
+        as drawn ones.
+      annotation: all other columns of the part, such as `origin_0`, as a JSON object; without
+        others, the part's `annotation`.
     """
 
     sample_id: Text

@@ -20,12 +20,12 @@ class Generation:
     """How the two images of a pair were made.
 
     Attributes:
-      generator: the software, such as `kubric` or `diffusers`.
-      version: of that software and of what it stands on.
-      model, revision: the neural model, by its public name, and its revision; None for a renderer.
-      device: `cpu`, or what the accelerator calls itself; the bytes are the same only on the same.
-      seed: both images begin with it.
-      parameters: everything else the pixels depend on beside the specs, as a JSON object.
+      generator: software, such as `kubric` or `diffusers`.
+      version: versions of the software and its libraries.
+      model, revision: public name and revision of the neural model; None for a renderer.
+      device: `cpu` or the accelerator's name; bytes are equal only on the same device.
+      seed: seed of both images.
+      parameters: all other settings that affect the pixels, as a JSON object.
     """
 
     generator: Text
@@ -45,20 +45,18 @@ class RenderedSample:
 
     Attributes:
       sample_id, dataset, split: as in PairSample.
-      source_id: what the statistics take for one cluster.
-      kind: what sort of thing differs, such as `attribute`, `counting`, `location`.
-      change: which, such as `colour`.
-      caption_0, caption_1, captions_0, captions_1: as in PairSample.
-      image_0_id, image_1_id: keys into `images`.
-      mask_0_id, mask_1_id: keys into `masks`; None where there is no mask.
+      source_id: cluster for statistics.
+      kind: kind of difference, such as `attribute`, `counting` or `location`.
+      change: the difference, such as `colour`.
+      caption_0, caption_1, captions_0, captions_1, image_0_id, image_1_id: as in PairSample.
+      mask_0_id, mask_1_id: keys into `masks`; None without a mask.
       generation: how the images were made.
-      spec_0, spec_1: what each image was made from, as a JSON object; of a rendered one the whole
-        scene, with what its caption claims under `claim`.
-      objects_0, objects_1: what each image shows of its objects, in the order of their numbers in
-        the mask, from 1; empty where that is not known.
+      spec_0, spec_1: what each image was made from, as a JSON object; a rendered scene includes the
+        `claim` of its caption.
+      objects_0, objects_1: objects in each image, by their numbers in the mask, from 1; empty if
+        unknown.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
-        word_edit_distance, edited_spans_0, edited_spans_1: as in PairSample.
-      scores: every other score of the pair, with its scorer.
+        word_edit_distance, edited_spans_0, edited_spans_1, scores: as in PairSample.
     """
 
     sample_id: Text
@@ -102,8 +100,8 @@ class MaskRow:
     Attributes:
       mask_id: SHA-256 of the encoded bytes.
       suffix: `.png`.
-      width_px, height_px: size of the mask, which is that of its image.
-      num_bytes: length of the encoded bytes.
+      width_px, height_px: size in pixels, equal to its image's.
+      num_bytes: number of encoded bytes.
     """
 
     mask_id: Text
@@ -146,27 +144,25 @@ class EditedSample(RenderedSample):
     Attributes:
       sample_id, dataset, split, source_id, caption_0, caption_1, captions_0, captions_1: as in
         RenderedSample.
-      kind: what sort of thing differs: `object`, `attribute`, `relation` or `negation` where a rule
-        made the second caption, `written` where a language model did, else as the source says, or
-        `given`.
-      change: the rule, such as `replace_object`; the same as `kind` where no rule made it.
-      image_0_id, image_1_id: keys into `images`: the photograph, its upright pixels as a PNG, and
-        the edited one, of the same size.
-      mask_0_id, mask_1_id: key into `masks`, twice the same: where the photograph was allowed to
-        change; None where that is not known.
-      generation: how the photograph was edited; `seed` is that of the edited one alone.
-      spec_0: the photograph: its file, the file's digest, and the part that was cut out, if any.
-      spec_1: the edit: its instruction, the things it is about, where its mask is from and by which
-        boxes, as a JSON object.
+      kind: `object`, `attribute`, `relation` or `negation` if a rule made the second caption,
+        `written` if a language model did, otherwise the source's kind or `given`.
+      change: the rule, such as `replace_object`; otherwise equal to `kind`.
+      image_0_id, image_1_id: keys into `images`: the upright photograph as a PNG, and the edited
+        image of the same size.
+      mask_0_id, mask_1_id: one key into `masks`, twice: where the photograph was allowed to change;
+        None if unknown.
+      generation: how the photograph was edited; `seed` applies only to the edit.
+      spec_0: the photograph's file, digest and crop, as a JSON object.
+      spec_1: the edit's instruction, things and mask boxes, as a JSON object.
       objects_0, objects_1: empty.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
         word_edit_distance, edited_spans_0, edited_spans_1, scores: as in RenderedSample.
       caption_id: the first caption's id in the source.
       source_path: the photograph's file as the source names it.
       source_sha256: SHA-256 of that file.
-      source_box: the part of the photograph that was cut out, in pixels; None for the whole.
-      negative_generator: name and version of what made the second caption; `given` where it is the
-        source's.
+      source_box: crop of the photograph, in pixels; None for the whole.
+      negative_generator: name and version of the second caption's generator; `given` if the source
+        has it.
     """
 
     caption_id: str

@@ -32,22 +32,22 @@ PAIR_RULES = {
 class Origin:
     """Where an image of a sample comes from.
 
-    Of a video that is a folder of frames, the source file is the picture. Its ticks are frames, by
-    the rate that `--frames-fps` gives; without it both times are -1, and `time_base` is empty.
+    For a folder of frames, the source file is the image, and ticks are frames at the rate of
+    `--frames-fps`. Without that rate, both times are -1 and `time_base` is empty.
 
     Attributes:
-      frame_id: name of the frame within its dataset.
-      source_path: the source file, relative to the folder the user named.
+      frame_id: name of the frame, unique in its dataset.
+      source_path: source file, relative to the folder that the user named.
       source_sha256: SHA-256 of the source file.
-      licence: licence of the source, where stated.
-      requested_timestamp_s, timestamp_s: seconds after the container's start: the time asked for,
-        and the presentation time of the frame that was on screen then.
-      pts: the same presentation time in the stream's own ticks.
-      time_base: their length, in seconds as a fraction.
-      frame_index: position of the frame in presentation order, from 0.
-      rotation_deg: rotation that was applied to show the frame upright.
-      parameters: how the image was encoded, as JSON; `pixel_aspect` is the shape of stored pixels
-        that were scaled to squares, and `deinterlaced` the filter that joined two fields.
+      licence: licence that the source states.
+      requested_timestamp_s: requested time, in seconds after the container's start.
+      timestamp_s: presentation time of the frame on screen at that time, in seconds.
+      pts: presentation time in ticks of the stream.
+      time_base: length of a tick in seconds, as a fraction.
+      frame_index: position in presentation order, from 0.
+      rotation_deg: rotation that shows the frame upright, in degrees.
+      parameters: how the image was encoded, as JSON; `pixel_aspect` is the original shape of pixels
+        that were scaled to squares, `deinterlaced` the filter that joined two fields.
     """
 
     frame_id: str
@@ -68,25 +68,22 @@ class PairSample:
     """Two images that differ in one thing, with a caption of each: caption i describes image i.
 
     Attributes:
-      sample_id: stable id made from the source, unique in the dataset.
+      sample_id: stable id derived from the source, unique in the dataset.
       dataset, split: names of the dataset and of the source's split.
-      source_id: the video both images come from; the cluster of the statistics.
-      caption_0, caption_1: the captions that are scored.
-      captions_0, captions_1: all captions known for each image.
+      source_id: video of both images; the cluster for statistics.
+      caption_0, caption_1: captions that are scored.
+      captions_0, captions_1: all known captions of each image.
       image_0_id, image_1_id: keys into `images`.
-      origin_0, origin_1: lineage of the two images.
-      annotation: what the source says of the pair, as a JSON object.
-      changed_area_fraction: share of the picture whose lightness or colour changed, in [0, 1]; this
-        and the four that follow are defined in `eqforge.transforms.filters.minimality`.
-      ssim: structural similarity, the least of L*, a* and b*, in [-1, 1].
-      background_ssim: the same outside the changed area; None where nothing is outside.
-      luminance_shift: mean luma of the second image less the first's, in [-255, 255]; blind to
-        colour by definition.
+      origin_0, origin_1: source of each image.
+      annotation: the source's fields for the pair, as a JSON object.
+      changed_area_fraction: share of the image whose lightness or colour changed, in [0, 1].
+      ssim: structural similarity, the minimum of L*, a* and b*, in [-1, 1].
+      background_ssim: the same outside the changed area; None if nothing is outside.
+      luminance_shift: mean luma of image 1 minus image 0, in [-255, 255].
       phash_distance: differing bits of the perceptual hashes, 0 to 192.
       word_edit_distance: words inserted, deleted or replaced between the captions.
-      edited_spans_0, edited_spans_1: the characters [start, end) of each caption that the edit
-        touches.
-      scores: every other score of the pair, with its scorer.
+      edited_spans_0, edited_spans_1: edited characters [start, end) of each caption.
+      scores: all other scores of the pair.
     """
 
     sample_id: Text
@@ -124,12 +121,11 @@ class ImageRow:
     Attributes:
       image_id: SHA-256 of the encoded bytes.
       suffix: `.jpg` or `.png`.
-      width_px, height_px: size of the picture.
-      num_bytes: length of the encoded bytes.
-      phash: perceptual hashes (ImageHash's pHash) of red, green and blue, 192 bits as 48
+      width_px, height_px: size in pixels.
+      num_bytes: number of encoded bytes.
+      phash: perceptual hashes (ImageHash's pHash) of red, green and blue: 192 bits as 48
         hexadecimal digits.
-      scores: what the filters measured on the stored image, with the settings they ran under,
-        whether or not they refused anything: a threshold can be moved without measuring again.
+      scores: what the filters measured; you can change a threshold without measuring again.
     """
 
     image_id: Text

@@ -23,14 +23,14 @@ class GalleryRow:
     """A crop that can be retrieved.
 
     Attributes:
-      region_id: unique in the dataset; by it queries refer to the crop, and published scores too.
-      source_id: id of the Visual Genome image the crop is cut from; crops of one image share it.
-      source_path, source_sha256: the image's file below the images folder, and its digest.
-      triplet_id: key into `captions`; what the region shows by its annotation.
-      image_id: key into `images`; None where no folder of images was named.
-      subject_box, object_box: where the annotation sees the two, in pixels of the source image.
-      box: what was cut out, in pixels of the source image; clipped to it.
-      scores: P(match) of the crop with its own caption by each oracle, `oracle_1`, `oracle_2`.
+      region_id: unique id, which queries and published scores use.
+      source_id: Visual Genome image that the crop comes from.
+      source_path, source_sha256: image file below the image folder, and its SHA-256.
+      triplet_id: key into `captions`: the region's annotated triplet.
+      image_id: key into `images`; None without an image folder.
+      subject_box, object_box: annotated subject and object, in pixels of the source image.
+      box: crop, in pixels of the source image.
+      scores: P(match) with its own caption by each oracle: `oracle_1`, `oracle_2`.
     """
 
     region_id: str
@@ -47,21 +47,21 @@ class GalleryRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryRow:
-    """A crop, and one word of its triplet to be exchanged.
+    """A query: a crop, and a word of its triplet to change.
 
     Attributes:
       sample_id: `simat/<region_id>/<part>/<target word>`.
-      split: `dev` or `test`; the gallery is one for both.
-      region_id: key into `gallery`: the crop that is queried.
-      source_id: id of the image the crop is cut from; the cluster of the statistics.
-      image_id: key into `images`; None where no folder of images was named.
+      split: `dev` or `test`, which share the gallery.
+      region_id: key into `gallery`: the queried crop.
+      source_id: image that the crop comes from; the cluster for statistics.
+      image_id: key into `images`; None without an image folder.
       part: which word changes: `subject`, `relation` or `object`.
-      source_word, target_word: the word that changes and what it becomes.
+      source_word, target_word: word before and after.
       source_triplet_id, target_triplet_id: keys into `captions`, before and after.
-      frequency: how many queries share the source word; over what is counted depends on the mode.
-      weight: 1 / sqrt(frequency); a score divides by the sum of the weights of its split.
-      scores: P(match) of the crop by each oracle, `oracle_1_source` with the caption of its own
-        triplet and `oracle_1_target` with that of the target; none without an oracle.
+      frequency: queries that share the source word; the mode decides which queries count.
+      weight: 1 / sqrt(frequency); a score divides by the total weight of its split.
+      scores: P(match) by each oracle with the crop's own caption (`oracle_1_source`) and the
+        target's (`oracle_1_target`); empty without an oracle.
     """
 
     sample_id: Text
@@ -91,11 +91,11 @@ class CaptionRow:
     """A triplet in words.
 
     Attributes:
-      caption_id: the triplet's id, `<subject>/<relation>/<object>`.
-      subject, relation, object: the triplet.
-      caption: the sentence that oracles and baselines read.
-      origin: `template`, or `file` where the user's file of captions has it.
-      regions: how many regions of the annotation show the triplet, before any image is opened.
+      caption_id: `<subject>/<relation>/<object>`.
+      subject, relation, object: words of the triplet.
+      caption: sentence that oracles and baselines read.
+      origin: `template`, or `file` for a caption from the user's file.
+      regions: annotated regions that show the triplet, before any image is opened.
     """
 
     caption_id: str

@@ -24,17 +24,18 @@ class PerturbedCaption:
     Attributes:
       sample_id: `<caption_id>/<perturbation>`.
       caption_id: key into `captions`.
-      image: the image's file as the source names it.
-      image_id: key into `images`; None where no folder of images was named.
+      image: image file as the source names it.
+      image_id: key into `images`; None without an image folder.
       split: the source's split.
-      perturbation: which it is.
-      mode, version: by which rules, and in which version of them.
-      caption, perturbed_caption: before and after; equal where nothing was applied.
-      applied: whether the caption was changed, be it by a space alone, as paper mode may.
-      words_changed: whether its words were, not only their case, spacing and punctuation; leave the
-        others out of every contrast.
-      reason: why it was not applied; None where it was.
-      spans, perturbed_spans: the edited characters [start, end) before and after.
+      perturbation: name of the perturbation.
+      mode: `paper` or `corrected` rules.
+      version: version of the rules.
+      caption, perturbed_caption: text before and after; equal if nothing was applied.
+      applied: whether the text changed, even by a space.
+      words_changed: whether words changed, beyond case, spacing and punctuation; exclude rows
+        without it from every contrast.
+      reason: why the perturbation was not applied; None if it was.
+      spans, perturbed_spans: edited characters [start, end) before and after.
     """
 
     sample_id: Text
@@ -66,18 +67,17 @@ class MeasuredCaption:
     `eqforge.generators.text.granularity` says how each feature is counted.
 
     Attributes:
-      caption_id: unique in the dataset.
+      caption_id: unique id.
       image, image_id, split: as in PerturbedCaption.
-      caption: the text.
-      tagger: name and version of what tagged the caption.
-      nouns, adjectives, complement_phrases, articles, quantifiers: how many it has of each.
-      adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
-        the same by the number of nouns; None without a noun.
-      concept_depth, noun_depth: mean depth in WordNet of its words and of its nouns; None where
-        WordNet has none of them.
-      characters, words: its length.
-      concept_diversity: distinct lemmas over all senses of all words, by the number of words; None
-        without a word.
+      caption: text.
+      tagger: name and version of the tagger.
+      nouns, adjectives, complement_phrases, articles, quantifiers: number in the caption.
+      adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun: the
+        same per noun; None without nouns.
+      concept_depth, noun_depth: mean WordNet depth of its words and nouns; None if WordNet has
+        none.
+      characters, words: number in the caption.
+      concept_diversity: distinct lemmas over all senses of its words, per word; None without words.
     """
 
     caption_id: str
@@ -113,23 +113,21 @@ class HardPositiveSample:
     """A caption, a rewording that stays true of the image, and a caption that is false of it.
 
     Attributes:
-      sample_id: made from the source's record.
+      sample_id: id derived from the source's record.
       image, image_id, split: as in PerturbedCaption.
       caption, hard_positive, hard_negative: the three texts.
       hard_positive_kind, hard_negative_kind: how each was made, such as `replace/attribute`.
-      group: the source's list, such as `color`; None where it has none.
-      original, replacement: the words that the hard positive replaced, and what stands there now;
-        None for a swap.
-      caption_spans, hard_positive_spans: the hard positive's edit before and after.
-      foil_spans, hard_negative_spans: the hard negative's edit before and after.
-      repairs: what was mended in the source's captions.
-      generator: name and version of what made the texts.
-      box: the part of the source's image that the row is about, as the source has it, in pixels:
-        what `image_id` names is cut out of it; None where that is the whole image.
-      source_sha256: SHA-256 of the file that was cut; None where nothing was.
-      source_order: the row's place in its source: rows sorted by it come in the order of the
-        published files. Of VL-CheckList the numbers of the file, of the published rule's pass over
-        it and of the record; of text pairs the number of the record; empty for captions.
+      group: the source's list, such as `color`; None without one.
+      original, replacement: words that the hard positive replaced, and their replacement; None for
+        a swap.
+      caption_spans, hard_positive_spans: edit of the hard positive, before and after.
+      foil_spans, hard_negative_spans: edit of the hard negative, before and after.
+      repairs: fixes to the source's captions.
+      generator: name and version of the generator.
+      box: crop of the source's image that the row is about, in pixels; None for the whole image.
+      source_sha256: SHA-256 of the cropped file; None without a crop.
+      source_order: sort key for the order of the published files: numbers of file, pass and record
+        (VL-CheckList) or record (text pairs); empty for captions.
     """
 
     sample_id: Text
@@ -157,16 +155,16 @@ class HardPositiveSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingCaption:
-    """One text to train on, beside the others of the same caption.
+    """One text to train on.
 
     Attributes:
       sample_id: `<caption_id>/<role>`.
-      caption_id: the caption the text was made from.
+      caption_id: caption that the text was made from.
       image, image_id, split: as in PerturbedCaption.
       role: `original`, `hard_positive` or `hard_negative`.
-      text: the text.
-      kind: how it was made; None for the original.
-      generator: name, version and settings of what made it; None for the original.
+      text: text to train on.
+      kind: how the text was made; None for an original.
+      generator: name, version and settings of the generator; None for an original.
     """
 
     sample_id: Text
@@ -184,18 +182,17 @@ class TrainingCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """What is known of a sample's being right: what judges say, and a probability.
+    """The probability that a sample is right, and the answers of judges.
 
     Attributes:
       sample_id: key into `samples`.
-      probability: that the sample is right: the hard positive says what the caption says, in
-        English, and the hard negative is false; of a single text, that it is so. None where nothing
-        is known.
-      low, high: ends of its interval of 95 % or more, where it is the precision of rules; None
+      probability: probability that the hard positive keeps the meaning in English, and that the
+        hard negative is false; in training captions, of the row's text alone; None if unknown.
+      low, high: ends of its interval of at least 95 %, if it is the precision of rules; None
         otherwise.
-      basis: where it comes from: `rules`, the precision of the rules by kind; `source` of a caption
-        that is the source's, which is taken to be true, and has none; empty where nothing is known.
-      answers: of each judge, to each question.
+      basis: `rules`: precision of the rules by kind. `source`: an original caption, taken as true,
+        without a probability. Empty if unknown.
+      answers: each judge's answer to each question.
     """
 
     sample_id: Text

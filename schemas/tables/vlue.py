@@ -25,15 +25,16 @@ class VlueSample:
     """An item of any task.
 
     Attributes:
-      sample_id: unique in the dataset; the key into the task's table.
-      task: the task, and the name of its table.
+      sample_id: unique id; key into the task's table.
+      task: task, and name of its table.
       split: the source's split.
-      group: the first folder of the image's name, in VLUE the language of its concept (`id`, `sw`,
-        `ta`, `tr`, `zh`); empty where the name has no folder.
-      image, image_id: the image, of a statement the left one.
-      image_1, image_1_id: of a statement the right image; None for the other tasks.
-      source_image, source_image_1: the names exactly as the source writes them.
-      findings: rules that the item breaks, sorted; details stand in the table `findings`.
+      group: first folder of the image's name; in VLUE the language of its concept (`id`, `sw`,
+        `ta`, `tr`, `zh`); empty without a folder.
+      image: name of the image in Unicode NFC; a statement's left image.
+      image_id: its key into `images`; None without an image folder.
+      image_1, image_1_id: a statement's right image; None for other tasks.
+      source_image, source_image_1: names exactly as in the source.
+      findings: rules that the item breaks, sorted; see the table `findings`.
     """
 
     sample_id: Text
@@ -54,15 +55,14 @@ class RetrievalCaption:
     """A caption of an image, for retrieval in both directions; R@k.
 
     Attributes:
-      sample_id: of the caption.
-      entry_id: the source's row it stands in; 5,450 in VLUE, with 4 to 8 captions each.
-      gallery_id: the image as a candidate of the retrieval. Captions with the same `gallery_id` are
-        the true ones of that candidate, and no other is. In corrected mode it is the image's name:
-        rows of the same image (37 in VLUE) are one candidate. In paper mode it is the row.
-      image, image_id: the image.
-      number: place of the caption in its row, from 0.
-      caption: the text as the source has it.
-      words: runs of characters between white space.
+      sample_id: as in VlueSample.
+      entry_id: the source's row; VLUE has 5,450, with 4 to 8 captions each.
+      gallery_id: retrieval candidate, whose true captions share it: the image's name in corrected
+        mode, so that rows of one image (37 in VLUE) are one candidate; the row in paper mode.
+      image, image_id: as in VlueSample.
+      number: position of the caption in its row, from 0.
+      caption: text as in the source.
+      words: number of words, split at white space.
     """
 
     sample_id: Text
@@ -80,12 +80,12 @@ class Nlvr2Statement:
     """A statement about two images; accuracy of true against false.
 
     Attributes:
-      sample_id: of the statement.
-      source_id: the source's identifier; None in VLUE's file, which has none.
-      statement: the text as the source has it.
-      image_0, image_0_id: the left image.
-      image_1, image_1_id: the right image.
-      label: whether the statement is true of the two.
+      sample_id: as in VlueSample.
+      source_id: the source's id; None in VLUE's file, which has none.
+      statement: text as in the source.
+      image_0, image_0_id: left image.
+      image_1, image_1_id: right image.
+      label: whether the statement is true of the images.
     """
 
     sample_id: Text
@@ -104,12 +104,11 @@ class VqaQuestion:
 
     Attributes:
       sample_id: `vqa/` and the question's id.
-      source_id: the published `question_id`.
-      question: the text as the source has it.
-      image, image_id: the image.
-      answers: every annotated answer in the source's order: one in VLUE, ten in VQA 2.0.
-      answer_listed: whether one of the answers is in the list of answers, letter by letter; None
-        where no list was given.
+      source_id: published `question_id`.
+      question: text as in the source.
+      image, image_id: as in VlueSample.
+      answers: all annotated answers in the source's order: one in VLUE, ten in VQA 2.0.
+      answer_listed: whether the answer list contains one of them exactly; None without a list.
     """
 
     sample_id: Text
@@ -123,13 +122,13 @@ class VqaQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptioningImage:
-    """An image to be captioned, with its reference captions; BLEU and CIDEr.
+    """An image to caption, with its reference captions; BLEU and CIDEr.
 
     Attributes:
-      sample_id: `captioning/` and the published `image_id`, where there is one.
-      source_id: the published `image_id`; None where there is none.
-      image, image_id: the image.
-      references: the captions as the source has them, in its order.
+      sample_id: `captioning/` and the published `image_id`, if there is one.
+      source_id: published `image_id`; None without one.
+      image, image_id: as in VlueSample.
+      references: captions as in the source, in its order.
     """
 
     sample_id: Text
@@ -144,13 +143,12 @@ class GroundingPhrase:
     """A phrase that refers to one object of an image; accuracy at an IoU of 0.5.
 
     Attributes:
-      sample_id: of the phrase.
-      source_id: the `ref_id` of the object; several phrases may refer to one.
-      phrase: the text as the source has it.
-      image, image_id: the image.
-      box: where the object is, as the source has it.
-      width_px, height_px: size of the image: of the file where there is one, else as the source
-        states it, else None.
+      sample_id: as in VlueSample.
+      source_id: `ref_id` of the object, which several phrases may share.
+      phrase: text as in the source.
+      image, image_id: as in VlueSample.
+      box: position of the object, as in the source.
+      width_px, height_px: size of the image file, or as the source states it; None if unknown.
     """
 
     sample_id: Text
@@ -169,11 +167,11 @@ class Finding:
 
     Attributes:
       finding_id: `<sample_id> <rule> <part>`.
-      sample_id, task, image: the item.
+      sample_id, task, image: as in VlueSample.
       rule: one of `eqforge.transforms.imports.vlue_lints.RULES`.
-      part: place of the text, answer or image in the item, from 0.
+      part: position of the text, answer or image in the item, from 0.
       text: what breaks the rule.
-      value: what was counted, such as words; None where nothing is.
+      value: counted value, such as words; None without one.
     """
 
     finding_id: Text

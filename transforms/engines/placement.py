@@ -44,7 +44,7 @@ class PlacementOptions(PipelineOptions):
         parser.add_argument(
             "--allow_open_ports",
             action="store_true",
-            help="Run an engine whose ports other hosts reach; see docs/about/security.md.",
+            help="Run an engine whose ports other hosts reach; see docs/about/reliability.md.",
         )
 
 
