@@ -5,6 +5,7 @@ metadata states a licence of PERMISSIVE are left out.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from importlib.metadata import PackageMetadata, PackageNotFoundError, metadata
 from pathlib import Path
@@ -38,6 +39,9 @@ def stated(of: PackageMetadata) -> str:
 
 
 if __name__ == "__main__":
-    print("| package | lock | licence, as its metadata states it |\n| --- | --- | --- |")
+    packages: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for lock, name, licence in rows():
-        print(f"| {name} | {lock} | {licence} |")
+        packages[lock, licence].append(name)
+    print("| lock | packages | licence in their metadata |\n|---|---|---|")
+    for (lock, licence), names in packages.items():
+        print(f"| {lock} | {', '.join(names)} | {licence} |")
