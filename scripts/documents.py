@@ -2,7 +2,7 @@
 
 import inspect
 import re
-import textwrap
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,21 +35,25 @@ DOCUMENTS = {
 }
 """The documents that commands print with `--json`, by command."""
 
-WIDTH = 120
 INTRODUCTION = """\
-With `--json` a command prints one JSON document to standard output, and messages for people to
-standard error. The exit status is the same as without it. In Python, `eqforge.plan`, `verify` and
-`lint` return the same records. Later versions may add fields, and never change the meaning of a
-field.
-"""
+Read the results of commands in a script. `--json` prints one JSON document to standard output and
+messages to standard error:
+
+```console
+$ eqforge verify out/demo/eq-youcook2 --json | python -c "import json, sys; print(json.load(sys.stdin)['verdict'])"
+```
+
+In Python, `eqforge.plan`, `verify` and `lint` return [the same records](python.md). Later versions may add fields, but
+never change the meaning of one.
+"""  # noqa: E501
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
 
 
 def page() -> Iterator[str]:
     """Yields the lines of the page."""
     yield "# JSON documents\n"
-    yield textwrap.fill(INTRODUCTION, WIDTH)
-    yield "\n| command | prints |\n|---|---|"
+    yield INTRODUCTION
+    yield "| command | prints |\n|---|---|"
     records: dict[str, Any] = {}
     for command, kind in DOCUMENTS.items():
         found = schema(kind)
@@ -57,10 +61,13 @@ def page() -> Iterator[str]:
         yield f"| `eqforge {command} --json` | {type_of(found)} |"
     for name, record in sorted(records.items()):
         yield f"\n## {name}\n\n{record['description']}\n"
-        yield "| field | type | meaning |\n|---|---|---|"
+        fields: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for field, about in record.get("properties", {}).items():
-            meaning = about.get("description", "")
-            yield f"| `{field}` | {type_of(about)} | {meaning[:1].upper()}{meaning[1:]} |"
+            fields[type_of(about), about.get("description", "")].append(f"`{field}`")
+        for (type_, meaning), names in fields.items():
+            yield f"* {', '.join(names)}: {type_}" + (
+                f". {meaning[0].upper()}{meaning[1:]}" if meaning else ""
+            )
 
 
 def type_of(value: dict[str, Any]) -> str:
@@ -91,7 +98,7 @@ def schema(kind: Any) -> dict[str, Any]:
         summary, _, attributes = said.partition("Attributes:\n")
         definition["description"] = " ".join(summary.split())
         meanings = {
-            name.strip(): " ".join(text.split())
+            name.strip(): " ".join(text.split()).replace("None", "null")
             for names, text in ENTRY.findall(attributes)
             for name in names.split(",")
         }

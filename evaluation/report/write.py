@@ -56,7 +56,7 @@ _JUDGEMENT: Final = "judgement"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """A report: its first page, its numbers of items and images, and of broken images."""
+    """A report: its first page, and how many items and images it has."""
 
     page: str
     samples: int

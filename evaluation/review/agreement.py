@@ -29,14 +29,14 @@ RESAMPLES: Final = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reviewer:
-    """How a reviewer answered; intervals are at 95 %, NaN where there is nothing to measure.
+    """A reviewer's answers, with 95 % intervals (NaN without data).
 
     Attributes:
-      answers: how often they gave each answer, without the repeats.
-      others: share of others' votes on the same items that equal theirs, without skipped ones.
-      alpha: Krippendorff's alpha of their votes, each beside one of another on the same item.
-      repeats: how many items they answered twice.
-      same: how many of these got one answer twice; `same_interval` is exact (Clopper and Pearson).
+      answers: number of each answer, without repeats.
+      others: share of other reviewers' votes on the same items that equal theirs.
+      alpha: Krippendorff's alpha with the other reviewers.
+      repeats: items answered twice.
+      same: repeats with the same answer; `same_interval` is exact (Clopper and Pearson).
     """
 
     name: str
@@ -55,15 +55,15 @@ class Reviewer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """How far reviewers agree.
+    """Agreement of the reviewers.
 
     Attributes:
-      alpha: Krippendorff's alpha, nominal for decisions and ordinal for ranks; None where no item
-        has two votes, all votes are the same, or texts or boxes are asked for.
-      interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
-      items: how many items have votes.
-      several: how many have two or more that were not skipped.
-      unanimous: how many of these have equal answers only.
+      alpha: Krippendorff's alpha, nominal for decisions, ordinal for ranks; None without two
+        different votes, or for texts and boxes.
+      interval: 95 % interval of alpha, by resampling items; NaN without alpha.
+      items: items with votes.
+      several: items with two or more votes.
+      unanimous: of these, items with equal votes.
     """
 
     alpha: float | None
@@ -153,7 +153,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
-    """How often answers agree with what rows say of texts of a kind; unsure answers are apart."""
+    """How often answers agree with the rows, by kind of text, without unsure answers."""
 
     kind: str
     claimed: str

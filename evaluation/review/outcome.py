@@ -73,15 +73,15 @@ _MISSED: Final = "another box was drawn"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewOutcome:
-    """What came of a review.
+    """The result of a review.
 
     Attributes:
-      rule: what follows from several votes; None where nothing is decided.
-      decisions: number of items by decision; empty where nothing is decided.
-      claims: how many answers agree with what the rows say, by kind of text.
-      earlier: number of decisions kept from an earlier round.
-      broken: how many texts break each rule; these make no rows.
-      written: how many decisions, rows, ranks or queries are written.
+      rule: how several votes are combined; None without decisions.
+      decisions: number of items by decision.
+      claims: agreement with the rows, by kind of text.
+      earlier: decisions kept from an earlier round.
+      broken: number of texts that break each rule.
+      written: decisions, rows, ranks or queries that were written.
     """
 
     protocol: str

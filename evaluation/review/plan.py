@@ -58,8 +58,8 @@ class ReviewPlan:
     """The tasks that were written.
 
     Attributes:
-      tasks: how many tasks each reviewer has, hidden repeats included.
-      unjudged: with --disputed, the samples no judge was asked about, which are left out.
+      tasks: number of each reviewer's tasks, with hidden repeats.
+      unjudged: with --disputed, samples left out because no judge was asked.
     """
 
     page: str

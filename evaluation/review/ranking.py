@@ -41,13 +41,13 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Correlation:
-    """How far somebody ranks pictures as people do, the mean over queries.
+    """How well a model or reviewer ranks images as people do, averaged over queries.
 
     Attributes:
-      name: of the model, or of the reviewer, who is compared with the others.
-      spearman: rank correlation with the mean ranks of people, in [-1, 1]; 0 where all tie.
-      spearman_interval: at 95 %, by resampling people and queries; NaN where there is one of each.
-      kendall: Kendall's tau-b with them, in [-1, 1].
+      name: the model or reviewer.
+      spearman: rank correlation with people's mean ranks, in [-1, 1]; 0 if all tie.
+      spearman_interval: 95 % interval, by resampling people and queries; NaN for one of each.
+      kendall: Kendall's tau-b, in [-1, 1].
     """
 
     name: str

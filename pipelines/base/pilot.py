@@ -95,14 +95,14 @@ class Piloted(Pipeline[Configured, Record]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreHistogram:
-    """How a pilot's values of one score are distributed, and what its limits do.
+    """Distribution of a score in a pilot, and the effect of its limits.
 
     Attributes:
-      score: the score's name, as in the rows of the dataset.
-      edges: of the bins, ascending, one more than there are bins; limits lie among them.
-      counts: values in each bin; only the last bin holds its upper edge.
-      limits: the options that limit the score; null where one is off.
-      dropped: the values that the limits refuse.
+      score: name of the score, as in the rows.
+      edges: edges of the bins, one more than bins.
+      counts: values per bin; only the last bin includes its upper edge.
+      limits: options that limit the score; null if off.
+      dropped: values that the limits reject.
     """
 
     score: str
@@ -114,17 +114,17 @@ class ScoreHistogram:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotReport:
-    """What a pilot cost and gave.
+    """Cost and result of a pilot.
 
     Attributes:
-      records: how many records were built, such as videos.
-      seconds: what that took.
-      num_bytes: the size of the images that were stored.
-      total_seconds: what all records would take, scaled up, and the start of the process.
-      total_bytes: the size of all images.
+      records: records that were built, such as videos.
+      seconds: their duration.
+      num_bytes: bytes of their images.
+      total_seconds: estimate for all records, with start-up.
+      total_bytes: estimate for all images.
       kept: pairs that became samples.
-      rejects: what was refused, by stage and reason as `pairs: camera_cut`.
-      scores: the histograms of the scores that a setting limits.
+      rejects: rejects by stage and reason, such as `pairs: camera_cut`.
+      scores: histograms of limited scores.
     """
 
     records: int

@@ -20,13 +20,13 @@ class PlanReport:
     Attributes:
       dataset: its name.
       mode: `paper` or `corrected`.
-      counts: counts of the plan's contents, such as candidate pairs.
-      lines: the counts, the filters and what the plan refuses, in words.
-      sources: where settings that are not a default were given, by option.
-      pilot: what a pilot cost and gave; null without one.
-      forecast: the same in words; empty without a pilot.
-      changed_inputs: a recipe's input files, by name, that none of the plan's has the bytes of;
-        empty without a recipe.
+      counts: such as the number of candidate pairs.
+      lines: counts, filters and rejects in words.
+      sources: where each setting that is not a default comes from, by option.
+      pilot: cost and result of a pilot; null without one.
+      forecast: the pilot in words; empty without one.
+      changed_inputs: input files of a recipe whose bytes no input of the plan has; empty without a
+        recipe.
     """
 
     dataset: str

@@ -59,11 +59,11 @@ class BuildReport:
     """What a build did.
 
     Attributes:
-      output: the folder or URL of the dataset.
-      state: `kept` if the finished dataset was left as it is, `submitted` if a job whose end is not
-        waited for builds it, or only checks that it could.
-      manifest: the dataset's, once it is finished.
-      warning: that the dataset holds no samples, and the commonest reason; empty if it holds some.
+      output: folder or URL of the dataset.
+      state: `kept` if the dataset was already finished; `submitted` if an engine builds it without
+        being waited for, or only checks that it could.
+      manifest: manifest of the finished dataset.
+      warning: set if the dataset has no samples, with the most frequent reason.
     """
 
     output: str

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangedRecord:
-    """A record that both datasets have, with other values.
+    """A record with different values in both datasets.
 
     Attributes:
-      columns: the values in A and in B, by column.
+      columns: values in A and B, by column.
     """
 
     key: str
@@ -22,16 +22,16 @@ class ChangedRecord:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableDifference:
-    """What differs in a table.
+    """Differences in a table.
 
     Attributes:
-      added, removed: how many records only B has, and only A.
-      changed, equal: how many records both have, with other values in some column, or the same.
-      columns: how many records are changed in each column.
-      only_in_a, only_in_b: columns that the other dataset's table does not have.
-      types: the types in A and B of columns whose types differ.
-      added_examples, removed_examples: keys of some.
-      changed_examples: some of the changed records.
+      added, removed: records only in B, and only in A.
+      changed, equal: records in both, with different and with equal values.
+      columns: changed records per column.
+      only_in_a, only_in_b: columns that the other table lacks.
+      types: types in A and B, if they differ.
+      added_examples, removed_examples: keys of some records.
+      changed_examples: some changed records.
     """
 
     added: int

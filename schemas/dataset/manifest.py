@@ -47,7 +47,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageBooks:
-    """The books of one stage: candidates = kept + rejected, rejected = the sum of its reasons."""
+    """Counts of a stage: candidates = kept + rejected, rejected = the sum of its reasons."""
 
     candidates: Count
     kept: Count
@@ -61,7 +61,7 @@ class StageBooks:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataFile:
-    """One Parquet file: its path below the dataset's folder, rows, length and SHA-256."""
+    """A file: path below the dataset's folder, rows, length and SHA-256."""
 
     path: FilePath
     rows: Count
@@ -71,7 +71,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputFile:
-    """An input the plan was made from: its name, or path below a folder, and SHA-256."""
+    """An input of the plan: name or path, and SHA-256."""
 
     name: str
     sha256: str
@@ -79,12 +79,12 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A dataset that another was made of: what its manifest says of how it was made.
+    """A combined dataset, from its manifest.
 
     Attributes:
-      name: the beginning of its stages' names, such as `eq-ag`; of a part of a part
-        `combined-pairs: eq-ag`.
-      sha256: of its manifest, by which the inputs of what was made of it name it.
+      name: beginning of its stages' names, such as `eq-ag`; for nested parts `combined-pairs:
+        eq-ag`.
+      sha256: SHA-256 of its manifest, by which inputs name it.
       dataset, mode, config, inputs, versions, errata: as in its manifest.
     """
 
@@ -100,13 +100,13 @@ class PartManifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BlindProbe:
-    """How often a probe that sees no picture answered a question right.
+    """How often a probe without images answered right.
 
     Attributes:
       question: such as which of two captions is true.
-      probe: what was asked; `eqforge audit` says what each sees.
-      accuracy: share of right answers in [0, 1]; chance is one half.
-      low, high: its 95 % confidence interval.
+      probe: name of the probe; `eqforge audit` explains each.
+      accuracy: share of right answers in [0, 1]; chance is 0.5.
+      low, high: 95 % confidence interval.
     """
 
     question: str
@@ -118,17 +118,16 @@ class BlindProbe:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Certificate:
-    """What the text alone tells of a dataset, as `eqforge audit` measured it on its rows.
+    """What the text alone reveals, measured by `eqforge audit`.
 
     Attributes:
-      version: of how it is measured.
-      rows: how many rows were judged.
-      folds: how many folds their images were dealt into.
-      probes: each answer.
-      best: the probe that tells most, of either question: how often it is right, or where it is
-        wrong more often than that, turned round; its interval holds 95 % for all together
-        (Bonferroni's). Null where there is no answer.
-      unasked: the probes that could not be asked where the dataset was built, with the reason.
+      version: version of the method.
+      rows: rows that were judged.
+      folds: number of folds of images.
+      probes: result of each probe.
+      best: the most informative probe, inverted if it is wrong more often than right; its interval
+        holds for all probes together (Bonferroni). None without probes.
+      unasked: probes that could not run, with the reason.
     """
 
     version: int
@@ -141,23 +140,23 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Manifest:
-    """Everything a reader has to know of a dataset.
+    """The manifest of a dataset.
 
     Attributes:
-      dataset: name of the dataset, such as `eq-youcook2`.
+      dataset: its name, such as `eq-youcook2`.
       mode: `paper` or `corrected`.
-      config: the settings that shaped the rows, without folders of a machine.
-      inputs: the annotation files; videos stand in the rows.
-      versions: of eqforge and of every library that can change a byte.
-      stages: the books, by stage, in the order of the stages.
-      tables: the files of every table.
-      warnings: what a user should know before trusting the numbers.
-      findings: rows of the table `findings` by task and rule, where the dataset has that table.
-      unchanged: rows of the table `samples` whose `words_changed` is false, which are no tests;
-        null where there is no such column, or an earlier version did not count them.
-      errata: what was dropped and corrected by `--errata`, and what it notes.
-      parts: the datasets that it combines; the parts of a part come before it.
-      certificate: what the text alone tells; only where the texts were balanced.
+      config: settings that shape the rows, without local folders.
+      inputs: annotation files; videos are in the rows.
+      versions: versions of eqforge and of libraries that can change a byte.
+      stages: counts by stage, in order.
+      tables: files of each table.
+      warnings: what to know before you trust the numbers.
+      findings: rows of the table `findings`, by task and rule.
+      unchanged: rows of `samples` whose `words_changed` is false, which test nothing; null if
+        unknown.
+      errata: samples that `--errata` dropped, corrected or annotated.
+      parts: combined datasets; parts of a part come first.
+      certificate: what text alone reveals; only for balanced texts.
     """
 
     format: str = FORMAT

@@ -145,18 +145,17 @@ By = Literal["errata", "review"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Erratum:
-    """What is wrong with a sample, and what is done about it.
+    """What is wrong with a sample, and the remedy.
 
     Attributes:
-      id: of the sample.
-      action: `drop` makes it a reject, `correct` gives a text another wording, `note` leaves it as
-        it is and says something about it.
-      reason: what is wrong, for a person.
-      who: who found it: a person, or a program and its version.
-      when: the day it was found, as 2026-11-23; empty where nobody says.
-      column: the column of the text that is corrected; empty for the other actions.
-      text: what the text should be; empty for the other actions.
-      stage: whether a file of errata says so, or people who reviewed the dataset.
+      id: id of the sample.
+      action: `drop` rejects the sample, `correct` replaces a text, `note` only comments.
+      reason: what is wrong, for people.
+      who: finder: a person, or a program and its version.
+      when: date, such as 2026-11-23; empty if unknown.
+      column: column of the corrected text; otherwise empty.
+      text: corrected text; otherwise empty.
+      stage: source: a file of errata or a review.
     """
 
     id: str

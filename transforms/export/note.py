@@ -34,15 +34,14 @@ _REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportNote:
-    """What an export holds.
+    """Contents of an export.
 
     Attributes:
       dataset_sha256: SHA-256 of its manifest.
-      settings: what the bytes depend on beside the dataset: the format, the table, how pictures are
-        encoded.
-      versions: of the packages that write the bytes.
-      left_out: rows that `--redistributable` left out, by the licences that forbid to pass them on.
-      files: the files, by their paths, without the note itself; a picture has 0 rows.
+      settings: format, table, image encoding and other settings that affect bytes.
+      versions: versions of the packages that write the bytes.
+      left_out: rows that `--redistributable` left out, by licence.
+      files: the files without the note itself; an image has 0 rows.
     """
 
     format: str = _FORMAT

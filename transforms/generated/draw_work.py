@@ -139,9 +139,7 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
     return decided
 
 
-PROMPTS_STAGE: Final = Stage(
-    "prompts", REASONS, note="Only with --plausibility."
-)
+PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="Only with --plausibility.")
 
 
 def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:

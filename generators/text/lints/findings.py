@@ -20,12 +20,12 @@ ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "err
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One defect of one record, of a kind in KINDS.
+    """A defect of a record.
 
     Attributes:
-      field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed";
-        "other_caption" if the caption of a second image stands in place of a negative.
-      twin: the id of the first record that a duplicate repeats; empty for other kinds.
+      field: the faulty caption: "positive", "negative", "hard_positive", "perturbed", or
+        "other_caption" of a second image.
+      twin: id of the first record that a duplicate repeats; otherwise empty.
     """
 
     record_id: str

@@ -50,12 +50,12 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """What differs between two datasets.
+    """Differences between two datasets.
 
     Attributes:
       a, b: their folders or URLs.
-      is_equal: whether all records that were compared are equal.
-      tables: the differences of each table that was compared.
+      is_equal: whether all compared records are equal.
+      tables: differences by table.
       manifest: other differences of the manifests of A and B, such as `config.seed`.
     """
 

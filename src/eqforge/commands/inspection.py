@@ -59,10 +59,10 @@ class Inspection:
     """What a dataset holds.
 
     Attributes:
-      folder: of the dataset, or its URL.
-      manifest: of the dataset, with its counts.
-      samples: whole rows: as many as were asked for, spread over it, or the one with the id.
-      rejects: whole rows: with the reason, or with the id.
+      folder: folder or URL of the dataset.
+      manifest: its manifest.
+      samples: whole rows: the requested number, spread over the dataset, or the one with the id.
+      rejects: whole rows with the reason or the id.
     """
 
     folder: str

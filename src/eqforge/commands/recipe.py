@@ -59,16 +59,16 @@ recipe's. RECIPE is what eqforge export DATASET --format recipe wrote. eqforge p
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeReport:
-    """What a recipe became, and what no longer matches.
+    """The result of a recipe, and what no longer matches.
 
     Attributes:
-      build: the outcome of the build.
-      inputs: the recipe's input files, by name, that none of the build's has the bytes of.
-      changed_sources: videos and images, as the recipe names them, that have other bytes now.
-      missing_sources: videos and images without a record now: they are missing, cannot be read, or
-        all of their records were rejected; the table `rejects` has the reasons.
-      difference: between the recipe (A) and the dataset (B), up to 1,000 records of each table by
-        name; null where the end of the build is not waited for.
+      build: result of the build.
+      inputs: input files of the recipe whose bytes no input of the build has.
+      changed_sources: videos and images whose bytes changed.
+      missing_sources: videos and images without a record: missing, unreadable, or rejected (see the
+        table `rejects`).
+      difference: recipe (A) against dataset (B), with up to 1,000 records of each table; null if
+        the build is not waited for.
     """
 
     build: BuildReport

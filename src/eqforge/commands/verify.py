@@ -43,9 +43,8 @@ class Outcome:
     """The result of a check.
 
     Attributes:
-      state: `noted` is for defects that belong to the dataset's mode.
-      lines: what was found, what to install, why there is nothing to lint or to compare, or what
-        of a check that is `ok` was not made.
+      state: `noted` marks defects that belong to the dataset's mode.
+      lines: what was found or skipped, and what to install.
     """
 
     state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
@@ -54,11 +53,11 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verification:
-    """The results of a dataset's checks.
+    """The results of all checks.
 
     Attributes:
-      checks: the outcome of each check by its name.
-      verdict: in words.
+      checks: result of each check, by name.
+      verdict: the result in words.
     """
 
     checks: dict[str, Outcome]
