@@ -187,7 +187,7 @@ def _why(row: Row) -> str:
     reason = str(row["reason"])
     if row["value"] is None:
         return f"{reason}  {row['detail']}" if row["detail"] else reason
-    limit = "" if row["threshold"] is None else f", the limit is {row['threshold']:g}"
+    limit = "" if row["threshold"] is None else f", limit {row['threshold']:g}"
     return f"{reason}  {row['detail']} {row['value']:g}{limit}"
 
 

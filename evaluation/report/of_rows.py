@@ -162,10 +162,10 @@ def of_questions(rows: Sequence[Row]) -> Item:
             letter = chr(ord("A") + place) if place < 26 else str(place + 1)
             texts.append(plain(option, f"option {letter}"))
         for place, answer in answers:
-            role = f"answer to picture {place}" if len(pictures) > 1 else "answer"
+            role = f"answer to image {place}" if len(pictures) > 1 else "answer"
             texts.append(plain(answer, role, "true"))
     panes = tuple(
-        Pane(name=f"picture {place}: {name}", image_id=image_id)
+        Pane(name=f"image {place}: {name}", image_id=image_id)
         for place, (name, image_id) in enumerate(pictures, start=1)
     )
     comparable = len(panes) == 2 and all(pane.image_id is not None for pane in panes)

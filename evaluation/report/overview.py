@@ -8,7 +8,7 @@ import numpy as np
 from eqforge.core.identity import version
 from eqforge.core.visible import counted
 from eqforge.evaluation.report.folder import link
-from eqforge.evaluation.report.tables import Numbers, Written
+from eqforge.evaluation.report.tables import LABELS, Numbers, Written, label_of
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.dataset.profile import UNSTATED, Profile, unit_of_sources
@@ -40,6 +40,7 @@ def summary(
     manifest = profile.manifest
     return {
         "title": statements.title(profile),
+        "thing": thing,
         "mode": manifest.mode if statements.has_mode(profile) else "",
         "what": statements.description(profile),
         "built_with": f"eqforge {manifest.versions.get('eqforge', '')}".strip(),
@@ -146,13 +147,14 @@ def _chart(
     edges = _edges(np.concatenate([finite, out]), [float(limit["value"]) for limit in limits])
     return {
         "title": title,
-        "table": "samples",
+        "label": label_of(title),
+        "meaning": LABELS.get(title, ("", ""))[1],
         "edges": [float(edge) for edge in edges],
         **_counted(finite, edges),
         "missing": int(len(values) - len(finite)),
         "refused": _counted(out, edges) if len(out) else None,
         "limits": limits,
-        "note": "of the pictures of all items" if any(map(_is_of_picture, numbers)) else "",
+        "note": "for the images of all items" if any(map(_is_of_picture, numbers)) else "",
     }
 
 

@@ -72,6 +72,36 @@ class TablePage:
     again: str = ""
 
 
+LABELS: Final[Mapping[str, tuple[str, str]]] = {
+    "changed_area_fraction": (
+        "Changed area, share of the image",
+        "Share of the pixels whose colour or brightness differs.",
+    ),
+    "ssim": ("SSIM", "Structural similarity of the two images. 1 means equal."),
+    "background_ssim": ("SSIM of the background", "SSIM of the parts without a changed pixel."),
+    "luminance_shift": ("Brightness change, L*", "Mean L* of the second image minus the first."),
+    "phash_distance": ("pHash distance, bits", "Perceptual hash: 0 means equal, 64 opposite."),
+    "word_edit_distance": ("Caption edit distance, words", "Words changed between the captions."),
+    "cut_histogram_change": ("Colour histogram change", "Near 1 where the camera cuts."),
+    "cut_registered_points": ("Matched keypoints", "Near 0 where the camera cuts."),
+    "luminance_mean": ("Brightness, 0 to 255", "Mean luma. Black frames are near 0."),
+    "contrast": ("Contrast, 0 to 127.5", "Standard deviation of the strongest colour channel."),
+    "sharpness": ("Sharpness", "Variance of the Laplacian at 256 pixels. Blurred images are low."),
+    "probability": ("Probability of drawing the row", "Weight of the row in training."),
+}
+"""Label with unit, and meaning, of the numbers that pages show."""
+
+
+def label_of(title: str) -> str:
+    """Return the label of a number: `overlap_m_0` is `Overlap, m (image 0)`."""
+    if title in LABELS:
+        return LABELS[title][0]
+    name = title.removesuffix("_0").removesuffix("_1")
+    words = name.removesuffix("_m").replace("_", " ").replace("ssim", "SSIM").replace("iou", "IoU")
+    unit = ", m" if name.endswith("_m") else ""
+    return f"{words[:1].upper()}{words[1:]}{unit}" + (f" (image {title[-1]})" * (name != title))
+
+
 @dataclass(kw_only=True, slots=True)
 class Facet:
     """A column of few distinct values, with the value of each item."""
@@ -273,6 +303,7 @@ def _write_index(
         "numbers": [
             {
                 "title": number.title,
+                "label": label_of(number.title),
                 "group": number.group,
                 "least": float(number.finite().min()),
                 "most": float(number.finite().max()),

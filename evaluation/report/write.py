@@ -112,7 +112,7 @@ def write_report(
     measured = ["reason", "detail", "value", "threshold"] if rejects.num_rows else []
     charts = charts_of(tables["samples"], limits, list(rows_of(rejects.select(measured))))
     folder.write_data("charts", charts)
-    shown = ("title", "table", "refused")
+    shown = ("title", "label", "meaning", "refused")
     report = summary(dataset, profile, tables, kind.thing)
     report["charts"] = [{name: each[name] for name in shown} for each in charts]
     titles = {"samples": kind.thing, "rejects": "rejects"}

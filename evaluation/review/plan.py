@@ -227,8 +227,8 @@ def blinded(
     form = FORMS[protocol.form]
     places = places_shown(item, protocol.form, protocol.unit, task, reviewer)
     # Names that say nothing but which picture is meant.
-    names = [f"picture {number}" for number in range(1, len(places) + 1)]
-    names = ["picture"] if len(places) == 1 else names
+    names = [f"image {number}" for number in range(1, len(places) + 1)]
+    names = ["image"] if len(places) == 1 else names
     panes = [
         msgspec.structs.replace(item.panes[place], name=name)
         for name, place in zip(names, places, strict=True)

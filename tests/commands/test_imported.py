@@ -170,11 +170,11 @@ def test_each_question_of_a_group_is_shown_once_with_its_answers() -> None:
     group = item(*((*each, answer) for each, answer in zip(crossed, "abba", strict=True)))
     assert told(group) == [
         *(("question 1", "Open?"), *options),
-        *(("answer to picture 1", "a"), ("answer to picture 2", "b")),
+        *(("answer to image 1", "a"), ("answer to image 2", "b")),
         *(("question 2", "Red?"), *options),
-        *(("answer to picture 1", "b"), ("answer to picture 2", "a")),
+        *(("answer to image 1", "b"), ("answer to image 2", "a")),
     ]
-    assert [pane.name for pane in group.panes] == ["picture 1: i.jpg", "picture 2: j.jpg"]
+    assert [pane.name for pane in group.panes] == ["image 1: i.jpg", "image 2: j.jpg"]
     assert group.comparable
 
 

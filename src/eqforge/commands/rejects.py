@@ -99,7 +99,7 @@ class StoredRejects:
         pair = self._pairs.get(row["candidate_id"])
         images = self._stored(row)
         if pair is None:
-            return [Pane(name="picture", image_id=image.image_id) for image in images]
+            return [Pane(name="image", image_id=image.image_id) for image in images]
         shown: Row = {"sample_id": row["candidate_id"]}
         for side, image in enumerate(images):
             shown[f"image_{side}_id"] = image.image_id

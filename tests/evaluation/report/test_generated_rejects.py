@@ -94,7 +94,7 @@ def test_a_pair_refused_for_an_image_says_why_the_image_was(
     assert of_images
     for name, row in of_images.items():
         (text,) = items[name.rpartition("/")[0]]["texts"]
-        assert f"{row['detail']} {row['value']:g}, the limit is {row['threshold']:g}" in str(text)
+        assert f"{row['detail']} {row['value']:g}, limit {row['threshold']:g}" in str(text)
 
 
 def test_they_are_drawn_on_a_sheet(

@@ -237,7 +237,9 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
         *("changed_area_fraction", "kept", "refused", "for", "it")
     ]
     said = chart.locator(".note").inner_text()
-    assert said.startswith("6 kept, 0.07587 to 0.1732; 13 refused for it, 0.6891 to 0.9515; ")
+    assert said.startswith(
+        "6 kept, 0.07587 to 0.1732; 13 rejected by this limit, 0.6891 to 0.9515; "
+    )
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -414,7 +414,7 @@ def test_a_pair_refused_for_a_frame_says_why_the_frame_was(videos: Path, tmp_pat
 
     (told,) = [item for item in items if item["id"] == "a pair"]
     said = {text["role"]: plain(text) for text in told["texts"]}
-    why = "too_dark  luminance_mean 3, the limit is 6"
+    why = "too_dark  luminance_mean 3, limit 6"
     assert said == {"": "a frame", "why it was rejected": why}
 
 

@@ -177,7 +177,7 @@ def test_texts_are_judged_by_keys(opened: Callable[..., Page], tmp_path: Path) -
     for task in range(3):
         page.wait_for_selector("#single[aria-busy=false]")
         texts = page.locator(".rank").count()
-        assert page.locator(".role").all_inner_texts() == ["picture"]
+        assert page.locator(".role").all_inner_texts() == ["image"]
         assert page.locator(".text.true, .text.false").count() == 0
         page.keyboard.press("Enter")
         assert page.inner_text("#missing") == "Answer for each text."

@@ -937,15 +937,15 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
         wait(page)
         page.page.fill("[name=question]", "What is it, then?")
         for number, place in enumerate(one["places"], start=1):
-            page.page.get_by_label(f"Answer for picture {number}").fill(f"of {place}")
+            page.page.get_by_label(f"Answer for image {number}").fill(f"of {place}")
         page.press("Enter")
     page.count(f"all {len(chunk)} answered")
     page.page.get_by_role("button", name="Undo the last answer").click()
     wait(page)
     fields = protocols()["vlue-questions"].fields
     for one, two, is_fine in (("Sigma ΟΔΟΣ", "sigma οδος", False), ("straße", "STRASSE", True)):
-        page.page.get_by_label("Answer for picture 1").fill(one)
-        page.page.get_by_label("Answer for picture 2").fill(two)
+        page.page.get_by_label("Answer for image 1").fill(one)
+        page.page.get_by_label("Answer for image 2").fill(two)
         texts = {"question": "What is it, then?", "answer_0": one, "answer_1": two}
         assert (not list(broken(texts, fields, 2))) is is_fine
         page.press("Enter")

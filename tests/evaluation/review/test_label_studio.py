@@ -146,13 +146,13 @@ def test_ranks_and_texts_are_those_of_the_pages(tmp_path: Path, pairs: Path) -> 
     tasks = json.loads((home / "tasks-ada.json").read_text())
     assert {tuple(known(task)["places"]) for task in tasks} == {(0, 1), (1, 0)}
     told = tasks[0]["data"]["rank_0_0"]
-    assert told.startswith("picture 1: a ")
+    assert told.startswith("image 1: a ")
 
     home = projects(pairs, tmp_path / "write", "vlue-questions")
 
     def write(data: dict[str, Any]) -> Result:
         here = known({"data": data})["places"]
-        assert data["text_1"] == "Answer for picture 1"
+        assert data["text_1"] == "Answer for image 1"
         texts = ["What is it, then?", *(f"of {place}" for place in here)]
         return [written(f"text_{number}", text) for number, text in enumerate(texts)]
 

@@ -228,7 +228,7 @@ def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_
         assert len(shown) == len(tasks)
         for item in shown:
             assert (item["id"], item["facts"], item["why"]) == ("", [], None)
-            assert [pane["name"] for pane in item["panes"]] == ["picture 1", "picture 2"]
+            assert [pane["name"] for pane in item["panes"]] == ["image 1", "image 2"]
             assert all((folder / pane["file"]).is_file() for pane in item["panes"])
     assert not list(folder.glob("data/*/rows"))
 

@@ -41,12 +41,12 @@
     new uPlot(options, data, box);
   }
 
-  // What the picture says, in words as well.
+  // The chart in words.
   function note(figure, chart) {
     const said = [range(chart, chart.refused ? "kept" : "values")];
-    if (chart.refused) said.push(range(chart.refused, "refused for it"));
-    for (const { label, value } of chart.limits) said.push(`limit ${label} ${short(value)}`);
-    if (chart.missing) said.push(`${chart.missing.toLocaleString("en")} without`);
+    if (chart.refused) said.push(range(chart.refused, "rejected by this limit"));
+    for (const { label, value } of chart.limits) said.push(`limit ${label.replaceAll("_", " ")} ${short(value)}`);
+    if (chart.missing) said.push(`${chart.missing.toLocaleString("en")} without a value`);
     if (chart.note) said.push(chart.note);
     const line = figure.querySelector(".note") || document.createElement("p");
     line.className = "note";

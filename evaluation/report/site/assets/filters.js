@@ -27,7 +27,7 @@ eqforge.filters = (() => {
       box.checked = values.includes(value);
       return make("label", {}, box, make("span", { dir: "auto" }, value), make("span", { class: "faint" }, each.counts[place].toLocaleString("en")));
     });
-    const details = make("details", { class: "facet" }, make("summary", {}, each.title, values.length ? make("b", {}, ` ${values.length}`) : null), make("div", { class: "values" }, ...boxes));
+    const details = make("details", { class: "facet" }, make("summary", {}, each.title.replaceAll("_", " "), values.length ? make("b", {}, ` ${values.length}`) : null), make("div", { class: "values" }, ...boxes));
     details.open = values.length > 0 || each.values.length <= 8;
     return details;
   }
@@ -38,7 +38,7 @@ eqforge.filters = (() => {
       type: "number", step: "any", "aria-label": `${title}: ${word}`, "data-key": `${side}\n${title}`, placeholder: number(side === "least" ? each.least : each.most),
       value: now[side].get(title) ?? "", onchange: (event) => state.go(limited(state.read(), side, title, event.target.value)),
     });
-    return make("div", { class: "limits" }, make("span", {}, title), field("least", "at least"), make("span", { class: "faint" }, "to"), field("most", "at most"));
+    return make("div", { class: "limits" }, make("span", { title }, labelOf(each)), field("least", "at least"), make("span", { class: "faint" }, "to"), field("most", "at most"));
   }
 
   function draw(root, index) {
@@ -64,6 +64,8 @@ eqforge.filters = (() => {
     root.replaceChildren(...chips);
   }
 
+  const labelOf = ({ group, label }) => (group && group !== "scores" ? `${group}: ${label}` : label);
+
   const marginOf = (index, model) => eqforge.select.nameOf(index.numbers[model.number]);
 
   function sorts(select, index) {
@@ -72,7 +74,7 @@ eqforge.filters = (() => {
     for (const model of index.models) options.push(option(marginOf(index, model), `worst first: ${model.name}`));
     for (const each of index.numbers) {
       const title = eqforge.select.nameOf(each);
-      options.push(option(title, `${title} ↑`), option(`-${title}`, `${title} ↓`));
+      options.push(option(title, `${labelOf(each)} ↑`), option(`-${title}`, `${labelOf(each)} ↓`));
     }
     select.replaceChildren(...options);
   }

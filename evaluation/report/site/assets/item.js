@@ -22,7 +22,7 @@ eqforge.item = (() => {
   }
 
   function picture(pane, path) {
-    if (!path) return make("span", { class: "none" }, pane.width ? "cannot be shown" : "no picture");
+    if (!path) return make("span", { class: "none" }, pane.width ? "cannot be shown" : "no image");
     const image = make("img", { src: path, alt: pane.alt, decoding: "async" });
     if (pane.width) {
       image.width = pane.width;
@@ -62,7 +62,7 @@ eqforge.item = (() => {
     const { stage, reason, meaning, detail, value, threshold } = item.why;
     const measured = value === null ? null : make("p", { class: "measured" },
       `${detail || "value"} `, make("b", {}, number(value)),
-      threshold === null ? "" : ", the limit is ", threshold === null ? null : make("b", {}, number(threshold)));
+      threshold === null ? "" : ", limit ", threshold === null ? null : make("b", {}, number(threshold)));
     return make("div", { class: "why" },
       make("p", {}, make("b", {}, reason), make("span", { class: "faint" }, ` ${stage}`)),
       meaning ? make("p", { class: "faint" }, meaning) : null, measured);
@@ -73,7 +73,7 @@ eqforge.item = (() => {
     const more = item.panes.length > 4 ? make("span", { class: "none" }, `+ ${item.panes.length - 4}`) : null;
     const cover = make("a", { class: "cover", href: link },
       thumbs.length ? make("span", { class: "thumbs" }, ...thumbs, more) : null,
-      make("span", { class: "id" }, item.id));
+      make("span", { class: "id", title: item.id }, item.id.slice(item.id.indexOf("/") + 1)));
     const own = item.panes.flatMap((pane) => pane.texts.slice(0, 2));
     const shown = [...own, ...item.texts].slice(0, 6);
     const left = own.length + item.texts.length - shown.length;

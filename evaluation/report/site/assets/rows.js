@@ -62,12 +62,12 @@
 
   function focusedCard() {
     const cover = document.activeElement?.closest("#grid .cover");
-    return cover ? cover.querySelector(".id").textContent : "";
+    return cover ? cover.querySelector(".id").title : "";
   }
 
   function focusCard(id) {
     const links = Array.from(by("grid").querySelectorAll(".cover"));
-    links.find((each) => each.querySelector(".id").textContent === id)?.focus();
+    links.find((each) => each.querySelector(".id").title === id)?.focus();
   }
 
   function drawPager(now, page) {
@@ -78,6 +78,9 @@
     by("pages").replaceChildren(link("First", 1), link("Previous", page - 1),
       parts.make("span", {}, `page ${page.toLocaleString("en")} of ${pages().toLocaleString("en")}`), link("Next", page + 1), link("Last", pages()));
   }
+
+  // "pairs" is "Pair", "queries" is "Query".
+  const one = (things) => things[0].toUpperCase() + things.slice(1).replace(/ies$/, "y").replace(/s$/, "");
 
   async function showSingle(now, mine) {
     const place = await select.find(now.id);
@@ -97,7 +100,7 @@
     const [item, found, before, after] = await Promise.all([select.item(place), select.verdicts(place), near(-1), near(1)]);
     if (mine !== turn) return;
     const page = at < 0 ? now.page : Math.floor(at / PAGE) + 1;
-    const position = at < 0 ? "not among those that were chosen" : `${(at + 1).toLocaleString("en")} of ${order.length.toLocaleString("en")}`;
+    const position = at < 0 ? "not in the current list" : `${one(select.index.thing)} ${(at + 1).toLocaleString("en")} of ${order.length.toLocaleString("en")}`;
     left = now.id;
     by("list").hidden = true;
     by("single").hidden = false;

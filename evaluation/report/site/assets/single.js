@@ -1,9 +1,9 @@
-// One item, large: its pictures, its texts, and all that is known of it.
+// One item, large: its pictures, its texts, and all details.
 eqforge.single = (() => {
   "use strict";
   const { make, text, verdicts, why } = eqforge.item;
-  const KEYS = { side: "1", blink: "b", swipe: "s", diff: "d", boxes: "x", masks: "m" };
-  let isOpen = false; // everything that is known, of each item that is shown
+  const KEYS = { side: "a", blink: "b", swipe: "s", diff: "c", boxes: "x", masks: "m" };
+  let isOpen = false; // whether the details of each item are open
   let place = null;
 
   const root = () => document.getElementById("single");
@@ -18,7 +18,7 @@ eqforge.single = (() => {
     copy.addEventListener("click", async () => {
       try { await navigator.clipboard.writeText(line); copy.textContent = "Copied"; } catch { copy.textContent = "Mark it and copy"; }
     });
-    return make("div", { class: "again" }, make("h3", {}, "Made again by"), make("pre", { tabindex: 0 }, line), copy);
+    return make("div", { class: "again" }, make("h3", {}, "Reproduce"), make("pre", { tabindex: 0 }, line), copy);
   }
 
   function value(said) {
@@ -60,7 +60,7 @@ eqforge.single = (() => {
   }
 
   function everything() {
-    const box = make("details", { class: "everything" }, make("summary", {}, "Everything that is known of it (i)"));
+    const box = make("details", { class: "everything" }, make("summary", {}, "Details (i)"));
     box.open = isOpen;
     box.addEventListener("toggle", () => { isOpen = box.open; details(box); });
     if (isOpen) details(box);
