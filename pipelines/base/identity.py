@@ -17,6 +17,7 @@ from eqforge.core.identity import Trace, TraceOf, fingerprint, trace_of, version
 from eqforge.core.urls import public
 from eqforge.generators.text import words
 from eqforge.pipelines.base.pipeline import (
+    MAX_ERROR_RATE,
     AnyPipeline,
     DatasetConfig,
     Input,
@@ -74,6 +75,9 @@ def header_of(pipeline: AnyPipeline) -> Manifest:
         warnings=list(pipeline.warnings()),
         errata=list(errata_of(run.errata, pipeline.name, run.decisions)),
         parts=list(pipeline.parts()),
+        max_error_rate=msgspec.UNSET
+        if run.max_error_rate == MAX_ERROR_RATE
+        else run.max_error_rate,
     )
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Mode = Literal["paper", "corrected"]
 
+MAX_ERROR_RATE = 0.01
+
 MEDIA = ("videos", "images", "masks")
 """Options that name a folder of media."""
 
@@ -72,7 +74,7 @@ class RunSettings:
     seed: int = 0
     """Random seed. Every random choice depends on it and on the id of a record."""
 
-    max_error_rate: Annotated[float, Trace.NONE] = 0.01
+    max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
     """Share of candidates that may fail in a stage before the build stops."""
 
     samples_per_file: int = 50_000

@@ -88,6 +88,12 @@ def settings_of_recipe(
         raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
+    if isinstance(recipe.max_error_rate, float):
+        try:
+            run = dataclasses.replace(config.run, max_error_rate=recipe.max_error_rate)
+        except InputError as error:
+            raise InputError(f"{url}: {error}") from error
+        config = dataclasses.replace(config, run=run)
     return RecipeSettings(config=config, url=url, _values=recipe.config, _usual=usual)
 
 
@@ -239,6 +245,8 @@ def command_of(
         given.pop("source", None)  # which stands first
     for name, hint, value in _different(pipeline.Config, given, usual):
         words += _arguments(name, hint, value)
+    if isinstance(manifest.max_error_rate, float):
+        words += ["--max-error-rate", f"{manifest.max_error_rate:g}"]
     return shlex.join(["eqforge", *words, "--output", f"{FOLDER}/{output or dataset}"])
 
 

@@ -85,7 +85,7 @@ class PartManifest:
       name: beginning of its stages' names, such as `eq-ag`; for nested parts `combined-pairs:
         eq-ag`.
       sha256: SHA-256 of its manifest, by which inputs name it.
-      dataset, mode, config, inputs, versions, errata: as in its manifest.
+      dataset, mode, config, inputs, versions, errata, max_error_rate: as in its manifest.
     """
 
     name: str
@@ -96,6 +96,7 @@ class PartManifest:
     inputs: list[InputFile]
     versions: dict[str, str]
     errata: list[Erratum] = field(default_factory=list)
+    max_error_rate: float | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,6 +158,7 @@ class Manifest:
       errata: samples that `--errata` dropped, corrected or annotated.
       parts: combined datasets; parts of a part come first.
       certificate: what text alone reveals; only for balanced texts.
+      max_error_rate: the build's `--max-error-rate` if it differs from the default.
     """
 
     format: str = FORMAT
@@ -174,6 +176,7 @@ class Manifest:
     errata: list[Erratum] = field(default_factory=list)
     parts: list[PartManifest] = field(default_factory=list)
     certificate: Certificate | msgspec.UnsetType = msgspec.UNSET
+    max_error_rate: float | msgspec.UnsetType = msgspec.UNSET
 
     def num_rows(self, table: str) -> int:
         """Return the number of rows of a table; 0 where it is not there."""
@@ -270,6 +273,7 @@ def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
         inputs=manifest.inputs,
         versions=manifest.versions,
         errata=manifest.errata,
+        max_error_rate=manifest.max_error_rate,
     )
     return [*(replace(part, name=f"{name}: {part.name}") for part in manifest.parts), own]
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import re
+import shlex
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,8 +23,8 @@ from eqforge.commands import diff
 from eqforge.core.errors import InputError
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import pipeline_of
-from eqforge.pipelines.base.recipe import settings_of_recipe
-from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.pipelines.base.recipe import commands_of, settings_of_recipe
+from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.tables.datasets import DATASETS, TYPES
 from tests.builds import dataset_bytes, rows
 from tests.exported import check_note, files, run
@@ -542,3 +543,29 @@ def test_other_forms_than_the_samples_have_recipes(tmp_path: Path) -> None:
         kept = {n for n, some in tables.items() if sum(each["rows"] for each in some)}
         assert set(there) == kept - {"images", "masks", "rejects"}
         assert diff.main([str(made), str(folder)]) == 0
+
+
+def test_a_rebuild_allows_the_errors_that_the_build_allowed(
+    demo_workspace: Workspace, tmp_path: Path
+) -> None:
+    lines = demo_workspace.captions.read_text().splitlines(keepends=True)
+    captions = tmp_path / "half.jsonl"
+    captions.write_text("".join(lines) + '{"video": "own/desk.mp4"}\n' * len(lines))
+    built, usual = tmp_path / "built", ["--mode", "paper", "--face-policy", "off"]
+    own = of_videos(captions, demo_workspace.videos, built)
+    assert main(["build", "eq-video", *usual, *own]) == 2
+    assert main(["build", "eq-video", *usual, *own, "--max-error-rate", "0.7"]) == 0
+    recipe = run(built, "recipe", tmp_path / "recipe")
+
+    *_, command = commands_of(load_manifest(str(built)))
+    places = {"path/to/half.jsonl": captions, "path/to/videos": demo_workspace.videos}
+    for place, path in (places | {"path/to/eq-video": tmp_path / "again"}).items():
+        command = command.replace(place, str(path))
+    assert main(shlex.split(command)[1:]) == 0
+    again = of_videos(captions, demo_workspace.videos, tmp_path / "from recipe")
+    assert main(["build", "--recipe", str(recipe), *again]) == 0
+
+    known = dataset_bytes(built)
+    assert dataset_bytes(tmp_path / "again") == dataset_bytes(tmp_path / "from recipe") == known
+    assert main(["build", "eq-video", *usual, *own, "--max-error-rate", "0.9"]) == 0  # kept
+    assert dataset_bytes(built) == known
