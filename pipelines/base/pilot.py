@@ -1,8 +1,9 @@
 """A pilot of `eqforge plan`: some records built on trial, what they cost, and what limits drop."""
 
+import math
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -16,6 +17,8 @@ from eqforge.transforms.filters.minimality import PairMeasures
 
 _FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
 _SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
+FEW = 0.05
+"""Share of kept candidates below which a build says which limits rejected most."""
 BINS = 24
 HEIGHTS = " ▁▂▃▄▅▆▇█"
 
@@ -169,9 +172,16 @@ def forecast_of(
         f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
         f"kept: {counted(found.kept, 'pairs')}; rejected: {refused or 'none'}",
         *histogram_lines(found.scores),
+        *limit_hints(pipeline.config, found.kept, _measured(cost.rejects)),
         f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
         f"all: about {duration} on {pilot.clock} and {storage} of images",
     )
+
+
+def _measured(rejects: Iterable[Reject]) -> Iterator[tuple[str, float, float]]:
+    for reject in rejects:
+        if reject.value is not None and reject.threshold is not None:
+            yield reject.detail, reject.value, reject.threshold
 
 
 def histograms(
@@ -232,6 +242,43 @@ def _bars(found: ScoreHistogram) -> str:
         text += HEIGHTS[-(-count * (len(HEIGHTS) - 1) // most)]
         text += "|" * (is_last and high in limits)
     return f"{text:<{BINS + 2}}"
+
+
+def limit_hints(
+    config: DatasetConfig, kept: int, rejects: Iterable[tuple[str, float, float]]
+) -> Iterator[str]:
+    """Yield what looser limits would pass, for the three that rejected most; none if 5 % passed.
+
+    Args:
+      kept: the number of samples.
+      rejects: score, value and limit of each reject that has them.
+    """
+    values: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
+    for score, value, limit in rejects:
+        values[score, limit].append(value)
+    total = kept + sum(map(len, values.values()))
+    ranked = sorted(values.items(), key=lambda each: (-len(each[1]), each[0]))
+    tries = list[str]()
+    for (score, limit), found in ranked[:3] if kept < FEW * total else ():
+        named = [name for name, value in filters_of(config) if value == limit and name[4:] in score]
+        if not named:
+            continue
+        option = "--" + max(named, key=len).replace("_", "-")
+        is_upper = found[0] > limit
+        near = sorted(found, reverse=not is_upper)
+        looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper): q for q in (0.5, 0.9)}
+        passed = [sum(x <= value if is_upper else x >= value for x in near) for value in looser]
+        effects = [f"{value:g} would pass {n:,}" for value, n in zip(looser, passed, strict=True)]
+        tries += [f"{option} {next(iter(looser)):g}"]
+        yield f"  {option} {limit:g} rejected {len(near):,} by {score}; {', '.join(effects)}"
+    if tries:
+        yield f"to keep more, run the same command with {tries[0]} and --overwrite"
+
+
+def _outward(value: float, is_upper: bool) -> float:
+    """Round a value to two digits, away from the limit that it is beyond."""
+    step = 10.0 ** (math.floor(math.log10(abs(value) or 1)) - 1)
+    return round((math.ceil if is_upper else math.floor)(value / step) * step, 9)
 
 
 def filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:

@@ -28,6 +28,7 @@ from eqforge.pipelines.base.identity import (
     plan_name,
     remove_half_written,
 )
+from eqforge.pipelines.base.pilot import limit_hints
 from eqforge.pipelines.base.pipeline import AnyPipeline, Target
 from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
@@ -252,8 +253,18 @@ def _report(
     manifest = load_manifest(output)
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
-    show(in_lines(lines))
+    limits = limit_hints(pipeline.config, _num_samples(manifest), _measured(output, manifest))
+    show(in_lines([*lines, *limits]))
     return BuildReport(output=output, state=outcome, manifest=manifest, warning=warning)
+
+
+def _measured(output: str, manifest: Manifest) -> Iterator[tuple[str, float, float]]:
+    """Yield score, value and limit of each reject that has them."""
+    columns = ["detail", "value", "threshold"]
+    for batch in Dataset(folder=output, manifest=manifest).batches("rejects", columns):
+        for detail, value, limit in zip(*(each.to_pylist() for each in batch.columns), strict=True):
+            if None not in (value, limit):
+                yield detail, value, limit
 
 
 def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterator[str]:

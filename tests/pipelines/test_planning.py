@@ -1,6 +1,7 @@
 """`eqforge plan` counts what a build would try, and opens no video."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -212,3 +213,29 @@ def test_a_wrong_pilot_is_refused(
 
     assert left.value.code == 2
     assert "--pilot" in capsys.readouterr().err
+
+
+def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs(
+    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
+    argv = [*own, "--face-policy", "off", "--output", str(tmp_path / "out")]
+    strict = [*argv, "--max-changed-area", "0.03"]
+    assert plan_command(eq_video.EqVideo, [*strict, "--pilot", "9"]) == 0
+    planned = capsys.readouterr().out
+    assert eq_video.main(strict) == 0
+    printed = capsys.readouterr().out
+
+    values = sorted(row["value"] for row in rows(tmp_path / "out", "rejects"))
+    found = re.search(
+        r"--max-changed-area 0.03 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
+    )
+    assert found is not None
+    assert found[0] in planned
+    assert int(found[1]) == len(values)
+    assert int(found[3]) == sum(value <= float(found[2]) for value in values) >= len(values) / 2
+    assert f"run the same command with --max-changed-area {found[2]} and --overwrite" in printed
+    looser = [*argv, "--max-changed-area", found[2], "--overwrite"]
+    assert eq_video.main(looser) == 0
+    assert len(rows(tmp_path / "out", "samples")) == int(found[3])
+    assert "would pass" not in capsys.readouterr().out
