@@ -132,7 +132,7 @@ def test_two_pictures_are_compared_in_four_ways(page: Page) -> None:
     page.open("samples.html#id=p/003")
     stage = page.page.locator(".stage")
 
-    for key, mode in (("b", "blink"), ("s", "swipe"), ("d", "diff"), ("1", "side")):
+    for key, mode in (("b", "blink"), ("s", "swipe"), ("c", "diff"), ("a", "side")):
         page.press(key)
         assert stage.get_attribute("data-mode") == mode
         assert page.page.locator(".stack").is_visible() == (mode != "side")
@@ -165,7 +165,7 @@ def test_a_difference_of_colours_of_equal_brightness_is_seen(
         tmp_path / "d", [sample("p", 0, (pictures[0], pictures[1]), "test")], pictures
     )
     page = opened(write_report(folder, tmp_path / "r")).open("samples.html#id=p")
-    page.press("d")
+    page.press("c")
 
     drawn = page.page.locator(".stack").screenshot()
 
@@ -234,7 +234,8 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
     chart.locator("canvas").wait_for()
 
     assert chart.locator("figcaption").inner_text().split() == [
-        *("changed_area_fraction", "kept", "refused", "for", "it")
+        *("Changed", "area,", "share", "of", "the", "image"),
+        *("kept", "rejected", "by", "this", "limit"),
     ]
     said = chart.locator(".note").inner_text()
     assert said.startswith(

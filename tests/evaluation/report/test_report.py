@@ -322,7 +322,7 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
     assert page.index('class="numbers"') < page.index('id="stages"') < page.index('id="strip"')
     items = [item["id"] for item in chunks(written, "samples", "items")]
     strip = re.findall(
-        r'class="id">([^<]+)<', page.partition('id="strip"')[2].partition("</ul>")[0]
+        r'class="id" title="([^"]+)"', page.partition('id="strip"')[2].partition("</ul>")[0]
     )
     assert strip == [items[n * len(items) // min(12, len(items))] for n in range(len(strip))]
     assert len(strip) == min(12, len(items))

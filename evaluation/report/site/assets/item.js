@@ -68,12 +68,18 @@ eqforge.item = (() => {
       meaning ? make("p", { class: "faint" }, meaning) : null, measured);
   }
 
+  // The id without the name of its dataset.
+  function short({ id, facts }) {
+    const [, name] = facts.find(([title]) => title === "dataset") || [];
+    return name && id.startsWith(`${name}/`) ? id.slice(name.length + 1) : id;
+  }
+
   function card(item, found, link) {
     const thumbs = item.panes.slice(0, 4).map((pane) => picture(pane, pane.thumb));
     const more = item.panes.length > 4 ? make("span", { class: "none" }, `+ ${item.panes.length - 4}`) : null;
     const cover = make("a", { class: "cover", href: link },
       thumbs.length ? make("span", { class: "thumbs" }, ...thumbs, more) : null,
-      make("span", { class: "id", title: item.id }, item.id.slice(item.id.indexOf("/") + 1)));
+      make("span", { class: "id", title: item.id }, short(item)));
     const own = item.panes.flatMap((pane) => pane.texts.slice(0, 2));
     const shown = [...own, ...item.texts].slice(0, 6);
     const left = own.length + item.texts.length - shown.length;
