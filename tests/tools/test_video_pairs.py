@@ -20,7 +20,7 @@ def test_all_pairs_of_all_clips_are_measured_and_drawn(tmp_path: Path) -> None:
     for name in ("a.mp4", "b.mp4", "c.mp4"):
         clips.write_clip(tmp_path / "clips" / name, clips.Clip(size=(96, 64)))
     (tmp_path / "clips/broken.mp4").write_bytes(b"none")
-    outputs = []
+    outputs = list[Path]()
     for order in ("1", "1", "2"):
         outputs.append(tmp_path / f"out{len(outputs)}")
         arguments = [str(tmp_path / "clips"), str(outputs[-1]), "--frames", "4", "--order", order]

@@ -11,8 +11,9 @@ import pytest
 from eqforge.cli import main
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import rows
-from tests.exported import ORIGIN, check_note, picture, run, sample, small, write_pairs
+from tests.exported import check_note, picture, run, sample, small, write_pairs
 from tests.optional import optional
+from tests.samples import ORIGIN
 from tests.transforms.export.test_formats import pixels
 
 mlcroissant = optional("mlcroissant")

@@ -19,9 +19,10 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows
-from tests.exported import IDS, ORIGIN, SIZE, check_note, files, picture, run, small, write_pairs
+from tests.exported import IDS, SIZE, check_note, files, picture, run, small, write_pairs
 from tests.exported import pairs as made_pairs
 from tests.optional import optional
+from tests.samples import ORIGIN
 
 datasets = optional("datasets")
 
