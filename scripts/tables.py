@@ -48,7 +48,7 @@ from eqforge.schemas.tables.description import TableType
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
-    *("docs/guides/annotating.md", "docs/guides/judges.md", "docs/guides/review.md"),
+    *("docs/guides/language-models.md", "docs/guides/review.md"),
     *("docs/reference/tables.md", "docs/reference/lint.md"),
 )
 PAGE_OF = {
@@ -116,7 +116,7 @@ def _precisions() -> Iterator[str]:
 
 
 def _protocols() -> Iterator[str]:
-    yield "| protocol | of | asks | after |\n|---|---|---|---|"
+    yield "| protocol | items | question | source |\n|---|---|---|---|"
     for name, known in protocols().items():
         source = known.source or "eqforge's own"
         yield f"| `{name}` | {known.of} | {known.question} | {source} |"

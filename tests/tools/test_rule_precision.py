@@ -18,7 +18,7 @@ from eqforge.generators.text.rule_precision import (
 from tools import rule_precision
 from tools.row_labels import read_labels
 
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "judges.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "language-models.md"
 
 
 def test_the_shipped_table_follows_from_the_labels(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def _dataflow(beam_args: Sequence[str], given: set[str]) -> Options:
     if not given & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
         raise InputError(
             "--sdk_container_image is missing: the image with eqforge that the workers run; "
-            "docs/guides/dataflow.md says how to make it"
+            "docs/guides/scaling.md says how to make it"
         )
     # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
     found: Options = {"number_of_worker_harness_threads": "1"}
