@@ -39,7 +39,7 @@ class Origin:
       frame_id: name of the frame, unique in its dataset.
       source_path: source file, relative to the folder that the user named.
       source_sha256: SHA-256 of the source file.
-      licence: licence that the source states.
+      licence: licence of the source, if it states one.
       requested_timestamp_s: requested time, in seconds after the container's start.
       timestamp_s: presentation time of the frame on screen at that time, in seconds.
       pts: presentation time in ticks of the stream.
