@@ -53,8 +53,8 @@ class AnnotatedFrame:
     """An annotated frame.
 
     Attributes:
-      number: the number in the frame's file name; the first frame of a video is 1.
-      person_boxes_xyxy: boxes of the detected persons; None where no person file was read.
+        number: the number in the frame's file name, from 1.
+        person_boxes_xyxy: boxes of the detected persons; None if no person file was read.
     """
 
     number: int
@@ -169,8 +169,8 @@ _NAMES: Final = frozenset(
 def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
     """Yield key and value of each member of a pickled dict; arrays become lists.
 
-    Nothing of such a file is executed in this process: a class or function that makes no array is
-    an InputError.
+    Nothing in the file is executed in this process. A class or function other than an array
+    constructor raises InputError.
     """
     file = Path(path).name
     try:

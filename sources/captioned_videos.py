@@ -33,8 +33,8 @@ class RefusedRecord:
     """A record that gives no segment.
 
     Attributes:
-      record_id: unique within its video, made from its content.
-      reason: `bad_segment` or `duplicate_moment`.
+        record_id: unique within its video, derived from the content.
+        reason: `bad_segment` or `duplicate_moment`.
     """
 
     record_id: str
@@ -100,8 +100,7 @@ SUBSETS = ("training", "validation", "testing")
 def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
     """Return the videos of a YouCook2 annotation file in the file's order.
 
-    Segment ids are the published ones, as three digits. The file's `duration` and `recipe_type`
-    are kept as annotation.
+    Segment ids are the published numbers with three digits.
     """
     database = load_json(path)["database"]
     return read_all(database.items(), _video)

@@ -171,10 +171,7 @@ def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
 
 
 def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
-    """Return decisions of two rounds: the later one's, and the earlier one's on other samples.
-
-    Where the later round is unsure, the earlier decision stays.
-    """
+    """Merge two rounds of decisions; the later one wins unless it is unsure."""
     found = {each.id: each for each in earlier}
     for each in decisions:
         if each.decision != "unsure" or each.id not in found:

@@ -60,12 +60,7 @@ class RowFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowFolder:
-    """The tables of a folder.
-
-    Attributes:
-      tables: in the order of their names.
-      others: files that list the tables.
-    """
+    """The tables of a folder, sorted by name, and the `others` files that list them."""
 
     root: Path
     tables: tuple[RowFile, ...]
@@ -93,21 +88,18 @@ class RowFolder:
         return replace(self, tables=tables)
 
     def rows(self, media: str, *, has_cells: bool = False) -> Iterator[Record]:
-        """Yield the rows, each with its `split` if it has none of its own.
+        """Yield the rows; rows without a `split` get that of their file.
 
         Args:
-          media: the field that `file_name` becomes, `image` or `video`.
-          has_cells: whether an embedded image is a `Cell`; otherwise only its name is read.
+            media: the field that replaces `file_name`, `image` or `video`.
+            has_cells: return embedded images as `Cell`; by default only their names are read.
         """
         for table in self.tables:
             yield from _rows(self.root, table, media, has_cells)
 
 
 def row_folder(path: Path) -> RowFolder | None:
-    """Return the folder, split or configuration that a path names; None for other paths.
-
-    A dataset of eqforge's is none.
-    """
+    """Return the folder, split or configuration at a path; None for eqforge datasets and others."""
     if path.is_dir():
         return _folder(path)
     if path.suffix or path.exists():
@@ -297,7 +289,7 @@ def _records(path: Path, has_cells: bool) -> Iterator[Record]:
 
 
 def _named(value: dict[str, object], base: PurePosixPath, media: str) -> dict[str, object]:
-    """Return a row of metadata with the names of its files below the root.
+    """Return a metadata row with file names relative to the root.
 
     `file_name` becomes the field `media`; `image_0_file_name` becomes `image_0`.
     """

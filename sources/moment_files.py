@@ -47,12 +47,12 @@ _TAG = re.compile(r"(?P<video>.+)\.(?P<tag>(?P<language>[A-Za-z]{2,3})(?:[-_][A-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subtitles:
-    """A file of subtitles.
+    """A subtitle file.
 
     Attributes:
-      video: the name of its video, without an ending.
-      language: the tag in its name, such as `en-US`; empty without one.
-      problem: why it is not read; empty if it is.
+        video: name of its video, without a suffix.
+        language: tag in its name, such as `en-US`, or empty.
+        problem: why it is not read; empty if it is.
     """
 
     file: Path
@@ -62,11 +62,11 @@ class Subtitles:
 
 
 def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
-    """Return the subtitles that a path names, one file per video: itself, or those below a folder.
+    """Return one subtitle file per video: the path itself, or the files below a folder.
 
     Args:
-      language: the wanted one, such as `en`, which includes `en-US`; without it each video must
-        have one file. Names without a language match any.
+        language: the wanted one; `en` includes `en-US`. Without it each video must have one file.
+            Names without a language match any.
     """
     if not path.is_dir():
         files = [path] if path.suffix.lower() in ENDINGS else []
@@ -100,9 +100,9 @@ def _named(file: Path, root: Path) -> Subtitles:
 
 
 def _wanted(group: list[Subtitles], language: str | None) -> Iterator[Subtitles]:
-    """Yield the files of a video in a language: those with exactly its tag, else with a longer one.
+    """Yield the files in a language; an exact tag wins over a longer one.
 
-    If there are none, each has a problem, except for a single file whose name has no language.
+    If no file matches, each has a problem, except a single file whose name has no language.
     """
     if language is None:
         yield from group
@@ -129,13 +129,12 @@ _OTHER_BLOCKS = re.compile(r"(WEBVTT|NOTE|STYLE|REGION)(?:\s|$)")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cue:
-    """A cue of a file of subtitles.
+    """A cue of a subtitle file.
 
     Attributes:
-      line: where it begins in the file, from 1.
-      source: its lines as they stand.
-      text: what is shown, on one line, without tags.
-      problem: what is wrong with it; then times and text mean nothing.
+        line: where it begins in the file, from 1.
+        text: the text shown, on one line, without tags.
+        problem: what is wrong with the cue; its times and text are then meaningless.
     """
 
     line: int
@@ -147,14 +146,13 @@ class Cue:
 
 
 def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
-    """Yield the cues of a file in its order.
+    """Yield the cues of a file in its order, without their numbers, positions and tags.
 
-    A cue's number or name, its position and its tags are left out, and so are WebVTT's notes,
-    styles and regions.
+    WebVTT's notes, styles and regions are skipped.
 
     Args:
-      content: the text of the file; lines end with a line feed.
-      is_webvtt: whether it is WebVTT, which writes `&` as `&amp;`.
+        content: lines end with a line feed.
+        is_webvtt: WebVTT writes `&` as `&amp;`.
     """
     for number, lines in _blocks(content):
         if not (is_webvtt and _OTHER_BLOCKS.match(lines[0])):
@@ -200,11 +198,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None
 
 
 def moment_files(path: Path, language: str | None = None) -> list[Path]:
-    """Return the files of captions that a path names: itself, or those of a folder.
-
-    Args:
-      language: of subtitles; see subtitles_of.
-    """
+    """Return the caption files at a path; see `subtitles_of` for `language`."""
     rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
         raise InputError(

@@ -59,11 +59,7 @@ class Record:
 
 
 def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
-    """Return the first kinds of problems in the order of the file, after a colon.
-
-    Args:
-      problems: unit and number of a record, and what is wrong with it.
-    """
+    """Return the first kinds of problems in file order, after a colon."""
     kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for unit, number, problem in sorted(problems):
         kinds.setdefault((unit, _DETAIL.split(problem)[0]), []).append((number, problem))
@@ -183,13 +179,12 @@ def read_table(
     has_index: bool = False,
     keeps_empty: bool = False,
 ) -> Iterator[Record]:
-    """Yield the rows of a CSV or, by its ending, TSV file.
+    """Yield the rows of a CSV file, or of a TSV file by its suffix.
 
     Args:
-      required: columns that it must have.
-      numbers: columns that hold numbers; others hold text.
-      keeps_empty: whether an empty cell of text is an empty text; otherwise it is missing.
-      has_index: whether a first column without a name is left out: pandas numbers the rows there.
+        numbers: columns that hold numbers; others hold text.
+        keeps_empty: read an empty text cell as empty text; by default it is missing.
+        has_index: skip a first column without a name, which holds pandas' row numbers.
     """
     is_tsv, header_line = path.suffix.lower() == ".tsv", first_line(path)
     # The most frequent sign of the header, on a tie that of the file's ending.

@@ -53,11 +53,10 @@ def training_list(text: str) -> TrainingList:
 
 
 def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, ...]:
-    """Return the keys of an image by its file's name.
+    """Return the keys of an image by its file name.
 
     Args:
-      name: a file name, with folders before it.
-      collection: the collection of names that are only numbers, such as `1000092795.jpg`.
+        collection: the collection for names that are only numbers, such as `1000092795.jpg`.
     """
     for known, pattern in (("coco", _COCO), ("vg", _VG), (collection, _NUMBER)):
         found = pattern.fullmatch(name)
@@ -70,7 +69,7 @@ def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator
     """Yield the keys of each image of a list; several if the file gives several ids.
 
     Args:
-      splits: which splits count as training, if the file has splits; `all` takes every one.
+        splits: splits that count as training; `all` takes every one.
     """
     is_json, is_empty = listed.path.suffix == ".json", True
     for keys in _read_json(listed, splits) if is_json else _read_text(listed):

@@ -60,12 +60,12 @@ class _Line:
 def read_captioned_videos(
     path: str | Path, max_bad_share: float = 0.0, language: str | None = None
 ) -> list[CaptionedVideo]:
-    """Read a user's captions, described above; return the videos in the order of their names.
+    """Return the videos of a user's caption file, sorted by name.
 
     Args:
-      path: the file, or a folder of subtitles or of Hugging Face's.
-      max_bad_share: the share of records, in [0, 1], that may be no captioned moments.
-      language: of subtitles, of which a video may have several; see moment_files.py.
+        path: the file, or a folder of subtitles or of Hugging Face's `datasets`.
+        max_bad_share: share of records, in [0, 1], that may be unreadable.
+        language: of subtitles; see moment_files.py.
     """
     path = Path(path)
     lines = [_read_line(path.name, record) for record in read_records(path, language)]

@@ -158,12 +158,7 @@ def read_image_data(path: str | Path) -> dict[str, ImageData]:
 
 
 def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str]:
-    """Return the canonical name of each alias; the first line with an alias wins.
-
-    Args:
-      path: object_alias.txt or relationship_alias.txt.
-      clean: normalises a name before it is compared.
-    """
+    """Return the canonical name of each alias; the first line with an alias wins."""
     found: dict[str, str] = {}
     for _, line in text_lines(path):
         names = [clean(name) for name in line.split(",")]

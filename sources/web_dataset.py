@@ -48,10 +48,10 @@ def _members(shards: list[Path]) -> Iterator[Member]:
 
 
 def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
-    """Yield the rows of a shard; a row whose JSON cannot be read has a problem.
+    """Yield the rows of a shard; a row with unreadable JSON has a problem.
 
     Args:
-      has_split: whether rows without a split are of the one that the shard's name begins with.
+        has_split: give rows without a split the one that starts the shard's name.
     """
     named_members = ((_NAME.fullmatch(member.name), member) for member in _members([path]))
     parts = ((found["key"], found["ending"], member) for found, member in named_members if found)

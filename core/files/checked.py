@@ -99,14 +99,12 @@ def _described(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of an annotation file together with its place in it.
+    """A value of an annotation file and its place in it.
 
-    Its methods check the type of the value; an InputError names file, place and value.
+    Methods check the type; an InputError names file, place and value.
 
     Attributes:
-      file: the file's name, for messages.
-      where: the path of the value inside the file, such as `database.xHr8.annotations[3]`.
-      value: what was read.
+        where: path of the value inside the file, such as `database.xHr8.annotations[3]`.
     """
 
     file: str
@@ -215,11 +213,7 @@ def listed(problems: Sequence[str]) -> str:
 
 
 def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = False) -> Node:
-    """Parse strict JSON: no duplicate keys, and no NaN or Infinity.
-
-    Args:
-      nan_is_null: read them as null instead, as other people's tables need.
-    """
+    """Parse strict JSON: no duplicate keys, and no NaN or Infinity unless `nan_is_null`."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -253,10 +247,9 @@ def read_text(path: str | Path) -> str:
 
 
 def read_text_lines(path: str | Path) -> list[str]:
-    """Return the lines of a UTF-8 text file, without their ends.
+    """Return the lines of a UTF-8 text file, without LF or CRLF.
 
-    A line ends at a line feed, with or without a carriage return before it. `str.splitlines` also
-    splits at U+2028, U+0085 and others, which a caption may contain.
+    `str.splitlines` also splits at U+2028, U+0085 and others, which a caption may contain.
     """
     text = read_text(path)
     lines = text.removesuffix("\n").split("\n") if text else []

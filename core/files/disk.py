@@ -72,11 +72,7 @@ def digest_stream(stream: Any) -> tuple[int, str]:
 
 
 class DigestingStream(io.RawIOBase):
-    """A stream for writing that computes the SHA-256 of its bytes while they are written.
-
-    Args:
-      stream: receives the bytes; it is left open.
-    """
+    """Write to `stream`, which stays open, and compute the SHA-256 of the bytes."""
 
     INLINE_BYTES = 64 << 10
     """Less than this is digested sooner than another thread is woken."""

@@ -12,10 +12,10 @@ from eqforge.core.errors import BuildError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingFile:
-    """A file that is missing or rejected.
+    """A missing or rejected file.
 
     Attributes:
-      reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
+        reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
     """
 
     reason: str
@@ -30,14 +30,12 @@ def find_file(
 ) -> str | MissingFile:
     """Return the path of a file below `root`, or why there is none.
 
-    A name that leads out of the folder or into a cycle of links is rejected, and so is a link that
-    leads out of it. Links that stay inside the folder are always followed.
+    Names and links that lead out of the folder, and cycles of links, are rejected.
 
     Args:
-      name: an id or file name, possibly with folders before it.
-      suffixes: endings that the name may lack. The name as it is comes first, then with each of
-        them as given and in upper case, so that the choice is the same on every machine.
-      follow_links: whether a symbolic link may lead out of the folder.
+        suffixes: tried after the bare name, as given and then in upper case, so that the choice is
+            the same on every machine.
+        follow_links: allow symbolic links that lead out of the folder.
     """
     if (rejected := reject_name(name)) is not None:
         return rejected
@@ -49,7 +47,7 @@ def find_folder(
 ) -> str | MissingFile:
     """Return the path of a folder, or why there is none; see `find_file`.
 
-    After the names that a file may have comes the name without an ending of `suffixes`.
+    The name without a suffix is tried last.
     """
     if (rejected := reject_name(name)) is not None:
         return rejected

@@ -40,11 +40,9 @@ class Cell:
     """The place of an image in a table.
 
     Attributes:
-      name: the name that the table gives the image, or the SHA-256 of its bytes.
-      file: path of the table.
-      column: that holds the image.
-      row: its number in the file, from 0.
-      index: its place in the row's list of images; None where the column has one image a row.
+        name: the name that the table gives the image, or the SHA-256 of its bytes.
+        row: its number in the file, from 0.
+        index: position in the row's list of images; None if the column has one image a row.
     """
 
     name: str
@@ -84,12 +82,12 @@ def with_names(row: Any) -> Any:
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an `.arrow` or `.parquet` file by column; null values are left out.
+    """Yield the rows of an `.arrow` or `.parquet` file as dicts without null values.
 
-    Dates, times and decimals are text, as `str` writes them.
+    Dates, times and decimals become text, as `str` writes them.
 
     Args:
-      has_cells: whether an embedded image is a `Cell`; otherwise only its name is read.
+        has_cells: return embedded images as `Cell`; by default only their names are read.
     """
     number = 0
     for part in _answers(path, "rows", has_cells=has_cells):
@@ -141,10 +139,10 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
 def cells(
     stream: IO[bytes], is_parquet: bool, column: str, row: int, index: int | None
 ) -> Iterator[Any]:
-    """Yield the first row of the group that a row is in, then the image of each of its rows.
+    """Yield the first row of the row group that holds `row`, then the image of each row in it.
 
     Args:
-      index: which image of a row that has a list of them; it is empty in rows with fewer.
+        index: image to take from a list; rows with shorter lists yield an empty value.
     """
     first = 0
     for count, batches in _groups_of(stream, is_parquet, column):

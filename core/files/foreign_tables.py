@@ -46,11 +46,10 @@ class Texts:
 
 
 def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) -> dict[str, Any]:
-    """Read columns of a Parquet file.
+    """Read columns of a Parquet file; `pa.string()` gives Texts, other types an array.
 
     Args:
-      columns: the type of each; `pa.string()` gives Texts, other types an array of them.
-      expected: a description of what the file must have, for messages.
+        expected: what the file must have, for messages.
     """
     known: dict[str, dict[str, int]] = {n: {} for n in columns if pa.types.is_string(columns[n])}
     parts: dict[str, list[Any]] = {name: [] for name in columns}

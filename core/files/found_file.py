@@ -26,11 +26,10 @@ CACHE_GB = 20.0
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OpenFile:
-    """A file that is open for reading.
+    """A file open for reading.
 
     Attributes:
-      state: of this version of the file.
-      copied: opens it on this machine; the copy of a file in a store ends with the block.
+        copied: opens it on this machine; the copy of a stored file ends with the block.
     """
 
     state: FileState | State
@@ -142,11 +141,10 @@ def copies_folder() -> Path:
 
 @contextlib.contextmanager
 def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
-    """Open an empty file that exists during the block, once there is room for it.
+    """Open an empty temporary file once the copies leave room for its `num_bytes`.
 
     Args:
-      num_bytes: its final length, up to `limit`.
-      limit: bytes of all copies together.
+        limit: bytes of all copies together.
     """
     folder = copies_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

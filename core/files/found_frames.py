@@ -29,12 +29,12 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]+)\.[^.]+", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundFrames:
-    """A folder of numbered pictures.
+    """A folder of numbered images.
 
     Attributes:
-      name: its path below the folder of videos.
-      files: the pictures' names in it, by number.
-      fault: why it is not clear which picture is which frame; empty where it is.
+        name: path below the folder of videos.
+        files: file names by number.
+        fault: why the numbers are ambiguous; empty if they are not.
     """
 
     name: str

@@ -41,11 +41,7 @@ _MD5 = re.compile("[0-9a-f]{32}")
 
 
 class FetchFailed(Exception):
-    """A file of a store cannot be read.
-
-    Args:
-      reason: `file_missing`, `source_changed`, or a key of STORE_REASONS.
-    """
+    """A file of a store cannot be read; `reason` may be a key of STORE_REASONS."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -75,10 +71,10 @@ def stat(url: str) -> dict[str, Any]:
 
 
 def retried(call: Callable[[], T]) -> T:
-    """Return the result of a call to a store, repeated if it fails in a way that may pass.
+    """Call a store, and retry failures that may pass.
 
     Raises:
-      FetchFailed: nothing is there, or every call failed.
+        FetchFailed: the object does not exist, or every call failed.
     """
     for wait_s in (*WAITS_S, None):
         try:

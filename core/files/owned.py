@@ -54,11 +54,7 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
 
 
 def remove_half_written(folder: str, paths: Collection[str] | None = None) -> None:
-    """Delete the files that killed writers left in a folder and below it; follow no links.
-
-    Args:
-      paths: files of the folder to look at instead.
-    """
+    """Delete the files that killed writers left below a folder; follow no links."""
     if storage.is_local(folder):
         for path in files_below(folder, hidden=True) if paths is None else paths:
             if storage.TEMPORARY.fullmatch(os.path.basename(path)):

@@ -17,10 +17,10 @@ _ADVICE: Final = "unpack it, and name the file or the folder"
 
 
 def inner_name(path: Path) -> str:
-    """Return the name of the table in a packed file, such as `t.csv` of `t.csv.gz`; else its own.
+    """Return the name of the table in a packed file: `t.csv` for `t.csv.gz`.
 
     Raises:
-      InputError: a zip holds several files, or is damaged.
+        InputError: a zip holds several files, or is damaged.
     """
     if path.suffix.lower() == ".zip" and path.is_file():
         with _readable(path), zipfile.ZipFile(path) as archive:

@@ -28,12 +28,7 @@ _PIECE_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """A file in a shard, `size` bytes from `start` on.
-
-    Attributes:
-      name: its name in the shard, without `./` before it.
-      state: of the shard; another version may have the file elsewhere.
-    """
+    """A file in a shard, `size` bytes from `start` on, in the version `state` of the shard."""
 
     name: str
     shard: str

@@ -53,11 +53,7 @@ class SourceFile:
     state: FileState
 
     def digest(self, alive: Callable[[], None] = lambda: None) -> str:
-        """Return the SHA-256 of the content; leave the stream at its start.
-
-        Args:
-          alive: called for each megabyte.
-        """
+        """Return the SHA-256 of the content and rewind; call `alive` after each megabyte."""
         sha256 = hashlib.sha256()
         self.stream.seek(0)
         while piece := self.stream.read(_PIECE_BYTES):

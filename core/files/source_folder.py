@@ -72,11 +72,7 @@ class SourceFolder:
         return _names(self) if _kind(self.root) == "listed" else None
 
     def check(self, flag: str) -> None:
-        """Check that the folder is there, and list it again.
-
-        Args:
-          flag: the option that names it, without dashes.
-        """
+        """Check that the folder exists, and list it again; `flag` is the option for messages."""
         for cached in (_kind, _index, _names, _find_on_web):
             cached.cache_clear()
         if "://" in self.root and public(self.root) != self.root:
@@ -134,9 +130,9 @@ class SourceFolder:
     def find_all(
         self, items: Iterable[Item], name: Callable[[Item], str], suffixes: Sequence[str] = ()
     ) -> Iterator[tuple[Item, FoundFile | MissingFile]]:
-        """Yield items, each with the file that it names, in their order.
+        """Yield each item with the file that it names, in order.
 
-        Where a web server fails, the reason is DOWNLOAD_FAILED.
+        If a web server fails, the reason is DOWNLOAD_FAILED.
         """
         if _kind(self.root) != "web":
             yield from ((item, self.find(name(item), suffixes)) for item in items)
@@ -266,8 +262,7 @@ def namesakes(
 ) -> dict[str, str]:
     """Return `; did you mean …?` for each name whose file lies elsewhere in the folder.
 
-    A file matches if its own name is the same, apart from case and an ending of `suffixes`. Of
-    several, the one that shares most folders with the name is suggested.
+    Case and `suffixes` are ignored. Of several matches, the one sharing most folders is suggested.
     """
     wanted = {_own_name(name, suffixes) for name in names}
     found: dict[str, list[str]] = {}

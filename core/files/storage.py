@@ -68,10 +68,10 @@ def locate(url: str) -> tuple[Any, str]:
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
-    """Ask a store whether a file exists, to see whether it answers and lets this user in.
+    """Check that a store answers and lets this user in.
 
     Args:
-      timeout_s: longest wait: clients retry missing stores again and again.
+        timeout_s: longest wait; clients retry missing stores again and again.
     """
     import fsspec
 

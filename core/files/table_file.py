@@ -50,11 +50,8 @@ class TableFile:
     """An open Parquet file whose footer was read within limits.
 
     Attributes:
-      schema: its columns.
-      num_rows: number of rows that its footer declares; never more than it has bytes, as every row
-        has an id of its own.
-      group_rows: the same of each row group.
-      num_bytes: its length.
+        num_rows: rows that the footer declares; at most one per byte, as every row has an id.
+        group_rows: rows of each row group.
     """
 
     def __init__(self, stream: IO[bytes], is_foreign: bool = False) -> None:
@@ -87,11 +84,11 @@ class TableFile:
         """Return where the values of a column of bytes without nulls begin in the file.
 
         Args:
-          column: a leaf column, such as `image.bytes`.
-          lengths: of the values in bytes, for each row group, int64 [n].
+            column: a leaf column, such as `image.bytes`.
+            lengths: bytes of each value, per row group, int64 [n].
 
         Returns:
-          The first byte of each value, int64 [all]. Whoever reads them has to compare digests.
+            Offset of each value, int64 [all]. Callers must compare digests.
         """
         starts = [np.zeros(0, np.int64)]
         for (start, stop, is_plain), own in zip(
@@ -291,11 +288,10 @@ _FAULTS = (ValueError, TypeError, OverflowError, OSError, pa.ArrowException, Mem
 
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
-    """Open a Parquet file below a folder; any damage, even if found in the block, is an InputError.
+    """Open a Parquet file below a folder; damage, even if found in the block, raises InputError.
 
     Args:
-      path: of the file below the folder; see storage.open_below.
-      advice: what to do if the file cannot be read.
+        advice: what to do if the file cannot be read.
     """
     try:
         with storage.open_below(folder, path) as stream:

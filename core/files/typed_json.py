@@ -67,9 +67,8 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
     """Decode UTF-8 JSON as `type_`; fields that the type does not name are skipped.
 
     Args:
-      type_: a msgspec struct, a dataclass or a container of them.
-      file: name of the file, for messages.
-      where: place of the value in the file, for messages, such as `line 3`.
+        type_: a msgspec struct, a dataclass or a container of them.
+        where: place of the value in the file, for messages, such as `line 3`.
     """
     prefix = f"{file}: {where}" if where else file
     try:

@@ -103,11 +103,7 @@ def _caption(node: Node) -> str:
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a pair, in the form of the file of all subsets.
-
-    Args:
-      row: a row of pairs, with the names of its files in `image_0` and `image_1`.
-    """
+    """Return the record of a pair in the format of the file that holds all subsets."""
     others = kept(row) if row["dataset"] == EQBEN else {}
     record = {"image0": row["image_0"], "caption0": _captions(row, others, 0)}
     record |= {"image1": row["image_1"], "caption1": _captions(row, others, 1)}

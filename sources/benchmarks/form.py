@@ -239,12 +239,7 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the record of a row, behind the fields that it was imported with.
-
-    Args:
-      row: of pairs, foils or rewordings.
-      more: fields that come first.
-    """
+    """Return the record of a row, after the fields that it was imported with."""
     if len(fields.images) > 1:
         columns = ("image_0", "image_1", "caption_0", "caption_1")
     else:
@@ -305,8 +300,7 @@ def rest(node: Node, *used: str, **told: Any) -> str:
     """Return the fields of a record that have no column, as a JSON object.
 
     Args:
-      used: the record's fields that have a column.
-      told: entries to add; a field of the record with the same name becomes `own NAME`.
+        told: entries to add; a field of the record with the same name becomes `own NAME`.
     """
     return compact_json(
         told
@@ -353,8 +347,8 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     """Return the name of a record's image, and its cell if the table itself holds it.
 
     Args:
-      field: that names or holds the image, or a list of one.
-      suffix: of its file, where the name has none.
+        field: names or holds the image, or a list of one image.
+        suffix: appended to names without one.
     """
     node = entry.node[field]
     if isinstance(node.value, list):

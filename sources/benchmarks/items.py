@@ -100,11 +100,10 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
 
 
 def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Return the files of a benchmark that a path names, in the order of their names.
+    """Return the files of a benchmark, sorted by name.
 
     Args:
-      source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
-      forms: of the benchmark; their patterns choose the files of a folder.
+        source: a file, a folder of files, or a folder of Hugging Face's `datasets`.
     """
     if (rows := rows_of(source, forms)) is not None:
         return rows.files
@@ -336,9 +335,9 @@ def read_items(
 def _with_forms(
     forms: tuple[Form, ...], entries: Iterable[Entry]
 ) -> Iterator[tuple[Form, Entry, InputError | None]]:
-    """Yield the records with their forms; a form that joins records has them joined.
+    """Yield each record with its form, or with the first form and an error if none matches.
 
-    A record without a form comes with the reason, and with the first form.
+    Forms that join records receive them all at once.
     """
 
     def checked() -> Iterator[tuple[Form, Entry, InputError | None]]:

@@ -108,12 +108,7 @@ def _is_exported(row: Any) -> bool:
 
 
 def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
-    """Return the item of an exported row with the names and the annotation that it had.
-
-    Args:
-      item: as read without them; its annotation has the columns that are left.
-      columns: of its images.
-    """
+    """Restore the image names and the annotation of an exported row."""
     shown = tuple(
         said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
     )

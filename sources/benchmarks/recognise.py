@@ -31,8 +31,8 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     """Return the form of a record.
 
     Raises:
-      InputError: it has none of the forms, stands in another folder, or is another benchmark's; the
-        message names its fields, and the nearest benchmark.
+        InputError: no form matches, or the record belongs to another folder or benchmark. The
+            message names its fields and the nearest benchmark.
     """
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
@@ -98,10 +98,9 @@ def _is_own(form: Form) -> bool:
 
 
 def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
-    """Return a hint at the benchmark whose records are most like a value; empty for none.
+    """Return a hint at the benchmark whose records most resemble a value, or an empty string.
 
-    If there is none, the first member of each level is tried. If no name is equal, similar names
-    count.
+    Equal field names count first, then the first member of each level, then similar names.
     """
     if _names(value) >= _ANSWERS:
         return _OF_ANSWERS
@@ -142,9 +141,9 @@ def _likeness(form: Form, value: Any) -> float:
 
 
 def _resemblance(form: Form, value: Any) -> float:
-    """Return the share of a form's fields that a value has under similar names, each for one.
+    """Return the share of a form's fields that a value has under similar names, in [0, 1).
 
-    It is below 1, and 0 if only one field has such a name.
+    It is 0 if only one field has a similar name.
     """
     names = sorted({_SIGNS.sub("", str(name).lower()) for name in _names(value)})
     if form.is_array is not None or not names:

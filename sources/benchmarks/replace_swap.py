@@ -70,11 +70,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
-    """Return the record of a row in a file of one of the folders.
-
-    Args:
-      true_caption: the caption, or its hard positive.
-    """
+    """Return the record of a row; `true_caption` is the caption or its hard positive."""
     record = {
         "true_caption": true_caption,
         "false_caption": row["hard_negative"],
