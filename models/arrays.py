@@ -33,8 +33,7 @@ _UNPACKED = 200
 def read_array(path: Path) -> NDArray[Any]:
     """Read an array of numbers (.npy) or a tensor (.pt, .pth); nothing in the file is executed.
 
-    Returns:
-      The numbers, in the file's dtype and shape; bfloat16, which NumPy lacks, becomes float32.
+    The dtype is the file's; bfloat16, which NumPy lacks, becomes float32.
     """
     is_tensor = path.suffix in TENSORS
     try:

@@ -61,9 +61,9 @@ class CaptionTokenizer:
     def encode(
         self, captions: Sequence[str], device: str = "cpu", length: int | None = None
     ) -> Any:
-        """Return the model's inputs by name, tensors of shape (captions, tokens) on a device.
+        """Return the model's inputs by name, tensors of shape (captions, tokens).
 
-        Each caption is padded or truncated to `length` tokens, or padded to the longest.
+        Captions are padded or truncated to `length` tokens, or padded to the longest.
         """
         if self.fill:
             length = None
@@ -293,10 +293,10 @@ class Dinov2Encoder:
         )
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the resized and normalised picture, float32 of shape (3, side, side).
+        """Return the resized and normalised image, float32 of shape (3, side, side).
 
-        DINOv2's own preparation crops the middle; here the whole picture becomes a square, so that
-        what changes at its edge counts.
+        The whole image becomes a square, so that changes at its edge count. DINOv2's own
+        preparation crops the middle.
         """
         from PIL import Image
 

@@ -56,9 +56,9 @@ def match_classes(classes: Any) -> Matches:
 
 
 class FusionScorer(ABC):
-    """A fusion encoder: one network reads the tokens of a caption and what was encoded of an image.
+    """A network that reads caption tokens together with an encoded image.
 
-    It sets the tokenizer `_captions` and the weights `_weights`.
+    Subclasses set the tokenizer `_captions` and the weights `_weights`.
     """
 
     gives_log_odds = True
@@ -90,8 +90,8 @@ class PixelFusion(FusionScorer):
     """A fusion encoder from transformers with its tokenizer and image processor.
 
     Args:
-      reader: the part of the configuration with the sizes of vocabulary and context.
-      vocabulary: how many of the tokenizer's tokens the model has to know.
+        reader: the part of the configuration with the vocabulary and context sizes.
+        vocabulary: number of tokens that the model must know.
     """
 
     reads_pixels = True
@@ -261,8 +261,7 @@ REGIONS = 36
 class LxmertImage:
     """The regions of an image, padded with zeros, float32 of shapes (regions, ...).
 
-    `boxes` are x1, y1, x2, y2 as shares of width and height; `attended` is 1 where there is a
-    region.
+    `boxes` are x1, y1, x2, y2 as shares of width and height; `attended` is 1 for real regions.
     """
 
     features: NDArray[np.float32]

@@ -29,10 +29,7 @@ SEGMENTER: Final = "AutoModelForMaskGeneration"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Detection:
-    """A thing that was found of a phrase, with the detector's score in [0, 1].
-
-    `box` is its left, top, right and bottom edge in pixels, inside the picture.
-    """
+    """A detected object: score in [0, 1], and box x1, y1, x2, y2 in pixels, inside the image."""
 
     phrase: str
     score: float
@@ -40,10 +37,7 @@ class Detection:
 
 
 class Grounder:
-    """Finds things by their names; not for several threads at once.
-
-    `least_score` is the detector's lowest score of a thing that counts as found, in [0, 1].
-    """
+    """Detect objects by name, with scores of at least `least_score` in [0, 1]; not thread-safe."""
 
     def __init__(self, detector: Weights, segmenter: Weights | None, least_score: float) -> None:
         self.least_score = least_score
@@ -56,9 +50,9 @@ class Grounder:
         }
 
     def detect(self, pixels: NDArray[np.uint8], phrases: Sequence[str]) -> list[Detection]:
-        """Return what is found of each phrase, such as "red car", in their order, best first.
+        """Return the detections of each phrase, such as "red car", in order, best first.
 
-        Each phrase is asked for by itself, so that what is found of it depends on no other.
+        Phrases are queried one by one, so that results do not depend on other phrases.
         """
         return [found for phrase in phrases for found in self._detect(pixels, phrase)]
 

@@ -101,10 +101,10 @@ class TextYesNo:
 
 
 class CausalLikelihood:
-    """A causal language model of transformers that says how likely texts are.
+    """A causal language model of transformers that scores how likely texts are.
 
-    Every token is predicted from those before it, the first one from the token that a text begins
-    with, or, where the model has none, that the text before ended with, as GPT-2 was trained.
+    Each token is predicted from the tokens before it. The first follows the model's start token
+    or, without one, its end-of-text token, as GPT-2 was trained.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -292,7 +292,7 @@ class ChatModel:
 
 
 def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
-    """Load a model and its processor, from safetensors only and without running its folder's code.
+    """Load a model and its processor from safetensors, without running code in its folder.
 
     `chat_template` is a Jinja file that replaces the model's own template.
     """

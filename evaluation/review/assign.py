@@ -95,10 +95,10 @@ def doubtful(
     disputed: Literal["judges", "rules"] | None = None,
     unlikely: float | None = None,
 ) -> Doubtful:
-    """Return the samples that are perhaps wrong.
+    """Return the samples whose correctness is in doubt.
 
-    Those that judges dispute, among each other or with the rules, or whose probability of being
-    right is unknown or below a limit.
+    That is the case if judges disagree with each other or with the rules, or if the probability
+    of being correct is unknown or below `unlikely`.
     """
     check_range("unlikely", unlikely, 0, 1)
     dataset.check_samples()
@@ -186,10 +186,10 @@ def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[
 def assign(
     ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
-    """Return the tasks of each reviewer, in an order of their own.
+    """Assign tasks to reviewers, each in their own order.
 
     Each item goes to the `overlap` reviewers with the fewest so far; ties go to the lowest rank.
-    With `repeats` some come a second time, hidden among the others.
+    With `repeats`, some items come twice, hidden among the others.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
@@ -214,10 +214,10 @@ def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
 
 
 def _repeats(reviewer: str, order: Sequence[str]) -> dict[int, str]:
-    """Return what is repeated, by how many items were shown before.
+    """Return repeated items by the number of items shown before them.
 
-    Places are drawn first, uniformly, then for each an item that lies far enough back. If items
-    were drawn first, the places would crowd at the end, and reviewers would notice.
+    Positions are drawn first, then an item far enough back for each. Drawing items first would
+    crowd the repeats at the end, where reviewers would notice.
     """
     room = range(_APART + 1, len(order) + 1)
     count = min(round(_REPEATED * len(order)), len(room))

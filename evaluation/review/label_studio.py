@@ -107,10 +107,7 @@ def tasks_of(
     items: Sequence[Item],
     controls: Sequence[Control],
 ) -> str:
-    """Return the tasks of a reviewer as JSON that Label Studio imports.
-
-    `file` holds the fields of the reviewer's file of votes beside the votes.
-    """
+    """Return a reviewer's tasks as Label Studio JSON; `file` has the vote file's other fields."""
     # Each task must have all fields of the config.
     asked = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
     asked |= dict.fromkeys(_data(controls), "")

@@ -217,10 +217,9 @@ def _rows(
 
 
 def _found(votes: Votes, dataset: Dataset) -> Votes:
-    """Turn boxes drawn for phrases into votes: keep a box that `grounded` accepts, drop the rest.
+    """Turn boxes drawn for phrases into keep or drop votes, by `grounded`; drop skipped boxes.
 
-    Skipped boxes are dropped. The votes lose their boxes, so that two are equal where both keep or
-    both drop.
+    The votes lose their boxes, so that two equal decisions compare equal.
     """
     sizes = {
         row["image_id"]: (row["width_px"], row["height_px"])

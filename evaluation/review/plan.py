@@ -218,11 +218,10 @@ def _check(
 def blinded(
     item: Item, task: Task, protocol: Protocol, reviewer: str, pictures: Pictures
 ) -> dict[str, Any]:
-    """Return an item as a page reads it, without anything that says which texts are true.
+    """Return an item as a page reads it, without anything that reveals which texts are true.
 
-    The order of pictures and texts is drawn by hash. `places` has the item's picture in each place;
-    where pictures are put in order, `images` has their ids. Which text is which is not in the page:
-    `review import` draws the order again.
+    The order of images and texts is drawn by hash, and `review import` draws it again. `places`
+    maps positions to the item's images; if images are ranked, `images` has their ids.
     """
     form = FORMS[protocol.form]
     places = places_shown(item, protocol.form, protocol.unit, task, reviewer)

@@ -41,13 +41,12 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Correlation:
-    """How well a model or reviewer ranks images as people do, averaged over queries.
+    """How closely a model or reviewer ranks images as people do, averaged over queries.
 
     Attributes:
-      name: the model or reviewer.
-      spearman: rank correlation with people's mean ranks, in [-1, 1]; 0 if all tie.
-      spearman_interval: 95 % interval, by resampling people and queries; NaN for one of each.
-      kendall: Kendall's tau-b, in [-1, 1].
+        spearman: correlation with people's mean ranks, in [-1, 1]; 0 if all tie.
+        spearman_interval: 95 % interval from resampled people and queries; NaN for one of each.
+        kendall: Kendall's tau-b, in [-1, 1].
     """
 
     name: str
@@ -110,9 +109,9 @@ def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
 def with_models(
     queries: Sequence[Ranked], paths: Sequence[Path], dataset: Dataset
 ) -> list[Correlation]:
-    """Return how far models rank as people do.
+    """Correlate the rankings of models with those of people.
 
-    Each path is a folder of `eqforge score` of all images with all captions, or a CSV file with the
+    Each path is an `eqforge score` folder of all images with all captions, or a CSV file with the
     columns query, image_id and score.
     """
     models = [_model(path, dataset, queries) for path in paths]

@@ -119,10 +119,7 @@ def _sample_ids(dataset: Dataset) -> list[str]:
 
 
 def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
-    """Return what is shown of some samples, each by itself.
-
-    A text to train on stands beside the original that it was made from.
-    """
+    """Return some samples as items; a training text comes with the original it was made from."""
     kind = kind_of(dataset)
     make = kind.make(dataset)
     rows = _rows(dataset, "sample_id", ids)
@@ -161,10 +158,10 @@ def claim_key(claim: Claim, place: int) -> str:
 
 
 def claims_of(item: Item) -> list[Claim]:
-    """Return what an item says of its pictures, each text once; nothing where it says nothing.
+    """Return the distinct claims that an item makes about its images.
 
-    A text that is not said to be false is said to be true. A question is put with each of its
-    answers. Captions of several pictures are true of their own picture and false of the others.
+    A text counts as true unless marked false. A question is combined with each of its answers.
+    Captions of several images are true of their own image and false of the others.
     """
     texts = {text.role.partition(" ")[0]: text for text in item.texts}
     claims: list[Claim] = []
@@ -232,9 +229,9 @@ def places_shown(item: Item, form: Form, unit: Unit, task: Task, reviewer: str) 
 
 
 def blind_texts(item: Item) -> tuple[Text, ...]:
-    """Return the texts of an item without roles, colours and marks that say which are true.
+    """Return the texts of an item without roles, colours and marks that reveal which are true.
 
-    They stand in an order that their content draws; a question stands before its answers.
+    Their order depends on their content; a question comes before its answers.
     """
     named = [text.role.partition(" ")[0] for text in item.texts]
     if "question" in named:

@@ -32,11 +32,11 @@ class _Line(msgspec.Struct):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerTask:
-    """A task whose samples are answered.
+    """A task that a model answers in text.
 
     Attributes:
-      read: parses an answer; raises ValueError if it is not of the form.
-      accuracy: maps answers and truths to credits; None for captions, which are scored together.
+        read: parses an answer; raises ValueError for an invalid one.
+        accuracy: maps answers and truths to credits; None for captions, which are scored together.
     """
 
     cluster: str

@@ -38,9 +38,9 @@ def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
 def within(
     times_s: Numbers, boundary_s: float, threshold_s: float, rule: TieRule = "strict"
 ) -> float:
-    """Credit a boundary with 1 if all predicted times are nearer than a threshold.
+    """Return 1 if all predicted times are within a threshold of the boundary.
 
-    Where only some tied places are near it is 0, one half, or their share.
+    If only some tied times are, return 0, one half or their share, by `rule`.
     """
     near = np.abs(times_s - boundary_s) < threshold_s
     if rule == "expectation" or near.all():

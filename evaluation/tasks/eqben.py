@@ -110,14 +110,14 @@ def _report(
 
 
 def read_vector(path: Path) -> NDArray[np.floating[Any]]:
-    """Read a file of numbers, as benchmarks with a server take them.
+    """Read a vector of numbers, as benchmark servers accept them; nothing in the file is executed.
 
     Args:
-      path: a NumPy array (.npy), a tensor (.pt, .pth), a JSON list, or text with numbers between
-        commas or white space (.txt, .csv). Nothing in it is executed.
+        path: a NumPy array (.npy), a tensor (.pt, .pth), a JSON list, or text with numbers
+            separated by commas or white space (.txt, .csv).
 
     Returns:
-      The numbers in a row [n], in the file's own precision, or float64 where it is text.
+        The numbers [n] in the file's precision; float64 for text.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
@@ -328,8 +328,8 @@ def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share
     """Return an average over subsets as a share.
 
     Args:
-      rows: value of the average, then its draws [1 + resamples].
-      weights: the weight of each number in it [subsets, 3].
+        rows: the average, then its draws [1 + resamples].
+        weights: weight of each number [subsets, 3].
     """
     shares = weights.sum(axis=1)
     told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)

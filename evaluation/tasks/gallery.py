@@ -121,9 +121,8 @@ class Side:
     """Queries or candidates.
 
     Attributes:
-      keys: ids of images or texts of captions [n].
-      entries: the entry of the gallery that each belongs to [n]; a candidate is true for the
-        queries of its entry.
+        keys: image ids or caption texts [n].
+        entries: gallery entry of each [n]; a candidate is true for queries with the same entry.
     """
 
     keys: NDArray[Any]
@@ -150,11 +149,11 @@ class Retrieved:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Damaged:
-    """Results of text-to-image retrieval with the captions of one perturbation.
+    """Text-to-image retrieval with the captions of one perturbation.
 
     Attributes:
-      of: index in the gallery of the caption that each was made from [queries].
-      expected: number of them, scored or not.
+        of: gallery index of each query's original caption [queries].
+        expected: number of captions, scored or not.
     """
 
     queries: Side
@@ -164,11 +163,11 @@ class Damaged:
 
 
 class Contest:
-    """One model on a gallery: images that retrieve captions, and captions that retrieve images.
+    """One model on a gallery, in both retrieval directions.
 
     Attributes:
-      scored: which captions have scores and images that have [captions].
-      damaged: what was retrieved with the captions of each perturbation.
+        scored: captions with a score [captions].
+        damaged: results by perturbation.
     """
 
     def __init__(
@@ -221,10 +220,9 @@ class Contest:
                 )
 
     def _retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
-        """Rank all candidates for all queries and judge where the true ones stand.
+        """Rank all candidates for all queries, and credit the ranks of the true ones.
 
-        In a share and in DCG_CM ties always lose: there false candidates rank above true ones of
-        equal score.
+        For shares and DCG_CM, ties lose: false candidates rank above true ones of equal score.
         """
         truths = _truths(queries, candidates)
         deep = self.recall == "share" or self._relevance is not None

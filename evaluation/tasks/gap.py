@@ -84,10 +84,10 @@ _Pair = tuple[_Number, _Number]
 def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     """Return every model's in-domain and out-of-domain score and gap, and their correlation.
 
-    Models, subsets and metrics are matched by name; those in only one table are left out.
+    Models, subsets and metrics are matched by name; unmatched ones are left out.
 
     Args:
-      paths: `metrics.json` of models on in-domain data, and of the same on out-of-domain data.
+        paths: `metrics.json` files of in-domain data, then of out-of-domain data.
     """
     del settings
     if len(paths) != 2:

@@ -113,10 +113,10 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
 
 
 def shares_right(dataset: Dataset, path: Path) -> dict[str, float]:
-    """Return the share of the questions about each sample that a model answered right, by its id.
+    """Return the share of each sample's questions that a model answered correctly, by sample id.
 
-    Samples whose questions have not all an answer are left out. Where results have no
-    questions, the shares are those of the scores of text and image.
+    Samples with an unanswered question are left out. Results without questions give the shares of
+    the text and image scores.
     """
     part = _part(_asked(dataset, MetricsSettings(paths=(), allow_missing=True)), path)
     if part.sums:

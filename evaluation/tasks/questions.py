@@ -50,12 +50,11 @@ def is_questions(dataset: Dataset) -> bool:
 
 
 def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
-    """Return True if an answer is the right one: in its words, or by its letter.
+    """Return True if an answer gives the right option, in words or by letter.
 
     Args:
-      said: what a model answered: `Yes`, `no, it is not`, `(a)`, `A. Open`, or the option's text.
-      answer: the right answer: one of the options, or what the question asks for, such as `Yes`.
-      options: to choose from, called A, B and so on; empty where the question names them.
+        said: the model's answer: `Yes`, `no, it is not`, `(a)`, `A. Open`, or the option's text.
+        options: called A, B and so on; empty if the question names them.
     """
     right = short_answer(answer, options)
     if right is not None and lettered.is_right(said, list(options), right):
@@ -65,13 +64,13 @@ def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
 
 
 def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of some models' answers to questions in groups.
+    """Return the table of models' answers to grouped questions.
 
-    Units of several questions that lose one to errata are left out: the rest of them is easier.
+    Units of several questions are left out if errata remove one, as the rest would be easier.
 
     Args:
-      paths: a file for each model: JSON Lines, `{"sample_id": …, "answer": …}`, or what
-        lmms-eval or VLMEvalKit wrote of a task that was exported.
+        paths: one file per model: JSON Lines, `{"sample_id": …, "answer": …}`, or results of
+            lmms-eval or VLMEvalKit on an exported task.
     """
     settings.check_read("questions")
     rows = list(dataset.rows("samples", COLUMNS))
@@ -106,10 +105,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
 
 
 def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
-    """Return the share of the questions of each group that a model answered right, by its id.
-
-    Groups with a question that has no answer are left out.
-    """
+    """Return the share of correct answers by group id; skip groups with missing answers."""
     rows = list(dataset.rows("samples", COLUMNS))
     right = _right(rows, _checked_answers(rows, path, True, ()))
     groups: dict[str, list[bool | None]] = {}
@@ -193,11 +189,11 @@ def judge(
     metric: str,
     gone: frozenset[str] = frozenset(),
 ) -> Judged:
-    """Return the credits of the units of a metric, each of which is in one group.
+    """Return the credits of a metric's units; each unit is in one group.
 
     Args:
-      right: whether each was answered right, by its id; those left out have no answer.
-      gone: ids of questions that are left out, with the units that they are part of.
+        right: whether each answer was right, by question id; unanswered questions are absent.
+        gone: ids of removed questions; the units that contain them are removed too.
     """
     units: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:

@@ -216,11 +216,8 @@ def _drops(
 def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure:
     """Return a measure computed from others, draw by draw.
 
-    It has no interval if the number is not finite, there is a single cluster, or fewer than half of
-    the draws are finite.
-
-    Args:
-      draws: the number in each resample [resamples]; non-finite ones are ignored.
+    It has no interval if the value is not finite, there is a single cluster, or fewer than half of
+    the draws [resamples] are finite. Other non-finite draws are ignored.
     """
     low, high = NO_INTERVAL
     if np.isfinite(value) and like.clusters > 1:
@@ -229,9 +226,9 @@ def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure
 
 
 def _around_constant(drop: Measure, judged: Judged, metric: str) -> Measure:
-    """Return a drop that is equal in all draws, such as 0 or 1, with bounds.
+    """Return bounds of a drop that is equal in all draws, such as 0 or 1.
 
-    A loss is a share of the score before; a gain, a share of what could be gained.
+    A loss is relative to the score before; a gain, to the possible gain.
     """
     before, after = judged.credits[f"before {metric}"], judged.credits[metric]
     assert judged.clusters is not None

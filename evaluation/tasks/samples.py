@@ -58,11 +58,7 @@ _HUMAN = "human"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """A kind of sample, how it is scored and what is measured of it.
-
-    Attributes:
-      images, captions: the columns that are scored, as `eqforge score` names them.
-    """
+    """A kind of sample, its metrics, and the `images` and `captions` columns to score."""
 
     title: str
     images: tuple[str, ...]
@@ -321,13 +317,12 @@ def check_ranks(votes: Votes, task: Task) -> None:
 def _people(
     samples: Samples, votes: Votes, task: Task, ties: TieRule
 ) -> Iterator[tuple[str, Judged]]:
-    """Yield what people have right of each subset that they were asked about.
+    """Yield what people got right in each subset that they were asked about.
 
-    A sample counts where everyone who was asked has it right, as in the paper; it is brittle where
-    it is for one of them.
+    A sample counts if everyone who was asked is right, as in the paper; it is brittle if anyone is.
 
     Source: Kamath et al. 2024, section 4.1: a point is awarded if both annotators agree on the
-      correct rank.
+    correct rank.
     """
     votes_of = first_votes(votes.by_reviewer)
     least = max(1, votes.overlap)

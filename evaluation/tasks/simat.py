@@ -157,14 +157,14 @@ def by_annotation(simat: Simat) -> Flags:
 
 
 def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
-    """Return which regions match which captions by an oracle, and its name.
+    """Return the regions that match each caption by an oracle, and its name.
 
     Args:
-      oracle: `matrix:FILE,rows=FILE,columns=FILE`, whose rows are named by region id and whose
-        columns by caption, or a folder of scores of the dataset, a grid of probabilities or logits.
+        oracle: `matrix:FILE,rows=FILE,columns=FILE` with region and caption ids, or a score folder
+            of the dataset: a grid of probabilities or logits.
 
     Returns:
-      P(match) > 0.5 [regions, captions], and the oracle's name.
+        P(match) > 0.5 [regions, captions], and the oracle's name.
     """
     is_grid = Path(oracle).is_dir()
     known, rows, columns, name = (_of_grid if is_grid else _of_matrix)(simat, dataset, oracle)
