@@ -73,10 +73,10 @@ _session: _Session | None = None
 
 @contextlib.contextmanager
 def session(*, keeps_output: bool = False) -> Iterator[None]:
-    """Undo what `apply_console_options` did when the block ends.
+    """Undo the effects of `apply_console_options` when the block ends.
 
     Args:
-      keeps_output: whether standard output is the command's product, and stays whole if quiet.
+        keeps_output: standard output is the command's product, so print it even if quiet.
     """
     global _session
     with contextlib.ExitStack() as streams:
@@ -159,12 +159,11 @@ def duration(seconds: float) -> str:
 
 
 class Ticker:
-    """A line about a task.
+    """A progress line for a task.
 
     Args:
-      total: number of units; None if that is not known.
-      before: units done by an earlier run.
-      task: begins the line.
+        total: number of units; None if unknown.
+        before: units done by an earlier run.
     """
 
     def __init__(self, total: int | None, unit: str, *, before: int = 0, task: str = "") -> None:

@@ -40,9 +40,8 @@ class MissingExtra(EqforgeError):
     """An optional package is missing.
 
     Args:
-      package: the name that could not be imported.
-      extra: the extra of eqforge that installs it.
-      then: a command that is needed after that; none for most packages.
+        extra: the extra of eqforge that installs it.
+        then: a command to run after installing; None for most packages.
     """
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:
@@ -139,10 +138,7 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Return True if an exception reports a lack of memory or of threads.
-
-    Python 3.11 has no class for the latter.
-    """
+    """Return True for a lack of memory or of threads; Python 3.11 has no class for the latter."""
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
 
 

@@ -11,10 +11,9 @@ from typing import Any, get_args
 
 
 class Trace(enum.Enum):
-    """What a setting adds to the identity of a dataset, where that is not its value.
+    """What a setting adds to the identity of a dataset, if not its value.
 
-    It stands in the setting's annotation, as in `workers: Annotated[int, Trace.NONE] = 1`. A
-    setting without one identifies the dataset by its value.
+    Annotate the setting with it: `workers: Annotated[int, Trace.NONE] = 1`.
     """
 
     NONE = "it says where or how a run happens, and no row depends on it"
@@ -57,9 +56,9 @@ def short_digest(value: Any) -> str:
 
 
 class Namer:
-    """Makes the names of equal records distinct: the second and later get `-2`, `-3`, ...
+    """Make names unique: the second and later record with a name get `-2`, `-3`, ...
 
-    A name has to depend on a record's whole content. Records with the same name are then equal, and
+    A name must depend on a record's whole content. Records with the same name are then equal, so
     their order does not matter.
     """
 
@@ -89,9 +88,9 @@ def picture_key(image: str, text_id: str) -> str:
 
 
 def is_sampled(record_id: str, fraction: float) -> bool:
-    """Return True if a record, by its id, belongs to a sample of a fraction in [0, 1].
+    """Return True if a record id is in the sample of a fraction in [0, 1].
 
-    The sample of a larger fraction contains that of a smaller one.
+    Larger samples contain smaller ones.
     """
     return sample_rank(record_id) < fraction * 2**64
 

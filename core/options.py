@@ -25,12 +25,11 @@ class Option:
     """An option of a command.
 
     Attributes:
-      name: without dashes; the names of groups are not part of it.
-      kind: its type.
-      marks: tyro's marks.
-      group: the field that holds its settings class; "" for the command's own options.
-      default: `tyro.MISSING` if it must be given.
-      owner: the settings class that declares it.
+        name: without dashes and without the names of groups.
+        marks: tyro's marks.
+        group: the field that holds its settings class; "" for the command's own options.
+        default: `tyro.MISSING` if the option is required.
+        owner: the settings class that declares it.
     """
 
     name: str
@@ -77,11 +76,10 @@ class Option:
 
 
 def options_of(kind: type, defaults: Any = None, group: str = "") -> Iterator[Option]:
-    """Yield the options of a settings class and of its groups.
+    """Yield the options of a settings class and of its groups, which are dataclass fields.
 
     Args:
-      kind: a dataclass; fields that are dataclasses are groups.
-      defaults: an instance with the defaults; None takes the class's own.
+        defaults: an instance with the defaults; None takes the class's own.
     """
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
@@ -128,10 +126,10 @@ def name_of(argument: str) -> str | None:
 
 
 def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> None:
-    """Check a command line before it is parsed: names, values, and whether anything is missing.
+    """Check names, values and missing options of a command line before it is parsed.
 
     Raises:
-      InputError: in one sentence; tyro would print a page.
+        InputError: in one sentence; tyro would print a page.
     """
     known = {option.name: option for option in options if not option.is_positional}
     given, rest = set[str](), list(argv)

@@ -16,11 +16,10 @@ def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
-    """Check that a setting, if it is set, lies in a range, ends included.
+    """Check that a setting lies in a closed range, unless it is None.
 
     Args:
-      name: of the setting, `max_changed_area` for `--max-changed-area`.
-      value: the setting; None is off.
+        name: of the setting, `max_changed_area` for `--max-changed-area`.
     """
     if value is None or low <= value <= high:
         return
@@ -53,10 +52,10 @@ WORKERS_A_CORE = 8
 
 
 def check_workers(workers: int, least: int = 1) -> None:
-    """Check a number of processes: far too many stall a machine.
+    """Check a number of processes, as far too many stall a machine.
 
     Args:
-      least: 0 if the main process may do the work itself, else 1.
+        least: 0 if the main process may do the work itself, else 1.
     """
     if workers < least:
         raise InputError(f"--workers {workers}: expected {least} or more")

@@ -63,11 +63,7 @@ class Command:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CommandLine:
-    """A parsed command line.
-
-    Attributes:
-      sources: where options were set; see Presets.
-    """
+    """A parsed command line; `sources` names where options were set (see Presets)."""
 
     settings: Any
     console: Any

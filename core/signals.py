@@ -43,11 +43,7 @@ def number_of(error: KeyboardInterrupt) -> int:
 
 
 def sentence(number: int, goes_on: bool) -> str:
-    """Return the message for a run that a signal ended.
-
-    Args:
-      goes_on: whether the same command, run again, resumes where this one stopped.
-    """
+    """Return the message of a run that a signal ended; `goes_on` as in `reported_errors`."""
     what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
     return what + ("; run the same command again to resume" if goes_on else "")
 
@@ -240,10 +236,7 @@ def end(status: int) -> NoReturn:
 
 
 def quieten_way_out() -> None:
-    """Silence threads that lose their servers during the cleanup.
-
-    A program calls this once, after setting up its log.
-    """
+    """Silence threads that lose their servers in cleanup; call once, after setting up the log."""
     for handler in logging.getLogger().handlers:
         handler.addFilter(lambda _: _listener.number is None)
     tell = threading.excepthook

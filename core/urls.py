@@ -32,11 +32,7 @@ def is_http(url: str) -> bool:
 
 @contextlib.contextmanager
 def copied_urls(folder: str) -> Iterator[None]:
-    """Let options that name a file take URLs in the block.
-
-    Args:
-      folder: where the copies will lie; the caller deletes it.
-    """
+    """Allow URLs in file options during the block; the caller deletes the copies in `folder`."""
     token = _copies.set((Path(folder), {}))
     try:
         yield

@@ -35,11 +35,11 @@ MOST_READ_BYTES = 2**24
 
 
 class ChildDied(EqforgeError):
-    """The child process ended in the middle of a request.
+    """The child process ended during a request.
 
     Args:
-      ending: how it ended, such as "killed by SIGSEGV".
-      stderr: the end of what it wrote to its standard error.
+        ending: how it ended, such as "killed by SIGSEGV".
+        stderr: the end of its standard error.
     """
 
     def __init__(self, ending: str, stderr: str) -> None:

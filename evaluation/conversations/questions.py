@@ -37,12 +37,7 @@ Order = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrangement:
-    """How a pair is shown.
-
-    Attributes:
-      images: which image of the pair is left and which right.
-      captions: which caption of the pair is called 1 and which 2.
-    """
+    """How a pair is shown: the images from left to right, and the captions numbered 1 and 2."""
 
     images: Order
     captions: Order

@@ -59,12 +59,12 @@ class Contest:
 def from_measurements(
     results: Sequence[Path], dataset: Dataset, scores: Sequence[Path], metric: str, rules: Rules
 ) -> Contest:
-    """Return the contest of models that were measured and that scored a dataset.
+    """Return the contest of measured models that scored a dataset.
 
-    Samples are drawn by clusters, the same ones for all models; times independently.
+    All models share the same bootstrap samples of clusters; times are drawn independently.
 
     Args:
-      scores: for each result, in order, a folder or file of scores of that model.
+        scores: a folder or file of scores for each result, in order.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -212,16 +212,14 @@ def _conditions(found: Efficiency) -> Iterator[tuple[str, Any]]:
 def on_front(
     scores: NDArray[Any], seconds: NDArray[Any], *, strict: bool = False
 ) -> NDArray[np.bool_]:
-    """Return which models are on the front.
+    """Return which models are on the Pareto front [..., models].
+
+    Models equal in both values are all on it or all off it.
 
     Args:
-      scores: of the models [..., models]; higher is better.
-      seconds: of the models [..., models]; lower is better.
-      strict: a model is dominated only by one that is better in both, as VLUE's sentence says.
-
-    Returns:
-      Whether each model is on the front [..., models]. Models equal in both are all on it or all
-      off it.
+        scores: [..., models]; higher is better.
+        seconds: [..., models]; lower is better.
+        strict: only a model that is better in both dominates, as VLUE's sentence says.
 
     Source: VLUE (Zhou et al. 2022), section 3.3.
     """

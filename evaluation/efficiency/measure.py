@@ -182,11 +182,11 @@ def _synchroniser(device: str) -> Action:
 def time_items(
     scorer: Scorer, items: Sequence[Item], settings: EfficiencySettings, device: str
 ) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
-    """Time each image with its caption by itself, after a warm-up on the first ones.
+    """Time each image with its caption, one by one, after warming up on the first ones.
 
     Returns:
-      The seconds of each stage of STAGES, one per item; the prepared items; and the number of
-      unusable items by error.
+        Seconds per item for each stage of STAGES, the prepared items, and the number of unusable
+        items by error.
     """
     wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -235,7 +235,7 @@ def sweep(
     """Time batches of growing size until GPU memory is exhausted.
 
     Returns:
-      The speed of every size, and why larger ones are missing, or None.
+        The speed of every size, and why larger sizes are missing, or None.
     """
     import torch
 

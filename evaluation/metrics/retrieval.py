@@ -28,11 +28,11 @@ BLOCK_SCORES = 8_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreRows:
-    """Scores of queries with all candidates, a block of queries at a time.
+    """Scores of queries with all candidates, computed in blocks of queries.
 
     Attributes:
-      rows: returns the scores of the queries from one to before another [queries, candidates]; -inf
-        where a pair was not scored.
+        rows: maps the start and stop of a block to its scores [queries, candidates]; -inf for pairs
+            that were not scored.
     """
 
     queries: int
@@ -124,7 +124,7 @@ def rank(
     """Rank all candidates of all queries.
 
     Args:
-      depth: how many top candidates to keep; R@k needs none, and 0 saves half the time.
+        depth: how many top candidates to keep; R@k needs none, and 0 takes half the time.
     """
     parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates), block_scores))
     scored, above, level, best, top, hits = map(np.concatenate, zip(*parts, strict=True))

@@ -86,13 +86,10 @@ def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Ind
 def same_crops(
     sources: NDArray[Any], boxes: NDArray[np.floating[Any]], limit: float = SAME_CROP_IOU
 ) -> Truths:
-    """Return the duplicates of each region: crops of one image with IoU above a limit.
+    """Return each region's duplicates, itself included: crops of one image with IoU above a limit.
 
     Args:
-      boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
-
-    Returns:
-      The duplicates of each region, itself included.
+        boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
     """
     order = np.argsort(sources, kind="stable")
     starts = np.flatnonzero(np.r_[True, sources[order][1:] != sources[order][:-1], True])
@@ -110,11 +107,9 @@ def same_crops(
 def intersection_over_union(
     first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Return the IoU of boxes, in [0, 1]; 0 where both are empty.
+    """Return the IoU of boxes, in [0, 1]; 0 if both are empty.
 
-    Args:
-      first: x0, y0, x1, y1 in the last axis, x1 and y1 beyond the last pixel.
-      second: the same, of a shape that broadcasts.
+    Boxes are x0, y0, x1, y1 in the last axis, x1 and y1 beyond the last pixel; shapes broadcast.
     """
     a, b = first.astype(np.float64), second.astype(np.float64)
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])

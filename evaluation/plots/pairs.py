@@ -57,11 +57,11 @@ def read_pair_scores(
     allow_missing: bool,
     quantity: str | None = None,
 ) -> list[PairScores]:
-    """Read the scores of some models, and a numeric column of the samples if one is named.
+    """Read the scores of models, and a numeric column of the samples if one is named.
 
     Args:
-      paths: a folder or file of scores for each model.
-      quantity: what a score in a file is; folders say it themselves.
+        paths: a folder or file of scores for each model.
+        quantity: the quantity in score files; folders record their own.
     """
     names = dataset.columns("samples")
     wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]

@@ -106,7 +106,7 @@ def _both(
 ) -> Item:
     """Show two versions of a sample: images that changed, and values.
 
-    Where only some columns are compared, an image has changed if its id stands in one of them.
+    If only some columns are compared, only images in these columns count as changed.
     """
     pairs = [
         (one, other)

@@ -91,10 +91,7 @@ class Folder:
     below: str = ""
 
     def write_data(self, name: str, value: Any) -> None:
-        """Write a value as a script that hands it to the page, which asks for it by the name.
-
-        A page on disk may load scripts, and may read no other data.
-        """
+        """Write a value as a script: pages opened from disk may load scripts but no other data."""
         text = msgspec.json.encode(_plain(value)).decode("utf-8", "replace")
         # The script has a file of its own, but might be copied into a page.
         harmless = escaped_json(text).replace("<", "\\u003c")
@@ -111,9 +108,9 @@ class Folder:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value so that pages read it exactly.
+    """Convert a value for JavaScript.
 
-    Infinite numbers and NaN become null; numbers that JavaScript would round become texts.
+    Infinite numbers and NaN become null; numbers that JavaScript would round become text.
     """
     if type(value) is int and abs(value) > 2**53:  # beyond, JavaScript's numbers are not exact
         return str(value)
@@ -204,12 +201,11 @@ def write_assets(folder: Folder) -> None:
 def write_pages(
     folder: Folder, first: str, report: dict[str, Any], lists: Sequence[tuple[str, str, int]]
 ) -> None:
-    """Write the pages of a report, and what they load.
+    """Write the pages of a report and their data.
 
     Args:
-      first: template of the first page.
-      report: content of the first page.
-      lists: name, title and number of items of each list that has a page.
+        first: template of the first page.
+        lists: name, title and number of items of each list page.
     """
     nav = [("Overview", "index.html")]
     nav += [(title.capitalize(), f"{name}.html") for name, title, _ in lists]

@@ -48,12 +48,12 @@ class Stored:
 
 @dataclass(kw_only=True, slots=True)
 class Pictures:
-    """What a report needs to know of a dataset's images by their ids; it holds no bytes.
+    """Metadata of a dataset's images by id, without their bytes.
 
     Attributes:
-      scores: what the filters measured on each.
-      whole: whether the report has the stored images beside the thumbnails.
-      bad: ids of images that cannot be decoded.
+        scores: filter scores of each image.
+        whole: whether the report stores full images as well as thumbnails.
+        bad: ids of images that cannot be decoded.
     """
 
     stored: dict[str, Stored] = field(default_factory=dict)

@@ -226,10 +226,7 @@ def _values(value: Any) -> Iterable[str]:
 
 @dataclass(kw_only=True, slots=True)
 class Written:
-    """What was written of a table, with the ids of the first items of the files.
-
-    `strip` has some items, spread over the table, as the pages read them.
-    """
+    """A written table: first id of each file, and `strip`, items spread over the table."""
 
     items: int = 0
     starts: list[str] = field(default_factory=list)

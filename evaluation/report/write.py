@@ -204,10 +204,7 @@ def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
 
 
 def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, list[Row]]:
-    """Return an item made of rows of `with_judgements`, and the rows with columns to find it by.
-
-    Of several rows the lowest probability counts.
-    """
+    """Return an item with its rows' lowest probability, and the rows to search it by."""
     found = [row.pop(_JUDGEMENT, None) for row in rows]
     known = [each for each in found if each is not None]
     item, facts = make(rows), dict[str, Any]()

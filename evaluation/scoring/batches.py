@@ -105,7 +105,7 @@ def score_pairs(
     """Score the images of one batch with all of their captions, each pair once.
 
     Returns:
-      For each image the logits of its captions, in the order of `pairs`.
+        The logits of each image's captions, in the order of `pairs`.
     """
     asked = [pairs.captions_of(image) for image in images]
     rows = np.repeat(np.arange(len(images)), [len(numbers) for numbers in asked])

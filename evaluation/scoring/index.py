@@ -36,8 +36,7 @@ class Task:
     """Which images are scored with which captions.
 
     Attributes:
-      crossed: whether all images are compared with all captions; otherwise the images of a row
-        of `samples` with the captions of the same row, in the order of the columns.
+        crossed: score all images with all captions, instead of those in each row of `samples`.
     """
 
     name: str

@@ -32,11 +32,7 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Prepared:
-    """A batch ready for a model.
-
-    Attributes:
-      inputs: the model's inputs: one tensor if all have one shape, else a list.
-    """
+    """A batch ready for a model; `inputs` is one tensor if all have one shape, else a list."""
 
     unit: int
     images: list[int]
@@ -52,11 +48,7 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Preparation:
-    """Prepares batches for a model, in whatever process it is sent to.
-
-    Attributes:
-      max_pixels: larger images are refused without decoding.
-    """
+    """Prepare batches for a model in any process; images above `max_pixels` are not decoded."""
 
     dataset: Dataset
     batches: Sequence[Batch]

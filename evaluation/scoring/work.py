@@ -236,15 +236,15 @@ def share(job: Job, devices: Sequence[str]) -> list[Job]:
 
 
 def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) -> None:
-    """Run jobs in parallel and wait for all; when one fails the others are stopped.
+    """Run jobs in parallel; if one fails, stop the others.
 
     Args:
-      show: called with the names of the finished units' notes, earlier runs included.
+        show: called with the names of the finished units' notes, earlier runs included.
 
     Raises:
-      InputError: a model or a file cannot be read.
-      OSError: a system error, such as a full disk.
-      BuildError: a process ended before its work was done.
+        InputError: a model or a file cannot be read.
+        OSError: a system error, such as a full disk.
+        BuildError: a process ended before its work was done.
     """
     context = process_context()
     problems: Any = context.SimpleQueue()

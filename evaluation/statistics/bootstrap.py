@@ -45,11 +45,11 @@ class Resampled:
     """Means and their resamples.
 
     Attributes:
-      values: the means [metrics].
-      draws: the means of each resample [resamples, metrics].
-      even_clusters: effective number of clusters, of equal weight, of each mean [metrics].
-      samples: number of samples of each mean [metrics].
-      binary: whether every sample is 0 or 1 [metrics].
+        values: [metrics].
+        draws: [resamples, metrics].
+        even_clusters: effective number of equally weighted clusters [metrics].
+        samples: [metrics].
+        binary: whether every sample is 0 or 1 [metrics].
     """
 
     values: Numbers

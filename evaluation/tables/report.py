@@ -90,10 +90,7 @@ class Judged:
 def measure(
     model: str, subset: str, judged: Judged, rules: Rules
 ) -> tuple[Resampled, list[Measure]]:
-    """Return the means of one subset with their intervals, and their draws for averages.
-
-    Each subset is drawn with a seed of its own.
-    """
+    """Return means and draws of a subset, drawn with its own seed, and measures with intervals."""
     found = resample_means(
         np.column_stack(list(judged.credits.values())),
         judged.clusters,
@@ -156,9 +153,9 @@ def make_report(
 def compare_judged(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
-    """Yield each further model against the first, on every metric of every subset both have.
+    """Compare each further model with the first, on every metric of every subset both have.
 
-    Samples are matched by their keys; without keys they are the same ones in the same order.
+    Samples are matched by key; without keys they must be the same ones in the same order.
     """
     models = list(judged)
     for model in models[1:]:
@@ -201,10 +198,7 @@ def _on_common(base: Judged, other: Judged, metric: str, rules: Rules) -> Compar
 
 
 def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
-    """Return a name for each model: its own, followed by its path if it is not unique.
-
-    A digest or commit is cut to 12 digits.
-    """
+    """Return unique model names by appending paths; digests and commits are cut to 12 digits."""
     if len(set(paths)) < len(paths):
         raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
     short = [_DIGEST.sub(r"\1", name) for name in names]
