@@ -157,7 +157,7 @@ class Combined(Pipeline[Config, "Piece"]):
 
 
 def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]:
-    """Yield a warning of each dataset that several parts are builds of, where names would help.
+    """Yield a warning for each dataset that several parts build, if part names would help.
 
     Rows of hard-positives and training-captions lack their part, whatever its name.
     """

@@ -130,7 +130,7 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
 def known_couples(partners: "Tensor") -> "Tensor":
     """Return the couples of a dataset of pairs, int64 [couples, 2], each once, lower index first.
 
-    `partners` int64 [n] has the index of each pair's partner in the batch; -1 for none.
+    `partners` int64 [n] holds the index of each pair's partner in the batch, or -1.
     """
     import torch
 

@@ -83,7 +83,7 @@ class RunFolder:
         accelerator.wait_for_everyone()
 
     def load_checkpoint(self, accelerator: Any) -> int:
-        """Load the last checkpoint into what `accelerator` prepared; return its step, or 0.
+        """Load the last checkpoint into the objects `accelerator` prepared; return its step or 0.
 
         accelerate reads tensors and plain values only; nothing in the files is executed.
         """

@@ -110,7 +110,7 @@ def check_foldable(model: Any) -> None:
 
 
 def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Only matrices decay, not gains and biases.
+    """Apply weight decay to matrices only, not to gains and biases.
 
     Source: Radford et al. 2021 (CLIP), section 2.5.
     """

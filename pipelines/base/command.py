@@ -129,11 +129,7 @@ def parse_line(
     """Return a parsed command line, and Beam's arguments after `--`.
 
     Args:
-      pipeline: the dataset.
-      argv: the arguments after the command.
-      about: what the help says.
-      console: the options of the output.
-      default: returns the configuration of an empty command line in a mode.
+        default: returns the configuration of an empty command line in a mode.
     """
     split = list(argv).index("--") if "--" in argv else len(argv)
     usual = default or pipeline.usual

@@ -213,14 +213,11 @@ def draw_until_kept(
     judge: Callable[[Numbers], Judged],
     max_error_rate: float = 1.0,
 ) -> dict[str, Drawn]:
-    """Return how many draws of each kind give the wanted number of pairs, up to `most`.
+    """Return the draws of each kind that give the wanted number of pairs, up to `most` draws.
 
     Args:
-      wanted: pairs of each kind to keep.
-      most: draws allowed of each kind.
-      sample_id: the id of the sample that a draw of a kind and number becomes.
-      judge: makes and judges draws.
-      max_error_rate: the share of the draws that may end in an exception; beyond, no more are made.
+        sample_id: maps kind and number of a draw to its sample id.
+        max_error_rate: stop once a larger share of the draws ended in an exception.
     """
     done, failed = dict.fromkeys(wanted, 0), 0
     kept: dict[str, list[int]] = {kind: [] for kind in wanted}
@@ -246,10 +243,9 @@ def _ahead(
     done: Mapping[str, int],
     kept: Mapping[str, list[int]],
 ) -> dict[str, range]:
-    """Return the draws of the next round: as many as will do at the share that was kept so far.
+    """Return the draws of the next round, estimated from the share kept so far.
 
-    A round at most doubles the draws, so that a kind of which hardly any are kept is not drawn to
-    the end at once.
+    A round at most doubles the draws, so that rarely kept kinds are not exhausted at once.
     """
     found = {}
     for kind, number in wanted.items():

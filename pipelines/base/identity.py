@@ -151,8 +151,8 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     """Reject an output folder that holds something else.
 
     Returns:
-      The manifest of the finished dataset in the folder, which has the same settings, inputs and
-      versions unless it may be replaced; None if there is none.
+        The manifest of the finished dataset in the folder, or None. Unless it may be replaced, it
+        has the same settings, inputs and versions.
     """
     if not run.output:
         raise InputError("--output is empty; expected a folder or URL")

@@ -247,11 +247,10 @@ def _bars(found: ScoreHistogram) -> str:
 def limit_hints(
     config: DatasetConfig, kept: int, rejects: Iterable[tuple[str, float, float]]
 ) -> Iterator[str]:
-    """Yield what looser limits would pass, for the three that rejected most; none if 5 % passed.
+    """Suggest looser values for the three limits that rejected most; nothing if 5 % passed.
 
     Args:
-      kept: the number of samples.
-      rejects: score, value and limit of each reject that has them.
+        rejects: score, value and limit of each reject that has them.
     """
     values: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
     for score, value, limit in rejects:

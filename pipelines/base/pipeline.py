@@ -140,12 +140,11 @@ def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Target:
-    """What a pipeline is built for.
+    """Where a pipeline reads its plan and writes its output.
 
     Attributes:
-      plan_files: the plan on disk.
-      dataset: where the tables and the manifest go.
-      notes: the folder in which processes note their progress.
+        dataset: folder of the tables and the manifest.
+        notes: folder for the progress of processes.
     """
 
     plan_files: tuple[str, ...]
@@ -276,9 +275,9 @@ class Pipeline(Generic[Configured, Record]):
         """Raise InputError if a plan cannot be built; does not read the media."""
 
     def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
-        """Do what comes before the build, in its process; return the plan that is built.
+        """Return the plan to build, after any work before the build in its process.
 
-        `run` makes and judges some records before. It is None where no job is waited for.
+        `run` makes and judges some records first; it is None if no job is waited for.
         """
         return plan
 

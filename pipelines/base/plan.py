@@ -50,11 +50,10 @@ def plan_dataset(
     """Plan a dataset: read the annotations and write nothing; open media only for a pilot.
 
     Args:
-      pipeline: the dataset, with its settings.
-      pilots: records to build and discard, to estimate the cost.
-      checks_output: whether to check that the output folder is free or holds the same dataset.
-      show: called with the lines of the plan, then with the lines of the pilot.
-      recipe: the recipe that the settings come from, if there is one.
+        pilots: records to build and discard, to estimate the cost.
+        checks_output: check that the output folder is free or holds the same dataset.
+        show: called with the lines of the plan, then with the lines of the pilot.
+        recipe: the recipe that the settings come from, if any.
     """
     fetch_inputs()
     pipeline.check()
@@ -94,7 +93,7 @@ def plan_dataset(
 
 
 def filter_lines(config: DatasetConfig) -> Iterator[str]:
-    """Yield a line of the filters that are on, with their values, and one of those that are off.
+    """Yield one line of active filters with their values, and one of inactive filters.
 
     A filter is a limit (`min_…`, `max_…`, off if None), a choice that may be `off`, or one of the
     switches above. A dataset without filters yields nothing.

@@ -45,10 +45,10 @@ class RecipeSettings:
     _usual: Any
 
     def check_given(self, given: Mapping[str, str]) -> None:
-        """Check that a user names what the recipe leaves open, and nothing else.
+        """Check that a user sets exactly what the recipe leaves open.
 
         Args:
-          given: how messages call each setting that is given, by its name.
+            given: label for messages of each setting, by name.
         """
         settings = {name: found for name, *found in _settings(self._usual, self._values)}
         chosen = set(_of_the_run(self._usual))
@@ -76,10 +76,9 @@ def settings_of_recipe(
     """Return the settings of a recipe.
 
     Args:
-      pipeline: the dataset.
-      recipe: the contents of its `recipe.json`.
-      url: of the recipe, for messages.
-      output: the output folder where the user need not name one.
+        recipe: the contents of its `recipe.json`.
+        url: of the recipe, for messages.
+        output: default output folder.
     """
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
@@ -187,9 +186,9 @@ DIGITS: Final = 12
 
 
 def commands_of(manifest: Manifest) -> Iterator[str]:
-    """Yield the command lines that reproduce a dataset: those of its parts, then its own.
+    """Yield the commands that reproduce a dataset: those of its parts, then its own.
 
-    Where the version of eqforge changes, a line installs it. An unknown dataset yields nothing.
+    A line that installs eqforge precedes each change of version. An unknown dataset yields nothing.
     """
     names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
     folders = {
@@ -214,15 +213,14 @@ def commands_of(manifest: Manifest) -> Iterator[str]:
 def command_of(
     manifest: Manifest | PartManifest, output: str = "", folders: Mapping[str, str] | None = None
 ) -> str:
-    """Return the command line that makes a dataset with the settings of a manifest.
+    """Return the command that builds a dataset with the settings of a manifest.
 
-    It has only what differs from the defaults of the mode. Files and folders are named below
-    `path/to`, as the manifest has their names alone.
+    It lists only settings that differ from the defaults of the mode. Paths start with `path/to`, as
+    manifests store names only.
 
     Args:
-      manifest: of the dataset, which eqforge has to know.
-      output: the name of its folder; empty for its own name.
-      folders: the names of its parts' folders, by their digests; else as the inputs name them.
+        output: the name of its folder; empty for its own name.
+        folders: folder names of its parts by digest; by default the names of the inputs.
     """
     dataset = manifest.dataset
     mode: Mode = "paper" if manifest.mode == "paper" else "corrected"

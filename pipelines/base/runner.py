@@ -78,16 +78,15 @@ def build_dataset(
     beam_args: Sequence[str] = (),
     show: Callable[[str], object] = lambda message: None,
 ) -> BuildReport:
-    """Plan and build a dataset; keep a finished one that would come out the same.
+    """Plan and build a dataset; keep a finished one that a build would reproduce.
 
     Args:
-      pipeline: the dataset, with its settings.
-      beam_args: options of the engine, as after `--` on a command line.
-      show: called with messages on the result.
+        beam_args: options of the engine, as after `--` on a command line.
+        show: called with messages on the result.
 
     Raises:
-      InputError: an input, a setting or the output folder is wrong; nothing was done yet.
-      BuildError: the run ended before the dataset was complete; another run resumes it.
+        InputError: an input, a setting or the output folder is wrong; nothing was done yet.
+        BuildError: the run ended before the dataset was complete; another run resumes it.
     """
     run = pipeline.run
     options = pipeline_options(beam_args, run.workers)
@@ -147,10 +146,12 @@ def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOpti
 
 
 def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bool:
-    """Say whether the dataset is there, complete, and would come out the same again.
+    """Return True if the dataset is complete and a build would reproduce it.
 
-    One with missing files is rebuilt beside what is left of it. One that would come out different
-    is an InputError, which says what differs.
+    One with missing files is rebuilt, and its remains are kept meanwhile.
+
+    Raises:
+        InputError: a build would give a different dataset; the message lists the differences.
     """
     run = pipeline.run
     manifest = check_output(run, header)
@@ -163,9 +164,9 @@ def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bo
 
 
 def _settle_finished(output: str) -> None:
-    """Tidy a finished dataset: a killed run may not have moved all its files into place.
+    """Clean up a finished dataset after a killed run.
 
-    It may also have left another dataset half-built beside it, which is no longer wanted.
+    Move remaining files into place, and delete a half-built dataset next to it.
     """
     # Not needed: the folder may be read-only, or another run may be doing the same.
     with contextlib.suppress(InputError):
@@ -293,9 +294,9 @@ def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterato
 def warning_of(
     manifest: Manifest, output: str, stages: Sequence[Stage], only: Sequence[str]
 ) -> str:
-    """Return the warning of a dataset without samples, with the commonest reason; else "".
+    """Return a warning with the most frequent reason if a dataset has no samples; else "".
 
-    A record may no longer become the sample of an id that was asked for with `only`.
+    A record may no longer become the sample of an id given by `only`.
     """
     if _num_samples(manifest):
         return ""

@@ -236,9 +236,9 @@ class VideoPipeline(Piloted[Videos, Clip]):
         )
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yield the videos of a plan, which need only exist where no frame is wanted.
+        """Yield the videos of a plan, or the wanted images of folders of frames.
 
-        Of a folder of frames, yield the pictures that are wanted.
+        Videos from which no frame is wanted need only exist.
         """
         for clip, found in self._find(clip for clip in read_plan(Clip, plan.files) if clip.video):
             if isinstance(found, FoundFrames):

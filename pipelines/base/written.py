@@ -200,9 +200,9 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         return map(partial(self.captions_of, self.rules()), records)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that images are there, what judges may be asked, and that a server answers.
+        """Check that images exist, what judges may be asked, and that the server answers.
 
-        A build whose answers may all be known needs no server yet.
+        A build whose answers may all be cached needs no server yet.
         """
         super().confirm(plan)
         if most := self.config.judging.check_requests(plan.counts.get(self.judged, 0)):
@@ -218,7 +218,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         yield from model_files(self.config.model)
 
     def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
-        """Print what a language model will be asked, check the budget, and ask a server all of it.
+        """Print the expected cost, check the budget, and ask a server all questions.
 
         If the server stops answering, the answers so far are kept.
         """

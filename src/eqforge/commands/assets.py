@@ -156,11 +156,10 @@ def fetch_assets(
     say: Callable[[str], object],
     at_once: int = AT_ONCE,
 ) -> dict[str, str]:
-    """Copy assets into a folder and pin them in its manifest; return why others failed, by id.
+    """Copy assets into a folder and pin them in its manifest; return failures by id.
 
     Args:
-      words: for assets, by id.
-      say: called with a line for each asset.
+        words: for assets, by id.
     """
     url = storage.join(folder, MANIFEST)
     copies = dict(manifest_to_grow(url, "copies").assets)

@@ -279,10 +279,10 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
 
 
 def check_lints(dataset: Dataset) -> Iterator[str]:
-    """Lint the captions of a dataset of captions, at error level.
+    """Lint a dataset's captions at error level.
 
-    Edits beyond CLIP's context length are left to `eqforge lint`: a dataset may be for models that
-    read longer captions, and one built with a token limit has none.
+    Long edits are left to `eqforge lint`: a dataset may be for models that read longer captions,
+    and one built with a token limit has none beyond CLIP's context length.
     """
     for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
         if found.severity == "error" and found.kind != "edit_beyond_context":

@@ -115,9 +115,9 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Looks:
-    """Perceptual hashes, uint64 [images, 3], of the images of a folder or a dataset.
+    """Perceptual hashes, uint64 [images, 3], of a folder or a dataset.
 
-    `names` are files or ids; `unreadable` counts the files that are no readable images.
+    `names` are files or ids; `unreadable` counts the files that are not readable images.
     """
 
     found_in: str
