@@ -226,14 +226,21 @@ def counts_of(votes: First, form: Form = "decide") -> Counts:
 
 
 def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
-    """Return Krippendorff's alpha of counts [..., values]; None where it is not defined."""
-    import krippendorff
+    """Return Krippendorff's alpha of counts [..., values]; None where it is not defined.
 
+    Source: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C and D.
+    """
     counts = counts.reshape(-1, max(1, counts.shape[-1]))
     counts = counts[counts.sum(axis=1) > 1]
     if not counts.size or (counts.sum(axis=0) > 0).sum() < 2:
         return None
-    return float(krippendorff.alpha(value_counts=counts, level_of_measurement=level))
+    weighted = (counts / (counts.sum(axis=1, keepdims=True) - 1)).T
+    coincidences = weighted @ counts - np.diag(weighted.sum(axis=1))
+    totals = coincidences.sum(axis=0)
+    ranks = np.cumsum(totals) - totals / 2
+    apart = np.subtract.outer(ranks, ranks) ** 2 if level == "ordinal" else 1 - np.eye(len(totals))
+    expected = (np.outer(totals, totals) * apart).sum() / (totals.sum() - 1)
+    return float(1 - (coincidences * apart).sum() / expected)
 
 
 def _alpha(

@@ -140,7 +140,7 @@ def test_of_several_reasons_the_most_frequent_is_kept(reasons: tuple[str, ...], 
 
 
 def test_alpha_is_that_of_the_published_example() -> None:
-    """Krippendorff (2011), page 4: nominal data, any number of observers, missing data: 0.743."""
+    """Krippendorff (2011), page 4: any number of observers, missing data: nominal 0.743, ordinal 0.815."""
     data = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
         [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
@@ -154,6 +154,7 @@ def test_alpha_is_that_of_the_published_example() -> None:
     counts = np.array([row for row in rows if sum(row) > 1])
 
     assert alpha_of(counts) == pytest.approx(0.743, abs=0.0005)
+    assert alpha_of(counts, "ordinal") == pytest.approx(0.815, abs=0.0005)
     assert alpha_of(counts[:0]) is None
     assert alpha_of(np.array([[2, 0, 0], [3, 0, 0]])) is None
 
