@@ -140,7 +140,7 @@ def test_of_several_reasons_the_most_frequent_is_kept(reasons: tuple[str, ...], 
 
 
 def test_alpha_is_that_of_the_published_example() -> None:
-    """Krippendorff (2011), page 4: any number of observers, missing data: nominal 0.743, ordinal 0.815."""
+    """Krippendorff (2011): observers and missing data as they come; nominal 0.743."""
     data = [
         [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
         [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
