@@ -83,7 +83,9 @@ def subcommands_help(about: Help, kinds: Mapping[str, type]) -> str:
 def _first_page(about: Help, groups: Mapping[str, Any], options: Sequence[Option]) -> Iterator[str]:
     by_name = {option.name: option for option in options}
     required = [each for each in options if each.default is tyro.MISSING]
-    often = [each for name in about.basics if (each := by_name[name]) not in required]
+    # Subcommands share the list; each shows its own.
+    named = (by_name[name] for name in about.basics if name in by_name)
+    often = [each for each in named if each not in required]
     for title, shown in (("Required:", required), ("Often changed:", often)):
         if shown:
             yield "\n".join((title, *(_entry(each, is_brief=True) for each in shown)))

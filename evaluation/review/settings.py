@@ -44,7 +44,7 @@ class Plan:
     """Folder for the tasks. Give it to each reviewer, or import it into Label Studio."""
 
     tool: Tool = "pages"
-    """Write pages that reviewers open from disk, or tasks for a Label Studio server."""
+    """Write web pages to open from disk, or tasks for Label Studio."""
 
     overlap: int | None = None
     """Number of reviewers per item. The default is 2; 1 with one reviewer, or for texts and boxes;

@@ -104,4 +104,10 @@ def _percent(interval: "Interval") -> str:
     return "[no interval]" if math.isnan(low) else f"[{low:.0f}, {high:.0f}]"
 
 
-main = Command("eqforge review", Plan | Import, review_command, console=DocumentOptions)
+main = Command(
+    "eqforge review",
+    Plan | Import,
+    review_command,
+    basics=("tool", "overlap", "sample", "each", "disputed", "rule", "earlier", "overwrite"),
+    console=DocumentOptions,
+)
