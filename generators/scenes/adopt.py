@@ -1,4 +1,4 @@
-"""Makes assets of folders of scanned objects, with words and an archive for each."""
+"""Convert folders of scanned objects to assets, each with words and an archive."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _AXES: Mapping[Axis, Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopted:
-    """A scan as an asset, with the key of the user's words that it has, if any."""
+    """A scan as an asset, with the key of the user's words that it matched, if any."""
 
     archive: bytes
     entry: Mapping[str, Any]
@@ -55,15 +55,12 @@ def adopt(
     licence: str,
     look: Look,
 ) -> Adopted:
-    """Make an asset of a scan's folder, whose name becomes the asset's id.
+    """Make an asset from a scan's folder; the folder name becomes the asset id.
 
     Args:
-      nouns: words by a word of the folder's name or a category, besides those that eqforge
-        knows.
-      axis_up: which axis of the file points up; None for Z in an OBJ file and Y in a glTF
-        file, as that format's standard says.
-      look: returns what a mesh looks like, given its files, its name and the importer's
-        arguments.
+      nouns: the user's words, by a word of the folder name or by category.
+      axis_up: the file's up axis; None for the standard of its format: Z for OBJ, Y for glTF.
+      look: inspects a mesh, given its files, its name and the importer's arguments.
     """
     if not folder.name.isprintable():
         raise InputError(f"{folder}: its name has a character that cannot be printed")
@@ -71,7 +68,7 @@ def adopt(
     is_gltf = mesh.suffix.lower() in GLTF
     up: Axis = axis_up or ("Y" if is_gltf else "Z")
     files = files_of_scan(folder, mesh, up)
-    # A glTF file is turned itself, since importers take no axes for it.
+    # Importers take no axes for a glTF file, so the file itself is rotated.
     stored: Axis = "Z" if is_gltf else up
     try:
         looks = look(files.data, files.mesh, _AXES[stored])
@@ -115,7 +112,6 @@ def adopt(
 
 
 def _body(name: str, mesh: str) -> bytes:
-    """Return the URDF file of a body whose collision shape is its convex hull."""
     robot = ElementTree.Element("robot", name=name)
     link = ElementTree.SubElement(robot, "link", name="base")
     for kind, file in (("visual", mesh), ("collision", COLLISION)):
@@ -125,7 +121,6 @@ def _body(name: str, mesh: str) -> bytes:
 
 
 def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:
-    """Return the words for a scan, with the colour that most of its surface shows."""
     if words is None:
         return None
     said = dict(words)
@@ -144,7 +139,7 @@ def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | No
 
 
 def _changing(looks: Looks, colour: str) -> list[str] | None:
-    """Return the materials that mostly have the main colour: None for all, none if too few."""
+    """List the materials that mostly have the main colour: None for all or for too few."""
     found = {
         name: surface.share
         for name, surface in looks.surfaces.items()
@@ -161,24 +156,23 @@ _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])
 
 
 def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
-    """Return the words for a scan, as a manifest has them; None where nothing says what it is.
+    """Find the words for a scan, in manifest format; None if nothing says what it is.
 
-    A user's words count before those of eqforge, a whole name before the longest phrase in it, and
-    a phrase before the category.
+    The user's words win over eqforge's. A whole name wins over the longest phrase in it, and a
+    phrase wins over the category.
     """
     key = key_for(name, category, own)
     if key is not None:
         return own[key]
     names, phrases, heads, categories = _known_nouns()
     if name in names:
-        # Colours are told by a scan's surface, not by its name.
+        # The colour comes from a scan's surface, not from its name.
         return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
     phrase = _phrase_in(name, phrases, heads) or categories.get(category or "")
     return None if phrase is None else names[phrase]
 
 
 def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
-    """Return the key of the user's words that a scan gets, if any."""
     if name in own:
         return name
     phrases = {" ".join(_pieces(key)): key for key in own}
@@ -189,9 +183,9 @@ def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | 
 
 
 def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
-    """Return the longest phrase in a name, the last of equally long ones.
+    """Return the longest phrase in a name, or the last of equally long ones.
 
-    A phrase before a head says only what that is for: a key, of a car key.
+    A phrase before a head noun is only a modifier: "car key" names a key, not a car.
     """
     pieces = _pieces(name)
     for length in range(len(pieces), 0, -1):
@@ -207,7 +201,6 @@ def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = (
 
 
 def _pieces(name: str) -> list[str]:
-    """Return the words of a name in lower case, in whatever letters it is written."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
     return [piece.lower() for word in words for piece in _EDGES.split(word)]
 

@@ -1,4 +1,4 @@
-"""Arranges the objects of a draft: one attempt at both scenes of a pair."""
+"""Arrange the objects of a draft: one attempt at both scenes of a pair."""
 
 import math
 from dataclasses import dataclass, replace
@@ -42,7 +42,7 @@ from eqforge.schemas.records.scenes import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arranged:
-    """Two scenes, and what their captions claim about them."""
+    """Two scenes, and what their captions claim."""
 
     scenes: tuple[SceneSpec, SceneSpec]
     claims: tuple[Claim, Claim]
@@ -126,7 +126,7 @@ def scatter_related(
     layout = Layout(camera=draw_camera(settings, rng, 0.35, farther), settings=settings)
     target, reference = draft.target, draft.reference
     moves = _draw_moves(draft, settings, rng)
-    # The reference stands such that the objects are near the image centre.
+    # Place the reference so that both objects are near the image centre.
     x = y = 0.0
     for heading, distance in moves:
         there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
@@ -179,7 +179,7 @@ def scatter_counted(
 def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Moves:
     target, reference = draft.target, draft.reference
     reach = reference.radius + target.radius
-    # Of two objects one behind the other, the nearer hides more the taller it is.
+    # The taller the nearer object is, the more it hides of the one behind.
     apart = {
         "left": 0.15,
         "right": 0.15,
@@ -228,7 +228,6 @@ def compose_staged(
 def _in_places(
     draft: StagedDraft, spots: tuple[Spots, Spots], camera: SceneCamera, rng: Random
 ) -> list[InPlace]:
-    """Return the things in their places; things that stay come first."""
     every = [spot for each in spots for spot in each.values()]
     right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
     placed: list[InPlace] = []

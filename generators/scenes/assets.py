@@ -1,4 +1,4 @@
-"""The assets scenes are made of: looked up by id, checked against their digests, unpacked once."""
+"""Look up the assets of scenes by id, check their digests, and unpack them once."""
 
 import contextlib
 import difflib
@@ -41,9 +41,9 @@ class AssetFiles:
     Attributes:
       render: the file to render: a mesh (`.obj`, `.glb`), or the image of an HDRI.
       simulation: the URDF file, which names the collision mesh; None if there is none.
-      bounds: the corners of its box, in its own units, z up. A scene places the middle of the
-        lower face.
-      parts: names of the materials that a scene's colour and material replace; None for all.
+      bounds: the corners of its box, in its own units, z up. Scenes place it by the middle of its
+        base.
+      parts: material names that a scene's colour and material replace; None for all.
     """
 
     folder: Path
@@ -56,15 +56,14 @@ class AssetFiles:
 
 @functools.cache
 def stage_assets() -> Mapping[str, Asset]:
-    """Read the environment pictures and floor textures that eqforge ships, by id."""
     return read_manifest(STAGE_MANIFEST).assets
 
 
 class AssetLibrary:
-    """The assets of a manifest, or of eqforge for `builtin`, and those of the photographic stage.
+    """The assets of a manifest (`builtin` for eqforge's own), and those of the photographic stage.
 
-    Any number of processes may share the cache of unpacked assets; one may be killed at any time.
-    With a SHA-256, the manifest must have it.
+    Several processes may share the cache of unpacked assets, and any of them may be killed at any
+    time. With a SHA-256, the manifest must match it.
     """
 
     def __init__(self, manifest: str, cache: str, sha256: str | None = None) -> None:
@@ -87,7 +86,6 @@ class AssetLibrary:
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
-        """Return an asset's files, fetched and unpacked into the cache if necessary."""
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
@@ -104,7 +102,7 @@ class AssetLibrary:
         return files_of(asset, folder)
 
     def unpack_all(self, asset_ids: Iterable[str]) -> None:
-        """Unpack assets; ids that are in no manifest are skipped."""
+        """Unpack assets; skip ids that are in no manifest."""
         for asset_id in sorted(set(asset_ids)):
             if asset_id in self:
                 self.unpack(asset_id)
@@ -112,7 +110,7 @@ class AssetLibrary:
 
 @functools.cache
 def is_remote(manifest: str) -> bool:
-    """Return True if a manifest, or an archive that it names, is in a store."""
+    """Return True if a manifest, or an archive that it names, is in remote storage."""
     if manifest == BUILTIN:
         return False
     archives = (asset.archive for asset in read_manifest(manifest).assets.values())
@@ -120,7 +118,6 @@ def is_remote(manifest: str) -> bool:
 
 
 def fetch_archive(asset: Asset) -> bytes:
-    """Read an asset's archive and check it against the digest in the manifest, if any."""
     address, copy = public(asset.archive), io.BytesIO()
     try:
         info = stat(asset.archive)
@@ -157,7 +154,7 @@ def files_of(asset: Asset, folder: Path) -> AssetFiles:
 
 
 def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
-    """Write an asset's files into a folder; return their lengths."""
+    """Write an asset's files into a folder; return their lengths in bytes."""
     if not _is_packed(asset):
         (folder / asset.render).write_bytes(data)
         return {asset.render: len(data)}
@@ -205,11 +202,11 @@ MAX_HEADER_BYTES = 8 * 1024**2  # tarfile holds long names and headers in memory
 
 
 class BadArchive(ValueError):
-    """An archive is damaged, or contains what an asset's archive never does."""
+    """An archive is damaged, or contains something that assets never do."""
 
 
 def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
-    """Return a gzipped tar archive of files: the same bytes for the same content."""
+    """Build a gzipped tar archive; the same content always gives the same bytes."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name in sorted(files):
@@ -220,7 +217,7 @@ def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
 
 
 class _Unzipped:
-    """What a gzipped archive unpacks to, read once from its beginning to its end."""
+    """The decompressed bytes of an archive, read once from start to end."""
 
     def __init__(self, data: bytes) -> None:
         self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
@@ -231,7 +228,7 @@ class _Unzipped:
         return self._stream.tell()
 
     def seek(self, place: int) -> None:
-        """Seek forward only; a header that leads back would be read forever."""
+        """Seek forward only; a header that points back would be read forever."""
         if place < self.tell():
             raise BadArchive("a header that leads back")
         self._take(place - self.tell())
@@ -252,14 +249,14 @@ class _Unzipped:
 
 
 def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield the files of a gzipped tar archive: names without folders, and their contents.
+    """Yield name (without folders) and content of each file in a gzipped tar archive.
 
-    Reading a content raises various errors if the archive is damaged; see one_error.
+    Reading the content of a damaged archive raises various errors; see one_error.
 
     Raises:
-      BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, the
-        same name twice, or too much. Damage may show only after the last file: gzip's sum is
-        over all.
+      BadArchive: the archive cannot be read, is too large, or has a link, a device, a path outside
+        it or a repeated name. Damage may show only after the last file, since gzip's checksum
+        covers all of it.
     """
     unzipped: Any = _Unzipped(data)  # tarfile needs only this much of the file interface
     names: set[str] = set()
@@ -313,7 +310,6 @@ def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int
 
 
 def _below(name: str, folder_name: str) -> str:
-    """Return a member's name without the one folder that may precede it."""
     if name.startswith("/"):
         return f"/{name}"
     path = PurePosixPath(name)

@@ -1,9 +1,8 @@
-"""Kubric's renderer on Blender 4.2 to 5.2, made lean.
+"""Adapt Kubric's renderer to Blender 4.2 to 5.2, rendering only image and segmentation.
 
-kubric 2023.12 was written for Blender 2.93 to 3.x; what has changed since is answered here, in a
-subclass. Of its layers only the image and the segmentation are rendered. kubric makes the
-segmentation in a second render of one sample per pixel, whose edges are jagged; here it comes from
-the image's own render: the object that covers most of a pixel.
+kubric 2023.12 was written for Blender 2.93 to 3.x; a subclass handles what has changed since.
+kubric renders the segmentation separately with one sample per pixel, which makes jagged edges. Here
+it comes from the image's own render: the object that covers most of a pixel.
 
 Source: kubric/renderer/blender.py and blender_utils.py of kubric-nightly 2023.12.27.
 """
@@ -27,22 +26,21 @@ CRYPTOMATTE_OBJECTS = 6  # how many objects are distinguished within one pixel; 
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 
 VIEW_TRANSFORM = "Standard"
-"""How light becomes colour. AgX, the default of Blender 4, turns yellow into beige; Standard shows
-a surface in the colour that the caption names."""
+"""AgX, the default of Blender 4, turns yellow into beige; Standard keeps the captioned colour."""
 
 
 @functools.cache
 def renderer_class() -> Any:
     """Return the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
-    Constructing one resets Blender. Its `render_still` returns `rgb`, uint8 [height, width, 3], and
-    `segmentation`, uint32 [height, width, 1]: the number of the asset, from 1, or 0 for none.
+    Constructing one resets Blender. `render_still` returns `rgb`, uint8 [height, width, 3], and
+    `segmentation`, uint32 [height, width, 1]: the asset's number from 1, or 0 for none.
     """
     import bpy
     from kubric import core
     from kubric.renderer import blender
 
-    # Its passes and nodes would be removed again, and Blender 5 no longer has some of them.
+    # Skips passes and nodes that we would remove again; Blender 5 lacks some of them.
     blender.blender_utils.activate_render_passes = lambda **_: None
     blender.blender_utils.set_up_exr_output_node = lambda **_: None
 
@@ -61,7 +59,7 @@ def renderer_class() -> Any:
 
         @staticmethod
         def clear_and_reset_blender_scene(verbose: bool = False, custom_scene: Any = None) -> None:
-            # kubric reads the factory settings again, which starts all add-ons: 50 ms.
+            # kubric reloads the factory settings, which starts all add-ons: 50 ms.
             bpy.ops.wm.read_homefile(use_empty=True, use_factory_startup=True)
             bpy.context.scene.world = bpy.data.worlds.new("World")
 
@@ -128,13 +126,13 @@ def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
     """Return the number of the asset that covers most of each pixel; 0 for the sky.
 
-    A layer holds two objects with the share of the pixel that each covers, the largest first.
+    A layer holds two objects with their share of the pixel, the largest first.
     """
     import OpenEXR
     from kubric.renderer import blender_utils
 
     with OpenEXR.File(str(exr), separate_channels=True) as file:
-        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
+        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 one part per layer.
         found = {
             name.lower(): channel.pixels
             for part in file.parts
@@ -151,7 +149,7 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
-    """Name what was made in Blender for an asset, as kubric's own add_asset does."""
+    """Name a Blender object after its asset, as kubric's own add_asset does."""
     from kubric.renderer import blender_utils
 
     return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
@@ -220,7 +218,7 @@ _AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
 def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     """Import an OBJ, glTF or GLB file into the current Blender scene as one mesh object.
 
-    The arguments are those of the importers of Blender 2.93, as manifests of kubric have them.
+    The arguments are those of the Blender 2.93 importers, as in kubric's manifests.
     """
     import bpy
 
@@ -249,7 +247,7 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
             kwargs[axis] = kwargs[axis].replace("-", "NEGATIVE_")
     bpy.ops.wm.obj_import(filepath=path, **{"use_split_objects": False, **kwargs})
     for made in bpy.context.selected_objects:
-        # Kubric gives the object a place and a turn of its own.
+        # Kubric sets the object's position and rotation itself.
         if made.type == "MESH" and made.matrix_world != made.matrix_world.Identity(4):
             made.data.transform(made.matrix_world)
             made.matrix_world.identity()
@@ -258,7 +256,7 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
 def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
     """Import the meshes of a glTF file in the file's own coordinates, as kubric does.
 
-    Blender turns them from y up to z up; its importer has no arguments for other axes.
+    Blender rotates them from y up to z up, and its importer takes no other axes.
     """
     import bpy
 

@@ -1,19 +1,18 @@
-"""Captions of scenes: worded as in the published figures, or corrected.
+"""Write captions of scenes, worded as in the published figures (paper) or corrected.
 
-EqBen, appendix B.4 (figure 14) shows these: "The blue plant container is on the left side of the
-brown bull." beside "The red plant container ..."; "1 white gift box with red straps is on the
-platform." beside "There are 4 white gift box ..."; "The blue gloves is in front of the fabric
-basket." beside "... on the left hand of ...".
+EqBen, appendix B.4 (figure 14) shows these pairs: "The blue plant container is on the left side of
+the brown bull." with "The red plant container ..."; "1 white gift box with red straps is on the
+platform." with "There are 4 white gift box ..."; "The blue gloves is in front of the fabric
+basket." with "... on the left hand of ...".
 
-Paper mode follows these. Inferred from the six, because no code was published: a caption of one has
-the form "1 X is on the Y." and one of several "There are n X on the Y.", the noun always in the
-singular and the number in figures; the verb is always "is"; left and right are "on the left side
-of" where an attribute changes and "on the left hand of" where the place changes; right is worded
-like left, and behind, which no figure shows, is "behind". A size or a material takes the place of
-the colour.
+Paper mode generalises from these six captions, because no code was published. One object reads "1 X
+is on the Y." and several read "There are n X on the Y.", with a singular noun and digits. The verb
+is always "is". Left and right are "on the left side of" if an attribute changes and "on the left
+hand of" if the position changes. Right is worded like left; behind, which no figure shows, is
+"behind". A size or material replaces the colour.
 
-Corrected mode agrees in number, writes numbers as words, has one wording for left and right, and
-gives both captions of a pair the same template.
+Corrected mode agrees in number, spells numbers out, has one wording for left and right, and gives
+both captions of a pair the same template.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +49,7 @@ _ENGLISH: Mapping[Relation, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phrase:
-    """What a caption calls an object; adjectives are size, colour and material, in this order."""
+    """How a caption names an object; adjectives are size, colour and material, in this order."""
 
     words: AssetWords
     adjectives: tuple[str, ...] = ()
@@ -97,7 +96,7 @@ def posture_caption(target: Phrase, posture: Posture) -> str:
 
 
 def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
-    """Say a part's colour, without the noun's detail, which may be that part."""
+    """Name a part's colour; omit the noun's detail, which may be that part."""
     verb = "have" if target.words.is_plural else "has"
     article = "an " if colour[0] in "aeiou" else "a "
     named = " ".join((*target.adjectives, target.words.noun))

@@ -1,6 +1,6 @@
-"""What is true of a scene, and how two scenes differ, from their descriptions alone.
+"""Check claims about scenes, and differences between them, from their descriptions alone.
 
-A step is the size of a difference that a caption compares; a ladder has several in one scene.
+A step is the size of a difference that a caption compares; ladders have several in one scene.
 """
 
 import dataclasses
@@ -29,16 +29,16 @@ HEADING_DEG: Mapping[Relation, float] = {
     "front": 180.0,
     "left": 270.0,
 }
-"""The direction of each relation from the reference, clockwise from the line
-of sight, seen from above."""
+"""Direction of each relation from the reference, clockwise from the line of sight as seen from
+above."""
 
 
 def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
     """Return the margin, in degrees, by which the claimed relation holds as seen by the camera.
 
-    Behind is the direction from the camera through the reference, and right is at a right angle to
-    it. The margin is 45 exactly in the relation's direction, 0 halfway to the next, negative if it
-    is false.
+    Behind is the direction from the camera through the reference; right is perpendicular to it. The
+    margin is 45 exactly in the relation's direction, 0 halfway to the next, negative if it is
+    false.
 
     Raises:
       ValueError: the claim names no relation.
@@ -62,15 +62,11 @@ def names_of(claim: Claim) -> tuple[str, ...]:
 
 
 def side_margin(claim: Claim, middles: dict[str, float]) -> float:
-    """Return the least distance between what a claim orders from left to right.
+    """Return the smallest gap in a claimed left-to-right order; negative if the claim is false.
 
     Args:
-      claim: `left` or `right` of all that it names, `between` two, or a `row` from left to
-        right.
-      middles: of the objects, in any unit, growing to the right.
-
-    Returns:
-      Negative where the claim is false.
+      claim: `left` or `right` of all that it names, `between` two, or a `row` from left to right.
+      middles: x of the objects, in any unit, growing to the right.
 
     Raises:
       ValueError: the claim orders nothing from left to right.
@@ -92,10 +88,11 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
 
 
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
-    """Return the fields in which two scenes differ, sorted.
+    """List the fields in which two scenes differ, sorted.
 
-    They are named `camera`, `light`, `backdrop`, `seed`; `NAME.FIELD` for an object in both scenes;
-    `+NAME` and `-NAME` for one only in the second or the first; `order` where the order differs.
+    The names are `camera`, `light`, `backdrop`, `seed`; `NAME.FIELD` for an object in both scenes;
+    `+NAME` and `-NAME` for an object only in the second or the first; `order` for a different
+    order.
     """
     found = [
         field.name
@@ -132,8 +129,7 @@ _CHANGED = {
 def differs_as_declared(pair: ScenePair) -> bool:
     """Return True if two scenes differ only as the pair declares.
 
-    Copies are added, or taken away, behind all other objects, so that the rest keep their numbers
-    in the instance mask.
+    Copies are added or removed after all other objects, so the rest keep their mask numbers.
     """
     found = difference(*pair.scenes)
     if pair.kind == "graded":
@@ -172,7 +168,6 @@ def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
 
 
 def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:
-    """Return True if two named objects have exchanged places, and nothing else differs."""
     named = names_of(pair.claims[0])
     moved = [name for name in named if f"{name}.position" in found]
     before, after = (
@@ -192,16 +187,16 @@ COMPARED: Mapping[Comparison, Grade] = {
 }
 
 JUST_NOTICEABLE: Mapping[Grade, float] = {grade: sizes[0] for grade, sizes in STEP_SIZES.items()}
-"""One step. A length has to differ by about a fortieth and a colour by 2.3 of CIE 1976 to be told
-from another one (Ono 1967, Weber's law for length; Mahy et al. 1994, Color Research & Application
-19); half a degree of the view is 2.6 of 256 pixels at eqforge's lens."""
+"""One step: the smallest noticeable difference. It is about 1/40 of a length (Ono 1967, Weber's law
+for length), or 2.3 of CIE 1976 for a colour (Mahy et al. 1994, Color Research & Application 19).
+Half a degree of the view is 2.6 of 256 pixels at eqforge's lens."""
 
 
 def step_size(scene: SceneSpec, claim: Claim) -> float:
-    """Return by how much what a claim compares differs the way it says; negative where it is false.
+    """Return the size of the difference that a claim compares; negative if the claim is false.
 
-    The unit is percent of a length, steps of L*, degrees by which a thing is nearer to one than to
-    another as the camera sees it, or a number of copies.
+    The unit is percent of a length, steps of L*, degrees by which the camera sees a thing nearer to
+    one than to the other, or a number of copies.
     """
     items = {item.name: item for item in scene.objects}
     target = items[claim.target]
@@ -223,6 +218,6 @@ def step_size(scene: SceneSpec, claim: Claim) -> float:
 
 
 def _between(scene: SceneSpec, first: SceneObject, second: SceneObject) -> float:
-    """Return the angle to the side between two things as the camera sees it, in degrees."""
+    """Return the horizontal angle between two objects as the camera sees them, in degrees."""
     (ax, _, az), (bx, _, bz) = to_camera(scene.camera, [first.position, second.position]).tolist()
     return abs(math.degrees(math.atan2(ax, az) - math.atan2(bx, bz)))

@@ -1,4 +1,4 @@
-"""Composes photographic scenes: the objects come first, and the camera goes near them."""
+"""Compose photographic scenes: place the objects first, then the camera near them."""
 
 import math
 from dataclasses import replace
@@ -153,9 +153,9 @@ def compose_counted(
     stand = replace(draft.support.painted(paint), yaw_deg=yaw)
     ground = Ground(support=draft.support, yaw_deg=yaw)
     standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
-    # Copies do not gain from distance as two objects do, one behind the other.
+    # Unlike two objects one behind the other, copies do not gain from distance.
     stepped = 0.0 if settings.distance_m is None else progress
-    # The top of the support and the room above it; a copy in its middle sets the size.
+    # Frame the top of the support and the room above; a copy in its middle sets the size.
     copy = draft.copies[0]
     top = corners(stand, draft.support.asset.bounds)[4:]
     raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
@@ -181,9 +181,9 @@ def compose_counted(
 def draw_standpoint(
     settings: SceneSettings, raised: float, progress: float, rng: Random
 ) -> Standpoint:
-    """Draw where the camera is; `raised` in [0, 1] leaves out the lower elevations.
+    """Draw the camera position; `raised` in [0, 1] leaves out the lower elevations.
 
-    Above 1 it is higher than all of them, by so many of their ranges less 1.
+    Above 1, the camera rises above the usual range by `raised - 1` times its width.
     """
     low, high = settings.elevations_deg
     share = max(raised, min(raised + 4 * progress, 1.0))
@@ -213,7 +213,7 @@ def _draw_moves(
         if is_straight:
             askew = rng.uniform(-1, 1) * min(half, STRAIGHT_DEG)
         else:
-            # Aside of the line of sight it hides less, or less of it is hidden.
+            # Off the line of sight it hides less, or less of it is hidden.
             askew = rng.choice((-1, 1)) * rng.uniform(0.6 if is_deep else 0.0, 0.98) * half
         reach = 0.8 * (draft.reference.radius + draft.target.radius) + rng.uniform(*GAPS_M)
         apart = (

@@ -1,8 +1,8 @@
-"""What the pairs of scenes are about: every content once, in an order that the seed decides.
+"""Enumerate the contents of scene pairs, each once, in an order that the seed decides.
 
-A content is what a caption says: which object, in which colour, related to which other, in which
-two versions. All contents of a kind are numbered; the n-th pair takes the n-th of a permutation. So
-no two pairs say the same, and any pair can be made without the ones before it.
+A content is what a caption says: which object, in which colour, how related to which other object,
+in two versions. The contents of a kind are numbered, and the n-th pair takes the n-th of a
+permutation. So no two pairs say the same, and any pair can be made without the earlier ones.
 """
 
 import re
@@ -28,8 +28,7 @@ PLAIN = ""  # instead of a colour: the asset as it is, if no word names its colo
 class Noun:
     """All assets with the same noun in captions, and their words.
 
-    `colours` and `materials` hold the assets that can have each; PLAIN stands for a colour without
-    a name.
+    `colours` and `materials` hold the assets that can have each; PLAIN is a colour without a name.
     """
 
     words: AssetWords
@@ -39,10 +38,9 @@ class Noun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttributeContent:
-    """One object beside another, with two values of one attribute, in no order.
+    """One object next to another, with two values of one attribute, in no order.
 
-    The colour is None where it changes, or is drawn and not named, and PLAIN where materials keep
-    their own.
+    The colour is None if it changes or no caption names it, and PLAIN if materials keep their own.
     """
 
     change: Attribute
@@ -56,8 +54,8 @@ class AttributeContent:
 class Vocabulary:
     """The contents that the assets of a manifest allow; assets without words are left out.
 
-    With `by_noun` only materials that the words of an asset name may change; else everything that
-    can be recoloured is of rubber, metal or glass, as on the plain stage.
+    With `by_noun`, only materials that an asset's words name may change. Otherwise everything that
+    can be recoloured is rubber, metal or glass, as on the plain stage.
     """
 
     def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
@@ -102,7 +100,7 @@ class Vocabulary:
         return len(self.countable) * len(self.counts)
 
     def other(self, noun: Noun, far: int) -> Noun:
-        """Return the noun that is `far` places behind the next one."""
+        """Return the noun `far` places after the next one."""
         return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
 
     @cached_property
@@ -149,7 +147,7 @@ class Vocabulary:
 
     def _material_pairs(self, noun: Noun) -> list[tuple[str, str]]:
         if self._by_noun:
-            # A rubber duck of metal contradicts itself.
+            # A rubber duck made of metal contradicts itself.
             if not MATERIAL_WORDS.isdisjoint(re.split(r"[^a-z]+", noun.words.noun.lower())):
                 return []
             return [pair for pair in combinations(noun.materials, 2) if exchangeable(noun, pair)]
@@ -173,7 +171,7 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
 
 
 def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, Asset]]:
-    """Return what may show a thing in two colours: the same asset twice, or two similar scans."""
+    """Return assets that can show a thing in two colours: one asset twice, or two similar scans."""
     first, second = (
         [each for each in noun.colours.get(colour, ()) if _own_colour(each) == colour]
         for colour in colours
@@ -192,7 +190,7 @@ def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
 def material_colours(noun: Noun) -> list[str]:
     """Return the colours in which a thing may change its material; captions do not name them.
 
-    Black rubber and black metal look the same.
+    Black is left out: black rubber and black metal look the same.
     """
     return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
 
@@ -205,11 +203,9 @@ MATERIAL_WORDS = frozenset(
         *("fabric", "cloth"),
     }
 )
-"""Words of nouns that say what a thing is made of."""
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
-    """Return the colours of a noun that look different from all others."""
     named = [colour for colour in others if colour in PALETTE]
     return [
         colour
@@ -260,7 +256,7 @@ def _own_colour(asset: Asset) -> str:
 
 
 def _are_alike(first: Asset, second: Asset) -> bool:
-    """Return True if two assets have nearly the same proportions, and the same words but colour."""
+    """Return True if two assets have similar proportions, and the same words except for colour."""
     one, two = first.naming, second.naming
     sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]
     return (

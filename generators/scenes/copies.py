@@ -1,4 +1,4 @@
-"""Copies assets into the user's own folder, pinned, and checks the existing ones."""
+"""Copy assets into the user's own folder, pinned, and check the existing copies."""
 
 import re
 import tempfile
@@ -25,7 +25,7 @@ _URDF_FILE = re.compile(r'filename="([^"]*)"')
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A sentence about an asset; `is_wrong` if it cannot be rendered as it was made."""
+    """A sentence about an asset; `is_wrong` if it can no longer be rendered as recorded."""
 
     text: str
     is_wrong: bool = True
@@ -54,7 +54,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
     if words is not None:
         entry["words"] = dict(words)
     if not name.endswith((".tar.gz", ".tgz")):
-        # An image without an archive: the manifest says so with a null path.
+        # For an image without an archive, the manifest has a null path.
         entry |= {"path": None, "kwargs": {**asset.entry["kwargs"], "filename": name}}
     return replace(
         asset,
@@ -66,7 +66,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
 
 
 def is_there(asset: Asset | None, source: Asset) -> bool:
-    """Return True if a copy is complete, and still what the source pins, if it pins anything."""
+    """Return True if a copy is complete and matches the source's digest, if it has one."""
     if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
         return False
     found = storage.exists(asset.archive) and storage.digest(asset.archive)
@@ -74,7 +74,6 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Read words by the ids, phrases, names or categories of assets."""
     return checked_words(load_json(path))
 
 
@@ -87,7 +86,6 @@ def checked_words(table: Node) -> dict[str, Words]:
 
 
 def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
-    """Return an asset with other words; None keeps its own."""
     if words is None:
         return asset
     read = read_words(Node(asset.asset_id, "words", words))
@@ -116,8 +114,7 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
 def plain_surfaces(render: Path) -> Iterator[str]:
     """Yield why Blender renders an OBJ file without a texture that seems to belong to it.
 
-    A missing picture is rendered in magenta, and is an error; a missing library makes a grey
-    surface.
+    A missing image is rendered in magenta and is an error; a missing library makes a grey surface.
     """
     if render.suffix.lower() != ".obj":
         return
@@ -134,7 +131,6 @@ def plain_surfaces(render: Path) -> Iterator[str]:
 
 
 def _named_in(path: Path) -> set[str]:
-    """Return the names of the files that a file of an asset needs, without folders."""
     if path.suffix.lower() == ".urdf":
         found = _URDF_FILE.findall(unescape(read_text(path)))
         return {PurePosixPath(name).name for name in found}

@@ -1,4 +1,4 @@
-"""Drafts of scene pairs: which objects, in which colours, with which captions; not yet where."""
+"""Draft scene pairs: objects, colours and captions, but no positions yet."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -47,7 +47,7 @@ SUPPORT_SIDE_M = 2.9
 
 @dataclass(frozen=True, slots=True)
 class Drafter:
-    """Turns contents into drafts; what a content leaves open is drawn at random."""
+    """Turns contents into drafts; draws at random what a content leaves open."""
 
     vocabulary: Vocabulary
     mode: Mode
@@ -68,7 +68,7 @@ class Drafter:
             colours=said,
         )
         reference = self._another(content.reference, said, "reference", rng)
-        # The order of English: a size before a colour. Beside a material no colour is said.
+        # English puts size before colour. Captions that name a material name no colour.
         colour = () if content.change == "material" or not content.colour else (content.colour,)
         return RelatedDraft(
             change=content.change,
@@ -89,7 +89,7 @@ class Drafter:
         )
 
     def location(self, number: int, rng: Random) -> RelatedDraft:
-        """Draft one object beside another, in two places."""
+        """Draft one object in two positions relative to another."""
         number, far = divmod(number, len(self.vocabulary.nouns) - 1)
         head, pair = divmod(number, len(RELATION_PAIRS))
         noun, colour = self.vocabulary.coloured[head]
@@ -110,7 +110,6 @@ class Drafter:
         )
 
     def counting(self, number: int, rng: Random) -> CountedDraft:
-        """Draft two numbers of copies of one object on a support."""
         head, pair = divmod(number, len(self.vocabulary.counts))
         noun, colour, support = self.vocabulary.countable[head]
         counts = shuffled(self.vocabulary.counts[pair], rng)
@@ -119,7 +118,7 @@ class Drafter:
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
         across = math.hypot(width, depth)
         bulk = max((across + height) / 2, 0.9 * across) * asset.naming.size
-        # Where all are seen apart, their bulk falls with the root of their number.
+        # To show all copies apart, their size falls with the square root of their number.
         factor = min(COPY_FACTOR, self.settings.crowd_m / math.sqrt(max(counts)) / bulk)
         copies = tuple(_piece(asset, colour, name, factor) for name in names)
         on = support.naming.noun
@@ -145,7 +144,7 @@ class Drafter:
     def pieces(
         self, nouns: Sequence[Noun], names: Sequence[str], first: str | None, rng: Random
     ) -> list[Piece]:
-        """Draw things in colours that look different, if possible; `first` is that of the first."""
+        """Draw objects in different-looking colours if possible; `first` sets the first one's."""
         found: list[Piece] = []
         for noun, name in zip(nouns, names, strict=True):
             used = [colour for piece in found for colour in piece.colours]
@@ -181,7 +180,7 @@ class Drafter:
         rng: Random,
         stand: Piece | None = None,
     ) -> StagedDraft:
-        """Draft things of which the first moves between two relations."""
+        """Draft objects of which the first moves between two relations."""
         first, second = words
         relations = shuffled((first, second), rng)
         target, reference, *others = pieces
@@ -273,7 +272,6 @@ def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
 
 
 def _painted(asset: Asset, colour: str) -> Vector | None:
-    """Return the colour that a scene gives an object; None for the asset's own."""
     is_own = colour == PLAIN or colour == asset.naming.colour
     return None if is_own else PALETTE[colour]
 

@@ -1,8 +1,8 @@
-"""Environment pictures: how much light they give, and how a scene stands in them.
+"""Measure how much light environment images give, and fit scenes to them.
 
-The brightest pixels of an environment picture are tens of thousands of times as bright as the rest
-and cover next to nothing, so few light paths meet them, and those that do leave white specks. They
-are clamped, and a soft sun gives back what that took.
+The brightest pixels of an environment image are tens of thousands of times brighter than the rest
+and cover almost no area. Few light paths hit them, and each hit leaves a white speck. They are
+clamped, and a soft sun restores the light that was lost.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ DIGITS = 5  # significant digits of what is measured: the last bits of a sum dif
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Measured:
-    """What light an environment picture gives, as it is: not turned, exposure 1.
+    """The light of an environment image as it is: not rotated, exposure 1.
 
     Attributes:
-      clamp: greatest value that its pixels keep.
-      irradiance: what the clamped picture throws on the floor, red, green and blue.
-      sun: what the clamp took away; None where that is next to nothing.
+      clamp: maximum value that its pixels keep.
+      irradiance: light of the clamped image on the floor, red, green and blue.
+      sun: the light that the clamp removed; None if negligible.
       bright_deg: direction of its brightest side, counter-clockwise from the x axis.
     """
 
@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def exposure(self) -> float:
-        """Factor at which a grey card of 18 % on the floor has L* 50 in sRGB."""
+        """Factor at which an 18 % grey card on the floor has L* 50 in sRGB."""
         sun = 0.0 if self.sun is None else luminance(self.sun.strength) * self.sun.direction[2]
         return math.pi / (luminance(self.irradiance) + sun)
 
@@ -68,10 +68,9 @@ def luminance(colour: Vector) -> float:
 
 
 def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> Measured:
-    """Measure an environment picture, float32 [height, 2 * height, 3], equirectangular.
+    """Measure an environment image, float32 [height, 2 * height, 3], equirectangular.
 
-    The highest row is first; the middle column is the direction of the x axis, and left of it is
-    counter-clockwise.
+    The top row comes first. The middle column points along the x axis; left is counter-clockwise.
     """
     upper = _upper_half(picture, name)
     angles, card, directions = _sphere(upper.shape[0], picture.shape[0])
@@ -96,7 +95,6 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
 
 
 def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    """Return the rows above the horizon, clipped to finite light."""
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
@@ -111,7 +109,7 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
 def _sphere(
     rows: int, height: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
-    """Return of each row the solid angle of a pixel and its part on the floor, and directions."""
+    """Return, for each row, a pixel's solid angle, its share of the floor, and directions."""
     edges = np.minimum(np.arange(rows + 1) * math.pi / height, math.pi / 2)
     step = math.pi / height
     angles = step * -np.diff(np.cos(edges))
@@ -131,7 +129,7 @@ def _clamped_away(
     directions: NDArray[np.float32],
     least: float,
 ) -> Sun | None:
-    """Return the sun that lights the floor as the removed light did; None for less than `least`."""
+    """Return a sun equal to the removed light on the floor; None if below `least`."""
     rows, columns = np.nonzero(removed.any(axis=-1))
     flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
     towards = directions[rows, columns].astype(np.float64)
@@ -157,13 +155,13 @@ def environment_ids() -> tuple[str, ...]:
 
 
 def place_of(asset_id: str) -> Place | None:
-    """Return where an environment picture was taken; None for one that is not eqforge's."""
+    """Return where an environment image was taken; None if it is not eqforge's."""
     asset = stage_assets().get(asset_id)
     return None if asset is None else msgspec.convert(asset.entry["place"], Place)
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Check the environment pictures that the settings name; measure them for the photo stage."""
+    """Check the environment images in the settings; measure them for the photographic stage."""
     for asset_id in settings.hdri:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")
@@ -193,10 +191,10 @@ def _measured_file(path: Path, asset_id: str) -> Measured:
 def draw_environment(
     rng: Random, library: AssetLibrary, settings: SceneSettings, camera: SceneCamera
 ) -> Environment:
-    """Draw an environment picture, and turn and expose it.
+    """Draw an environment image, and choose its rotation and exposure.
 
-    Its bright side comes to the camera's left or right, with a sun there, at its own height as far
-    as HEIGHT_DEG allows. A grey card on the floor gets the same light in all pictures.
+    Its bright side goes to the camera's left or right, with a sun at its own height, clipped to
+    HEIGHT_DEG. A grey card on the floor gets the same light in all images.
     """
     asset_id = rng.choice(settings.hdri or environment_ids())
     measured = measured_of(library, asset_id)
@@ -256,7 +254,7 @@ def read_high_range(path: Path) -> NDArray[np.float32]:
     """Read an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
 
     Returns:
-      Linear red, green and blue, float32 [height, width, 3], the highest row first.
+      Linear red, green and blue, float32 [height, width, 3], the top row first.
     """
     try:
         if path.suffix.lower() == ".exr":
@@ -280,7 +278,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
 
 
 def read_radiance(data: bytes) -> NDArray[np.float32]:
-    """Decode a Radiance picture, float32 [height, width, 3]; raise ValueError for a damaged one."""
+    """Decode a Radiance image, float32 [height, width, 3]; raise ValueError if it is damaged."""
     import cv2
 
     head = _SIZE.search(data)
@@ -291,7 +289,7 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     height, width = int(head[1]), int(head[2])
     if len(data) < height * (width // _MOST_IN_TWO_BYTES):
         raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
-    # OpenCV would print why it cannot read a picture.
+    # OpenCV would print why it cannot read an image.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     try:
         found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)

@@ -1,6 +1,6 @@
-"""Further kinds of pairs, each with its contents, captions, claims and places.
+"""Define further kinds of pairs, each with its contents, captions, claims and places.
 
-Captions of a family name things. In the second scene some of them stand elsewhere, or differently.
+Captions of a family name things. In the second scene some of them change place or orientation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,19 +29,17 @@ GAP_M = (0.05, 0.2)  # between things that stand close together, where their cor
 CLOSE = 0.85  # share of two radii at which things that stand side by side seldom touch
 
 FORWARD = 0.7
-"""Share of the difference of two radii by which a thing next to a large one stands nearer to the
-camera: their front sides are about in line, so that the lower end of neither is higher in the
-picture."""
+"""Share of the difference of two radii by which a small thing next to a large one moves towards the
+camera. Their fronts line up, so neither base is higher in the image."""
 
 
 class Family(Protocol):
-    """A kind of pairs. All its contents are numbered."""
+    """A kind of pairs with numbered contents."""
 
-    def size(self, vocabulary: Vocabulary) -> int:
-        """Number of contents."""
+    def size(self, vocabulary: Vocabulary) -> int: ...
 
     def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft:
-        """Draft one of the contents; what it leaves open is drawn at random."""
+        """Draft one content; draw at random what it leaves open."""
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draw where the things stand in the first and in the second scene."""
@@ -60,7 +58,7 @@ class Beside:
     """A thing next to another, or far from it."""
 
     FAR_M = (1.3, 2.0)
-    """How much farther away a thing is that is far from another one."""
+    """Extra distance that counts as far."""
 
     def size(self, vocabulary: Vocabulary) -> int:
         return len(vocabulary.coloured) * (len(vocabulary.nouns) - 1)
@@ -107,7 +105,7 @@ class Between:
         return drafter.moving(nouns, pieces, words, rng)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        # The two others stand as the caption names them, left to right.
+        # The two others stand in caption order, left to right.
         target, reference, other = draft.pieces
         left, right = -_close_m(target, reference, rng), _close_m(target, other, rng)
         across = {
@@ -124,7 +122,7 @@ class Between:
 
 
 class Row:
-    """Three things in a row, of which two change places."""
+    """Three things in a row, of which two swap places."""
 
     NAMES = ("target", "second", "third")
     ORDERS = tuple(
@@ -132,7 +130,6 @@ class Row:
         for one, two in combinations(permutations(range(3)), 2)
         if sum(a != b for a, b in zip(one, two, strict=True)) == 2
     )
-    """Two orders of three things, in which two have changed places."""
 
     def size(self, vocabulary: Vocabulary) -> int:
         number = len(vocabulary.nouns)
@@ -153,7 +150,7 @@ class Row:
         return replace(draft, is_even=False)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        # So far apart that any two may change places.
+        # Far enough apart that any two can swap places.
         apart = 2 * CLOSE * max(piece.radius for piece in draft.pieces) + rng.uniform(*GAP_M)
         away = [rng.uniform(-0.12, 0.12) for _ in draft.pieces]
         first, second = (
@@ -171,10 +168,9 @@ class Carried:
     """A thing on another, in it or under it, or on the floor next to it.
 
     Attributes:
-      larger: scale of the other one relative to its usual size, so that there is room.
-      raised: share of the camera's elevations that is left out: one looks into a container
-        from above.
-      least: least share of the picture that one of them covers.
+      larger: scale of the other thing relative to its usual size, to make room.
+      raised: share of camera elevations to leave out from below; containers are seen from above.
+      least: minimum share of the image that either one covers.
     """
 
     relation: Relation
@@ -206,7 +202,7 @@ class Carried:
         height = reference.height
         if self.relation != "on":
             room = self._room(reference)
-            # At most 60 % of a thing are below a container's rim: lower things are held higher up.
+            # Up to 60 % of a thing is below a container's rim; lower things are held higher up.
             height = max(room.floor, room.rim - 0.6 * target.height)
         there = (0.0, 0.0, round(height, DECIMALS))
         side = 1.0 if rng.random() < 0.5 else -1.0
@@ -246,7 +242,7 @@ CARRIERS: Mapping[Relation, Callable[[Asset], bool]] = {
 
 
 class _Single:
-    """A family of one thing in the middle, of which both captions speak."""
+    """A family with one thing in the middle, which both captions describe."""
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         del draft, rng
@@ -254,7 +250,7 @@ class _Single:
 
 
 class Turned(_Single):
-    """A thing that has a front, turned in two directions."""
+    """A thing with a front, shown facing two directions."""
 
     TURNS_DEG: Mapping[Facing, float] = {
         "facing left": -90.0,
@@ -262,8 +258,7 @@ class Turned(_Single):
         "facing the camera": 0.0,
         "facing away": 180.0,
     }
-    """By how much a thing is turned from where its front is towards the camera, counter-clockwise
-    seen from above."""
+    """Rotation from facing the camera, counter-clockwise as seen from above."""
 
     PAIRS = tuple(combinations(TURNS_DEG, 2))
 
@@ -294,7 +289,7 @@ class Tipped(_Single):
     """A thing that stands upright, or lies on its side."""
 
     TALL = 1.2
-    """How much taller than wide a thing is at least, so that one sees whether it lies."""
+    """Minimum ratio of height to width at which a viewer sees whether it lies."""
 
     POSTURES: tuple[Posture, Posture] = ("upright", "lying")
 
@@ -305,7 +300,7 @@ class Tipped(_Single):
         noun, colour = self._heads(drafter.vocabulary)[number]
         (target,) = drafter.pieces((noun,), ("target",), colour, rng)
         postures = shuffled(self.POSTURES, rng)
-        # It lies across the view, its top to either side but where its back would be seen then.
+        # It lies across the view, its top to either side unless that would show its back.
         turn = ((target.front_deg or 0.0) + 90.0) % 180.0
         if not target.asset.naming.faces:
             turn += rng.choice((0.0, 180.0))
@@ -325,7 +320,7 @@ class Tipped(_Single):
 
 
 class Trimmed(_Single):
-    """A part of a thing in two colours: a toy house with a green roof, or with a blue one."""
+    """A thing with one part in two colours: a toy house with a green or a blue roof."""
 
     def size(self, vocabulary: Vocabulary) -> int:
         return len(self._heads(vocabulary))
@@ -345,7 +340,7 @@ class Trimmed(_Single):
         return drafter.staged("trim", (noun,), (piece,), (claim, claim), captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
-        """Return things with a part, and two colours for it that differ from their own."""
+        """Return things with a part, and two colours for the part that the thing does not have."""
         trims = {
             trim
             for noun in vocabulary.nouns
@@ -376,4 +371,4 @@ FAMILIES: Mapping[Kind, Family] = {
     "posture": Tipped(),
     "trim": Trimmed(),
 }
-"""By kind; ladders, whose pairs share a scene, are in a module of their own."""
+"""Families by kind; ladders, whose pairs share a scene, have their own module."""

@@ -1,6 +1,6 @@
-"""Imports the published packages of kubric and Blender.
+"""Import the published packages of kubric and Blender.
 
-Blender must be imported and used in the main thread of its own process: elsewhere it crashes with a
+Import and use Blender in the main thread of its own process; elsewhere it crashes with a
 segmentation fault.
 """
 
@@ -18,18 +18,17 @@ from eqforge.core.errors import InputError, MissingExtra
 
 EXTRA = "render"
 BLENDERS = {(3, 11): "4.2", (3, 13): "5.2"}
-"""The long-term release that is installed with each Python; the others have none."""
+"""Blender's long-term release for each Python version that has one."""
 
 PACKAGES = ("bpy", "kubric", "OpenEXR", "sklearn", "trimesh")
 SYSTEM_PACKAGES = (
     *("libx11-6", "libxrender1", "libxxf86vm1", "libxfixes3", "libxi6"),
     *("libxkbcommon0", "libsm6", "libgl1", "libgomp1"),
 )
-"""Debian packages of the shared libraries that Blender is linked with."""
+"""Debian packages of the shared libraries that Blender links to."""
 
 
 def check_installed() -> None:
-    """Check that the packages are installed, without importing them."""
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             if refusal := no_blender():
@@ -38,7 +37,7 @@ def check_installed() -> None:
 
 
 def no_blender() -> str:
-    """Return why no Blender can be installed here, and what can be done; empty if one can."""
+    """Say why Blender cannot be installed here, and what to do; empty if it can."""
     if sys.version_info[:2] not in BLENDERS:
         here = ".".join(map(str, sys.version_info[:2]))
         there = " or ".join(
@@ -52,7 +51,7 @@ def no_blender() -> str:
 
 
 def import_kubric(scratch: str) -> None:
-    """Import Blender and kubric; `scratch` takes temporary files until the next call."""
+    """Import Blender and kubric; `scratch` holds temporary files until the next call."""
     check_installed()
     if "kubric" not in sys.modules:
         os.environ["TMPDIR"] = scratch  # Blender makes its folder on import
@@ -99,7 +98,7 @@ def stand_in_for_sklearn() -> None:
 
 
 def _put_module(name: str, *path: str) -> Any:
-    """Register and return an empty package; it finds submodules in a folder, if one is given."""
+    """Register an empty package; it finds submodules in a folder, if one is given."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     module: ModuleType = importlib.util.module_from_spec(spec)
     module.__path__ = list(path)

@@ -1,8 +1,7 @@
-"""Ladders: the same scene with a difference of one, two, four and eight just-noticeable steps.
+"""Build ladders: one scene with a difference of 1, 2, 4 and 8 just-noticeable steps.
 
-Two copies of a thing stand side by side, and the captions compare them: which one is larger or
-lighter, to which of them a third thing is nearer, of which there are more on one side. In the
-second scene they have changed roles.
+Two copies of a thing stand side by side, and the captions compare them: which is larger or lighter,
+which is nearer to a third thing, or which side has more. The second scene swaps their roles.
 """
 
 import math
@@ -39,8 +38,8 @@ CELL_M, DEEP_M = 0.46, 0.7  # width and depth of a cell
 AISLE_M = 0.5  # between the two sides
 HIGH = 1.5  # where copies are counted the camera is higher by half of its range
 LIGHTNESS, CHROMA = 52.0, 0.4
-"""L* of the middle of a ladder of lightness, and the share of a colour's chroma that is left: so
-pale a colour may be lighter and darker."""
+"""L* in the middle of a lightness ladder, and the share of chroma kept: a colour this pale has room
+to become lighter and darker."""
 
 _BASES = ("red", "green", "blue", "purple", "pink", "grey")  # they keep their name when pale
 
@@ -61,7 +60,7 @@ def draft_ladder(drafter: Drafter, grade: Grade, number: int, rng: Random) -> St
 
 
 def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-    """Draw where the things stand: side by side, none nearer to the camera."""
+    """Draw positions side by side, neither nearer to the camera."""
     if draft.change == "count":
         cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
         return cells, cells
@@ -81,10 +80,10 @@ def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
 
 
 def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
-    """Return the pair of a step, which is so much smaller than the largest."""
+    """Return the pair of one step, scaled down from the largest."""
     change: Grade = next(each for each in GRADES if each == draft.change)
     size = STEPS[number] * JUST_NOTICEABLE[change]
-    # Of another lightness, all sides have to get the same light.
+    # If lightness changes, all sides have to get the same light.
     scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
     (first, one), (second, two) = (
         _STEPPED[change](scene, claim, size)
@@ -94,7 +93,7 @@ def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
-    """Return what ladders are about: nouns in their colours, one thing of which is one."""
+    """Return possible subjects of ladders: nouns in their colours that name a single thing."""
     one = [each for each in vocabulary.coloured if not each[0].words.is_plural]
     tinted = [(noun, base) for noun, base in one if base in _BASES and recolourable(noun, [base])]
     return {"size": one, "lightness": tinted, "place": one, "count": one}
@@ -168,7 +167,7 @@ def _count(
 
 
 def _more(side: str, step: int) -> Claim:
-    """Return the claim that a side has so many more copies than the other, which has one."""
+    """Claim that a side has `step` more copies than the other side, which has one."""
     return Claim(
         target=f"{side}1",
         copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
@@ -202,7 +201,7 @@ def _cell(name: str, rng: Random) -> tuple[float, float, float]:
 
 
 def _facing(scene: SceneSpec) -> SceneSpec:
-    """Turn the copies at the sides so that the camera sees the same side of them."""
+    """Turn the copies at the sides so that both show the camera the same side."""
     axes = camera_axes(scene.camera)
     objects = []
     for item in scene.objects:
@@ -226,7 +225,7 @@ def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
 
 
 def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
-    """Make the target lighter and the other darker, by half of the steps."""
+    """Make the target lighter and the other darker, by half of the steps each."""
     halves = {claim.target: steps / 2, str(claim.reference): -steps / 2}
 
     def change(item: SceneObject) -> SceneObject:
@@ -238,7 +237,7 @@ def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
 
 
 def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
-    """Move the target from the middle of the two, by half of the angle, along their line."""
+    """Move the target along the line between the two, away from the middle by half of the angle."""
     items = {item.name: item for item in scene.objects}
     left, right = items[LEFT].position, items[RIGHT].position
     (lx, _, lz), (rx, _, rz) = to_camera(scene.camera, [left, right]).tolist()
@@ -255,7 +254,7 @@ def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
 
 
 def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
-    """Keep one copy on one side, and so many more on the other; those come last."""
+    """Keep one copy on one side and add copies on the other; the added ones come last."""
     side = LEFT if claim.target.startswith(LEFT) else RIGHT
     said = _more(side, round(copies))
     kept = {*said.copies, str(said.reference)}

@@ -1,7 +1,7 @@
-"""Whether photographic scenes show what their captions say, by the boxes of the objects.
+"""Check from objects' boxes whether photographic scenes show what their captions say.
 
-The gates measure the same on the renderings. The limits here have a reserve, since an object fills
-its box only in part: nearly all that passes here passes there.
+The gates measure the same on the renderings. The limits here are stricter, since an object fills
+its box only in part: nearly everything that passes here passes there.
 """
 
 import numpy as np
@@ -25,12 +25,12 @@ LENIENCE = 0.9  # by how much these shares fall over the first eighth of the tri
 
 
 def share(placed: Placed) -> float:
-    """Return about which share of the picture an object covers if nothing hides it."""
+    """Estimate the share of the image that an object covers if nothing hides it."""
     return FILL * placed.silhouette.area()
 
 
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
-    """Return True if both scenes show the relation of their own caption, and no other's."""
+    """Return True if each scene shows its own caption's relation and not the other's."""
     reference, *targets = layout.placed
     if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
@@ -62,7 +62,7 @@ def is_counted(layout: Layout, number: int, progress: float) -> bool:
 
 
 def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
-    """Return True if an object is of a size to be named, unless the user chose the distance."""
+    """Return True if an object is large enough to name, or if the user chose the distance."""
     if layout.settings.distance_m is not None:
         return True
     smallest, largest = layout.settings.target_area
@@ -71,7 +71,7 @@ def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> b
 
 
 def _margins(layout: Layout, target: Placed, reference: Placed) -> tuple[float, float]:
-    """Return how far a target is to the right, in picture widths, and behind, in metres."""
+    """Return how far a target is to the right, in image widths, and behind, in metres."""
     middles = [
         placed.silhouette.low[0] + placed.silhouette.high[0] for placed in (target, reference)
     ]
@@ -87,14 +87,14 @@ def _along(margins: tuple[float, float], relation: Relation) -> float:
 
 MAX_NEAR = 0.03  # greatest gap of things that are next to each other, in picture widths
 MAX_CROSSED_HEIGHT = 0.04
-"""How much higher the lower end of a thing is, where only the other caption says that it is on the
-other one, in picture widths."""
+"""Maximum height of an object's base, in image widths, if only the other caption says that it is on
+top."""
 
 MIN_FAR = 0.28  # least gap of things that are far from each other
 
 
 def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:
-    """Return True if both scenes show what their own captions say, and not the other's."""
+    """Return True if each scene shows what its own caption says and not the other's."""
     claims = draft.claims
     named = {name for claim in claims for name in names_of(claim)}
     for placed in layout.placed:
@@ -119,7 +119,7 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
 
 
 def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
-    """Return True if what the other caption says may be taken for true, too."""
+    """Return True if viewers could take the other caption's claim for true, too."""
     if other.relation == "on":
         ends = [seen[name].silhouette.high[1] for name in (str(other.reference), other.target)]
         return float(ends[0]) - float(ends[1]) > MAX_CROSSED_HEIGHT

@@ -1,7 +1,6 @@
-"""Looks at scanned objects as Blender imports them; the other side is `scene_renderer`.
+"""Inspect scanned objects in Blender, as a child process of `scene_renderer`.
 
-What is named and recoloured is thereby what is rendered: all that a format can say of shapes,
-textures and where they lie on a surface is read by one importer.
+One importer reads shapes, textures and their layout, so captions and colours match the rendering.
 """
 
 import contextlib
@@ -22,7 +21,7 @@ LOOK_VERSION = 1  # raised where the same scan looks otherwise; a stopped adopti
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request to look at a mesh, beside which all files lie that it needs."""
+    """A request to inspect a mesh; all files it needs are in the mesh's folder."""
 
     file: str
     import_kwargs: dict[str, str]
@@ -31,8 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
     """What one material of a mesh shows: its share of the area, and shares of that by colour.
 
-    There are no colours where they cannot be told or changed, as where a texture is mixed with
-    others.
+    There are no colours if they cannot be measured or changed, such as a texture mixed with others.
     """
 
     share: float
@@ -40,13 +38,13 @@ class Surface(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Looks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scan looks like.
+    """The appearance of a scan.
 
     Attributes:
       low, high: the corners of its box with the smallest and the largest coordinates, z up.
       hull: its convex hull, an OBJ file.
-      colours: shares of all its area by colour, the greatest first.
-      surfaces: by the name of a material.
+      colours: shares of the whole area by colour, largest first.
+      surfaces: by material name.
     """
 
     low: tuple[float, float, float]
@@ -57,7 +55,7 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yield what a scan looks like, as `Looks`, or {"input_error": why that cannot be told}."""
+    """Yield a scan's `Looks` as a dict, or {"input_error": reason} if it cannot be read."""
     wanted = msgspec.convert(request, Request)
     try:
         mesh = _imported(wanted)

@@ -1,11 +1,11 @@
-"""Gives objects of photographic scenes a material that can be seen: glass, metal, rubber or wood.
+"""Give objects of photographic scenes a visible material: glass, metal, rubber or wood.
 
-A material looks like itself where the scene names no colour of the object: glass is clear, metal is
-steel, rubber is nearly black, wood is brown with a grain. A colour tints it.
+Without a named colour, each material has its natural one: clear glass, steel, nearly black rubber,
+brown wood with a grain. A colour tints it.
 
-Glass is thin: light goes straight through, so that one sees what stands behind at the few samples
-that a scene is rendered with, and its shadow is light. Blender's own transparency would leave the
-object out of its instance mask; a refraction by an index of 1 does the same and leaves it in.
+Glass is thin: light passes straight through, so objects behind it show at the few samples rendered,
+and its shadow is light. Blender's own transparency would leave the object out of the instance mask;
+refraction with an index of 1 looks the same and keeps it in.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -48,7 +48,7 @@ class Graph:
         return self.node("VectorMath", inputs, operation="SCALE").outputs[0]
 
     def turned(self, vector: Any, angle: float) -> Any:
-        """Turn a vector about the vertical, counter-clockwise from above, in radians."""
+        """Rotate a vector about the vertical, counter-clockwise from above, in radians."""
         inputs = {"Vector": vector, "Angle": angle}
         return self.node("VectorRotate", inputs, rotation_type="Z_AXIS").outputs[0]
 
@@ -65,7 +65,7 @@ class Graph:
         return next(each for each in node.outputs if each.enabled)
 
     def ramp(self, value: Any, low: float, high: float) -> Any:
-        """Return a number that rises smoothly from 0 to 1 while a value does from low to high."""
+        """Rise smoothly from 0 to 1 as a value goes from low to high."""
         inputs = {"Value": value, "From Min": low, "From Max": high}
         node = self.node("MapRange", inputs, interpolation_type="SMOOTHSTEP")
         return node.outputs["Result"]
@@ -77,7 +77,7 @@ NATURAL: Mapping[SurfaceMaterial, Vector] = {
     "glass": (0.86, 0.93, 0.91),
     "wooden": (0.36, 0.17, 0.065),
 }
-"""Linear colours of materials that are not tinted."""
+"""Linear colours of untinted materials."""
 
 GLASS_PATHS = 24  # surfaces of glass that light may go through: a mug before a bowl before a vase
 EDGE_M = 0.035  # width of the edges of glass, which are seen as bright and dark lines
@@ -100,9 +100,9 @@ def apply_look(
 
 
 def _glass(graph: Graph, colour: Vector, _: Any) -> None:
-    """Make thin glass: clear where it is looked at squarely, darker and shining at its rims.
+    """Make thin glass: clear when seen head-on, darker and shiny at its rims.
 
-    Light that lights passes without a reflection, which would be all noise.
+    Light rays pass without reflection, which would only add noise.
     """
     clear, thick = (*colour, 1.0), (*(_THICK * value**2 for value in colour), 1.0)
     facing = graph.node("LayerWeight", {"Blend": 0.5}).outputs["Facing"]
@@ -127,12 +127,12 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _rounded(graph: Graph) -> Any:
-    """Return the normal of a thing whose edges are rounded, in a shader."""
+    """Return the shader normal of an object with rounded edges."""
     return graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
 
 
 def _metal(graph: Graph, colour: Vector, _: Any) -> None:
-    """Make steel that is not quite a mirror: on grass, a mirror would be as green as glass."""
+    """Make steel that is not quite a mirror: on grass, a mirror would look as green as glass."""
     inputs = {"Base Color": (*colour, 1.0), "Metallic": _MIRRORING, "Roughness": 0.2}
     inputs["Normal"] = _rounded(graph)
     _finish(graph, inputs)
@@ -144,7 +144,7 @@ def _rubber(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _wood(graph: Graph, colour: Vector, made: Any) -> None:
-    """Make varnished wood: rings of a trunk that lies askew, and fine streaks along it."""
+    """Make varnished wood: growth rings of a tilted trunk, and fine streaks along it."""
     size = float(np.ptp(np.array(made.bound_box), axis=0).max())
     place = graph.node("TexCoord", {}).outputs["Object"]
     grain = graph.node("Mapping", {"Vector": place, "Rotation": (0.12, 0.2, 0.4)}).outputs[0]

@@ -1,7 +1,7 @@
-"""Manifests of assets: kubric's format, with a digest and words for each asset.
+"""Read and write manifests of assets: kubric's format, with a digest and words per asset.
 
-Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `sha256` and
-`num_bytes` of its archive, and `words`, how captions name it; kubric ignores the three.
+Source: kubric's `AssetSource.from_manifest`. eqforge adds `sha256` and `num_bytes` of the archive,
+and `words`, how captions name the asset; kubric ignores these three keys.
 """
 
 import json
@@ -32,12 +32,12 @@ MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Room:
-    """Room that a thing has for another one, in shares of its own largest extent.
+    """Room that a thing has for another thing, as shares of its own largest extent.
 
     Attributes:
-      radius, height: largest footprint and height of the other one.
-      floor: least height at which the other one stands.
-      rim: height of the rim above which it has to be visible; 0 where there is none.
+      radius, height: maximum footprint and height of the other thing.
+      floor: minimum height at which the other thing stands.
+      rim: height of the rim above which it has to be visible; 0 if there is none.
     """
 
     radius: float
@@ -62,26 +62,22 @@ class AssetWords:
     """How captions name an asset, and how scenes use it.
 
     Attributes:
-      is_plural: whether even one of it takes the plural, as gloves do; noun and plural are
-        the same.
-      detail: what follows the noun, such as `with a red ribbon`; usually empty.
-      plural_detail: what follows the plural, such as `with red ribbons`; None for `detail`.
+      is_plural: even one of it takes the plural, such as gloves; noun and plural are the same.
+      detail: follows the noun, such as `with a red ribbon`; usually empty.
+      plural_detail: follows the plural, such as `with red ribbons`; None for `detail`.
       colour: its own colour, a name of the palette; None if none fits.
       parts: names of the materials in its file that can be recoloured; None for all of them.
       clashes: colours of its other parts, to which it is not recoloured.
-      roles: captions name an `object`; counted copies stand on a `support`; a `stand` is an
-        object with a flat top for another one.
-      size: its largest extent in a scene, in metres; real sizes differ too much for one
-        picture.
-      front_deg: direction of its most recognisable side, from its x axis towards its y axis,
-        which scenes turn roughly to the camera. None allows any turn.
-      materials: what it may be made of; pairs of materials on the photographic stage need
-        two.
-      holds, shelters: the room in it, as in a basket, and under it, as under a table.
-      faces: whether its front shows where it faces, as that of a car does.
-      lies: whether it rests on its side when tipped over about its y axis, as a bottle does.
-      trims: parts that captions may name by their colour, by the names of materials that
-        `parts` leaves out.
+      roles: captions name an `object`; counted copies stand on a `support`; a `stand` is an object
+        with a flat top that can carry another.
+      size: its largest extent in a scene, in metres; real sizes vary too much for one image.
+      front_deg: direction of its most recognisable side, from its x axis towards its y axis. Scenes
+        turn it roughly to the camera; None allows any rotation.
+      materials: possible materials; pairs of materials on the photographic stage need two.
+      holds, shelters: the room in it, such as in a basket, and under it, such as under a table.
+      faces: whether its front shows which way it faces, as for a car.
+      lies: whether it rests on its side when tipped over about its y axis, as for a bottle.
+      trims: parts that captions may name by colour, by material names that `parts` leaves out.
     """
 
     noun: str
@@ -113,10 +109,10 @@ class Asset:
     """One asset of a manifest.
 
     Attributes:
-      kind: `object` stands in a scene, `hdri` is an environment picture around one.
-      archive: path or URL of its archive (`.tar.gz`), or of the picture itself.
+      kind: `object` stands in a scene, `hdri` is an environment image around one.
+      archive: path or URL of its archive (`.tar.gz`), or of the image itself.
       sha256, num_bytes: of that file; None if the manifest does not pin them.
-      bounds: the lowest and highest corner of its box, in metres, z up; all 0 for a picture.
+      bounds: the lowest and highest corner of its box, in metres, z up; all 0 for an image.
       render, simulation: the file in the archive to render, and the URDF file or None.
       words: how captions name it; None if missing in the manifest.
       entry: its whole entry, for writing it back.
@@ -138,7 +134,7 @@ class Asset:
 
     @property
     def naming(self) -> AssetWords:
-        """Its words, for an asset that has some."""
+        """Its words; only for an asset that has some."""
         assert self.words is not None
         return self.words
 
@@ -158,7 +154,7 @@ class Manifest:
 
 
 def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-    """Return a thing's box after a turn about its y axis, its top to its x axis."""
+    """Return an object's box after tipping about its y axis, its top towards its x axis."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     return ((z0, y0, -x1), (z1, y1, -x0))
 
@@ -192,7 +188,7 @@ def read_manifest(url: str) -> Manifest:
 
 
 def manifest_to_grow(url: str, name: str) -> Manifest:
-    """Read the manifest at a path or URL, or return an empty one where there is none."""
+    """Read the manifest at a path or URL, or return an empty one if there is none."""
     if not storage.exists(url):
         return Manifest(name=name, version="1", assets={})
     known = read_manifest(url)

@@ -1,9 +1,9 @@
-"""Reads and rewrites mesh files: OBJ and MTL files where they name other files, and glTF files.
+"""Read and rewrite mesh files: glTF, and the file names in OBJ and MTL files.
 
-glTF files are turned from y up, as the standard has it, to z up.
+glTF files are rotated from y up, as the standard has it, to z up.
 
 Source: Wavefront, "Advanced Visualizer" manual, appendices B1 (OBJ) and "MTL material format";
-  Khronos Group, "glTF 2.0 Specification", sections 3.5.2 (transformations) and 4.4 (GLB).
+Khronos Group, "glTF 2.0 Specification", sections 3.5.2 (transformations) and 4.4 (GLB).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ GREY = "Kd 0.2 0.2 0.2\nNs 50\nillum 2\n"
 
 
 def read_text(path: Path) -> str:
-    """Read a file in UTF-8, or else in Latin-1, which takes all bytes."""
+    """Read a file as UTF-8, or else as Latin-1, which accepts all bytes."""
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -53,7 +53,7 @@ def read_text(path: Path) -> str:
 
 
 def libraries_of(mesh: Path) -> dict[str, Path | None]:
-    """Return the libraries that an OBJ file names, with their paths; None for a missing one.
+    """Map the libraries that an OBJ file names to their paths; None for a missing one.
 
     Blender reads a line with blanks as one name or several.
     """
@@ -67,7 +67,7 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
 
 
 def pictures_named(library: str, only_colour: bool = False) -> list[str]:
-    """Return the pictures that a library's text names, with slashes, without repeats."""
+    """List the images that a library's text names, with slashes, without repeats."""
     names = (
         _plain(name)
         for _, keyword, name in _PICTURE.findall(library)
@@ -77,7 +77,7 @@ def pictures_named(library: str, only_colour: bool = False) -> list[str]:
 
 
 def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
-    """Return a library's text with other names of its pictures.
+    """Rename the images in a library's text.
 
     Blender reads keywords only as they are usually written, `map_Kd` and not `map_kd`.
     """
@@ -101,7 +101,7 @@ def plain_library(mesh: str) -> str:
 
 
 def with_library(mesh: str, name: str, library: str) -> str:
-    """Return an OBJ file's text that names one library."""
+    """Return an OBJ file's text that names only this library."""
     text = re.sub(r"^[ \t]*mtllib\b.*\n?", "", mesh, flags=re.MULTILINE)
     surfaces, face = _SURFACE.findall(library), _FACE.search(text)
     if surfaces and face and not _USED.search(text):
@@ -122,7 +122,7 @@ def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[
 
 
 def _plain(name: str) -> str:
-    """Return a name of a file with slashes, without the blanks and quotes around it."""
+    """Normalise a file name: slashes, no surrounding blanks or quotes."""
     return name.strip().strip('"').replace("\\", "/")
 
 
@@ -132,7 +132,7 @@ def _beside(mesh: Path, name: str) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Return True if there is a file of a name that may be none: too long, or with a NUL."""
+    """Return True if a file exists; False for impossible names (too long, or with a NUL)."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -147,7 +147,7 @@ _STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)  # y up to z up, b
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gltf:
-    """A glTF file: its JSON, and what follows that in a GLB file."""
+    """A glTF file: its JSON, and the chunk after it in a GLB file."""
 
     document: dict[str, Any]
     rest: bytes | None
@@ -162,7 +162,7 @@ class Gltf:
         return header + text + self.rest
 
     def stood_up(self) -> Gltf:
-        """Turn y up to z up: the roots of the scene hang below a node that turns them."""
+        """Rotate from y up to z up: add a node above the roots of the scene."""
         document = self.document
         nodes = list(document.get("nodes", ()))
         scene = document["scenes"][document.get("scene", 0)]
@@ -172,9 +172,9 @@ class Gltf:
         return replace(self, document=document)
 
     def shown_scene(self) -> Gltf:
-        """Return a file without animations and the meshes that its scene does not show.
+        """Remove animations and the meshes that the file's scene does not show.
 
-        Blender would import these, too. A file without scenes shows all that it has.
+        Blender would import these, too. A file without scenes shows everything.
         """
         document = json.loads(json.dumps(self.document))
         document.pop("animations", None)
@@ -200,7 +200,7 @@ class Gltf:
         return replace(self, document=document)
 
     def files_named(self) -> list[str]:
-        """Return the files beside it that it names, without repeats."""
+        """List the other files that it names, without repeats."""
         return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(self.document)))
 
     def pictures_named(self) -> list[str]:
@@ -208,7 +208,7 @@ class Gltf:
         return list(dict.fromkeys(unquote(each["uri"]) for each in found))
 
     def pictures_inside(self) -> Iterator[bytes]:
-        """Yield the encoded pictures in its JSON and in the chunk behind that."""
+        """Yield the encoded images in its JSON and in the chunk after that."""
         views = self.document.get("bufferViews", ())
         for image in self.document.get("images", ()):
             if "bufferView" in image:
@@ -250,7 +250,7 @@ def read_gltf(data: bytes, file: str) -> Gltf:
 
 
 def _is_forest(nodes: Sequence[dict[str, Any]]) -> bool:
-    """Return True if every node is below one other at most, and none below itself."""
+    """Return True if every node has at most one parent and no node is its own descendant."""
     children = [child for node in nodes for child in node.get("children", ())]
     if len(set(children)) < len(children):
         return False

@@ -1,4 +1,4 @@
-"""Measures how deeply the objects of a scene penetrate one another."""
+"""Measure how deeply the objects of a scene penetrate one another."""
 
 import functools
 import itertools
@@ -20,10 +20,10 @@ CYLINDER_SIDES = 128
 
 @dataclass(frozen=True, eq=False, kw_only=True, slots=True)
 class Part:
-    """A convex body: all points that are no farther from the hull of its corners than a radius.
+    """A convex body: all points within a radius of the convex hull of its corners.
 
-    The corners are float64 [corners, 3]. A ball is its centre and a radius, which is 0 for all
-    others.
+    The corners are float64 [corners, 3]. A ball is its centre and a radius; all others have radius
+    0.
     """
 
     corners: NDArray[np.float64]
@@ -38,7 +38,7 @@ BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)  
 def collision_parts(urdf: Path) -> tuple[Part, ...]:
     """Return the parts of all collision elements of a URDF file, in the asset's units.
 
-    Every object (`o`) and group (`g`) of an OBJ file is a part, and stands for its convex hull.
+    Each object (`o`) and group (`g`) of an OBJ file is a part, represented by its convex hull.
     """
     try:
         robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
@@ -135,10 +135,9 @@ EXACT_M, EXACT_SHARE = 1e-6, 1e-3  # of a depth: the larger of the two counts
 
 
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
-    """Return the pairs of objects that overlap, in the order of the scene.
+    """Return the pairs of objects that overlap, in scene order.
 
-    The depth is the shortest way by which two parts come apart, for the parts that need the
-    longest.
+    The depth is the shortest move that separates two parts, for the pair of parts with the longest.
     """
     found = []
     bodies = [(each.spec.name, _parts(each)) for each in placed]
@@ -150,7 +149,6 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
 
 
 def _parts(placed: Placed) -> list[Part]:
-    """Return an object's parts where they stand in the scene, in metres."""
     from trimesh.transformations import quaternion_matrix
 
     if placed.files is None:
@@ -198,14 +196,14 @@ def _penetration(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
     """Return the penetration depth of the convex hulls of two sets of points.
 
     It is the distance of the origin from the surface of their Minkowski difference, approached from
-    inside: the face nearest to the origin is moved out until it is a real one.
+    inside: the face nearest to the origin moves out until it lies on the surface.
 
     Source: van den Bergen, Proximity queries and penetration depth computation on 3D game objects
     (2001), section 3.2, the expanding polytope algorithm.
     """
     from scipy.spatial import ConvexHull
 
-    # Q12: faces may become wide, where many corners lie in a plane.
+    # Q12: faces may become wide if many corners lie in a plane.
     inside = ConvexHull(first - second[0], incremental=True, qhull_options="Qt Q12")
     depth_m = np.inf
     while True:

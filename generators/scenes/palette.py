@@ -1,11 +1,11 @@
-"""Named colours that look different, and the pairs that light and shade may make look alike.
+"""Define colours that look different, and pairs that lighting may make look the same.
 
 The names are the eleven basic colour terms of English (Berlin and Kay, Basic Color Terms, 1969).
-Each name has one value, so no colour is near the border between two names, but lighting changes how
+Each name has one value, so no colour is near the border between two names. But lighting changes how
 it looks: a white object in deep shade is as dark as a grey one in the sun. Pairs of scenes
 therefore never exchange two colours of TOO_CLOSE.
 
-Textures are told and recoloured by the same names.
+Textures are classified and recoloured by the same names.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LEAST_DIFFERENCE = 24.5
 """CIEDE2000 difference below which two colours, each at 0.5 to 1.3 of full light, are too close."""
 
 SHADES = (0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25)
-"""How much of full light a surface gets; in less, every colour is nearly black."""
+"""Shares of full light on a surface; below the lowest, every colour is nearly black."""
 
 TOO_CLOSE = frozenset(
     {
@@ -72,8 +72,8 @@ SAMPLES = 60_000  # points of a surface that are enough to tell its colours
 MAIN_SHARE = 0.6  # share of a surface in a colour from which on the thing is called so
 _LIGHTNESS = 0.6  # weight of a step of L* beside one of a* or b*: light and shade change L*
 _ALIKE, _ANOTHER = 20.0, 45.0
-"""Distances in a* and b*, at equal lightness, up to which a texel has the main colour, and from
-which on it has another one."""
+"""Distances in a* and b*, at equal lightness: up to the first a texel has the main colour, and from
+the second on it has a different one."""
 
 _LIGHTER = (25.0, 45.0)  # how much lighter a texel may be: a white stripe on black stays white
 _DARKER = (50.0, 65.0)  # how much darker: black print on white stays black, a shadow changes
@@ -84,9 +84,9 @@ LUMINANCE = (0.2126, 0.7152, 0.0722)  # of linear red, green and blue, by Rec. 7
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shown:
-    """What colours a surface shows: shares of its area by palette colour, the greatest first.
+    """The colours of a surface: shares of its area by palette colour, largest first.
 
-    `colour` is the mean linear colour of what has the first of them, float64 of shape (3,).
+    `colour` is the mean linear colour of the texels with the first of them, float64 [3].
     """
 
     shares: Mapping[str, float]
@@ -98,11 +98,11 @@ class Shown:
 
 
 def shown_colours(texels: Floats, areas: Floats) -> Shown:
-    """Report what colours a surface shows, and how much of it.
+    """Measure which colours a surface shows, and how much of each.
 
     Args:
-      texels: of shape (points, 3), sRGB in [0, 1], at points of the surface.
-      areas: of shape (points,), how much of the surface each stands for.
+      texels: [points, 3], sRGB in [0, 1], at points of the surface.
+      areas: [points], the area that each point stands for.
     """
     linear = decoded(texels)
     names = list(PALETTE)
@@ -117,11 +117,11 @@ def shown_colours(texels: Floats, areas: Floats) -> Shown:
 
 
 def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float32]:
-    """Return a texture, of shape (..., 3), sRGB in [0, 1], with another main colour, in float32.
+    """Return a texture, [..., 3], sRGB in [0, 1], with a different main colour, in float32.
 
-    It is the target times the cube of the clamped root of each texel's luminance by the mean of the
-    main colour. Other colours stay, unless less than MAIN_SHARE of the surface has the main one:
-    then all of it gets the colour.
+    The result is the target colour times a factor: the clamped cube root of each texel's luminance
+    over the main colour's mean, cubed. Other colours stay, unless the main one covers less than
+    MAIN_SHARE of the surface: then everything gets the colour.
     """
     linear = decoded(texels)
     mean = float(shown.colour @ LUMINANCE)
@@ -151,16 +151,16 @@ Wrap: TypeAlias = Literal["REPEAT", "EXTEND", "MIRROR", "CLIP"]
 def sampled(
     corners: Floats, areas: Floats, texture: Floats, wrap: Wrap = "REPEAT"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return a texture at points of a surface, with the area that each stands for.
+    """Sample a texture at points of a surface, with the area that each point stands for.
 
     Args:
-      corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left.
-      areas: of the triangles, of shape (triangles,).
-      texture: of shape (height, width, channels), the first row on top.
-      wrap: what is seen beyond [0, 1], as Blender calls it.
+      corners: texture coordinates of shape [triangles, 3, 2]; (0, 0) is bottom left.
+      areas: of the triangles, [triangles].
+      texture: [height, width, channels], the top row first.
+      wrap: how the texture continues beyond [0, 1], in Blender's terms.
 
     Returns:
-      Texels of shape (points, channels), and areas of shape (points,).
+      Texels of shape [points, channels], and areas of shape [points].
     """
     each = min(SAMPLES_PER_TRIANGLE, max(1, SAMPLES // max(len(corners), 1)))
     rows = int(np.sqrt(each))
@@ -196,7 +196,7 @@ def encoded(linear: Floats) -> NDArray[np.float64]:
 
 
 def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
-    """Return how much each texel has of the main colour, 1 for all."""
+    """Return each texel's share of the main colour, in [0, 1]."""
     level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
     main = lab_of(colour[None])[0]
     seen = lab_of(linear * level)
@@ -212,7 +212,7 @@ def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:
 
 
 def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the place in the palette of the colour, in any shade, that is nearest to each."""
+    """Return the palette index of the colour, in any shade, that is nearest to each."""
     weights = np.array((_LIGHTNESS, 1.0, 1.0))
     best = np.full(len(lab), np.inf)
     found = np.zeros(len(lab), np.intp)
@@ -226,7 +226,7 @@ def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def lab_of(linear: Floats) -> NDArray[np.float64]:
-    """Return CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
+    """Convert linear sRGB to CIE L*a*b* at D65 (CIE 15:2004, section 8.2.1)."""
     from skimage.color import xyz2lab
     from skimage.color.colorconv import xyz_from_rgb
 
@@ -240,13 +240,13 @@ def lightness_of(colour: Vector) -> float:
 
 
 def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
-    """Return a colour of the same hue in another lightness, with a share of its chroma."""
+    """Return a colour of the same hue with this lightness and a share of its chroma."""
     a, b = lab_of(np.array(colour)[None])[0, 1:] * chroma
     return _surface(np.array((lightness, a, b)))
 
 
 def shifted(colour: Vector, steps: float) -> Vector:
-    """Return a colour with the same a* and b* and a lightness that is so many steps greater."""
+    """Add steps to a colour's lightness, and keep a* and b*."""
     return _surface(lab_of(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
 
 

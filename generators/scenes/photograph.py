@@ -1,4 +1,4 @@
-"""Puts a scene's objects into a photographed environment, and sets Cycles to what that needs."""
+"""Put a scene's objects into a photographed environment, and configure Cycles for it."""
 
 import math
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ LOWEST = -0.1  # sine of the elevation below which nothing shines: there is the 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surround:
-    """An environment picture in Blender, and how the scene uses it."""
+    """An environment image in Blender, and how the scene uses it."""
 
     environment: Environment
     image: Any
@@ -37,13 +37,13 @@ class Surround:
         return graph.scaled(clamped, environment.exposure)
 
     def projected(self, graph: Graph) -> Any:
-        """Return the radiance that the picture shows at a surface, in its shader."""
+        """Return the radiance that the image shows at a surface, in its shader."""
         place = graph.node("NewGeometry", {}).outputs["Position"]
         return self.seen(graph, graph.vector("SUBTRACT", place, (0.0, 0.0, VIEWPOINT_M)))
 
 
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
-    """Light a Blender scene by an environment picture and its sun, with a dome around it."""
+    """Light a Blender scene with an environment image and its sun, and add a dome."""
     import bpy
     from mathutils import Vector as BlenderVector
 
@@ -96,18 +96,18 @@ def _add_dome(scene: Any, surround: Surround, radius_m: float) -> None:
 
 
 BUMP, BUMP_TILES = 0.6, 0.02
-"""How much of the texture's light is taken for height, and how many tiles high white is."""
+"""Share of the texture's light read as height, and the height of white in tiles."""
 
 RIM, BEHIND = 1.7, 1.3
-"""Least radius of the whole floor, in radii of the texture, and in the camera's distances."""
+"""Minimum radius of the whole floor, in radii of the texture and in camera distances."""
 
 FINE_STEPS = 997  # moves of a piece that may be moved by any length
 _SECOND = (2.399, (0.37, 0.71, 0.0))
-"""Turn in radians, and offset in tiles, of the texture's second copy."""
+"""Rotation in radians, and offset in tiles, of the texture's second copy."""
 
 
 def rim_m(floor: FloorTexture, camera: SceneCamera) -> float:
-    """Return the radius of the whole floor, which holds the camera, in metres."""
+    """Return the radius of the whole floor, which includes the camera, in metres."""
     return max(RIM * floor.radius_m, BEHIND * math.hypot(*camera.position))
 
 
@@ -126,7 +126,7 @@ def add_floor(
     pixel_m = distance * camera.sensor_width_mm / camera.focal_length_mm / resolution
     texels = linear[read_pixels(picture.read_bytes())]
     height, width, _ = texels.shape
-    # Blender does not filter: the texture is halved until its texels are about as large as pixels.
+    # Blender does not filter: halve the texture until texels are about as large as pixels.
     pixel_tiles = pixel_m / floor.tile_m
     while width % 2 == height % 2 == 0 and width > 16 and 1 / width < 0.6 * pixel_tiles:
         height, width = height // 2, width // 2
@@ -150,11 +150,10 @@ def add_floor(
 def _shade(
     graph: Graph, floor: FloorTexture, image: Any, mean: list[float], surround: Surround
 ) -> None:
-    """Make the floor's shader: from the middle outwards, texture, lit ground, and shining ground.
+    """Make the floor's shader: from the middle outwards, texture, lit ground and emissive ground.
 
-    The scene is exposed so that the light on the floor shows white as 1: the radiance of the ground
-    in the picture is about its colour. Where no shadow falls any more it just shines, without
-    noise.
+    At the scene's exposure, the light on the floor shows white as 1, so the radiance of the ground
+    in the image is about its colour. Beyond all shadows it only emits, without noise.
     """
     radius = floor.radius_m
     place = graph.node("NewGeometry", {}).outputs["Position"]
@@ -178,11 +177,11 @@ def _shade(
 
 
 def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
-    """Return the texture's colour, in which no tile looks like the one beside it."""
+    """Return the texture's colour, varied so that neighbouring tiles look different."""
     tiles = graph.scaled(graph.turned(place, -math.radians(floor.turn_deg)), 1 / floor.tile_m)
     facts = floor_facts().get(floor.asset)
     if facts is not None and facts.laid is not None:
-        # Its pieces change places, each by lot.
+        # Its pieces swap places at random.
         laid = facts.laid
         pieces = graph.vector("FLOOR", graph.vector("MULTIPLY", tiles, (*laid, 0.0)))
         lot = graph.node("TexWhiteNoise", {"Vector": pieces}).outputs["Color"]
@@ -213,7 +212,7 @@ _CYCLES: Mapping[str, Any] = {
     "denoising_input_passes": "RGB_ALBEDO_NORMAL",
     "denoising_prefilter": "NONE",
 }
-"""Settings of Cycles: what more bounces add is not seen; the passes keep textures sharp."""
+"""Settings of Cycles: more bounces would not be visible; the passes keep textures sharp."""
 
 _WITH_MATERIALS: Mapping[str, Any] = {
     "max_bounces": GLASS_PATHS,
@@ -221,14 +220,14 @@ _WITH_MATERIALS: Mapping[str, Any] = {
     "transparent_max_bounces": GLASS_PATHS,
     "denoising_prefilter": "ACCURATE",
 }
-"""Further ones where a material is named: the passes of glass and metal have noise of their own,
-and would keep it in the picture."""
+"""More settings for named materials: the passes of glass and metal are noisy themselves, and
+denoising would keep that noise in the image."""
 
 
 def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
     """Add light, surroundings and floor of a photographic scene to a Blender scene.
 
-    `pictures` are the files of the environment picture and the floor's texture, by asset id.
+    `pictures` maps asset ids to the files of the environment image and the floor texture.
     """
     environment, floor = spec.backdrop.environment, spec.backdrop.floor
     assert environment is not None

@@ -1,4 +1,4 @@
-"""The pieces of a pair of scenes: which objects, how large, in which colours; not yet where."""
+"""Define the pieces of a pair: objects, sizes and colours, but no positions yet."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,8 +9,7 @@ from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, Vector
 
 Spot = tuple[float, float, float]
-"""To the right of the scene's middle and away from the camera, as the camera sees it, and above the
-floor, in metres."""
+"""Metres to the right of the scene's middle, away from the camera, and above the floor."""
 
 Spots = Mapping[str, Spot]  # by the names of objects
 MIN_NAMED = 0.03  # least share of the picture that a named object covers, in the first try
@@ -21,9 +20,9 @@ class Piece:
     """An object of a draft.
 
     Attributes:
-      variants: as the first and the second scene have it, but for place and turn.
-      colours: words for the colours it has in the scenes; none where it has no such word.
-      other: its asset in the second scene, where two scans are exchanged.
+      variants: the object in the first and the second scene, except for place and rotation.
+      colours: words for its colours in the two scenes; empty if it has no such word.
+      other: its asset in the second scene, if two scans are exchanged.
     """
 
     asset: Asset
@@ -37,28 +36,27 @@ class Piece:
 
     @property
     def front_deg(self) -> float | None:
-        """The yaw at which it faces the x axis; None where it has no front."""
+        """The yaw at which it faces the x axis; None without a front."""
         return self.asset.naming.front_deg
 
     @property
     def height(self) -> float:
-        """Its height in metres, where it is the larger."""
+        """The larger of its heights in both scenes, in metres."""
         return max(self.heights)
 
     @property
     def heights(self) -> list[float]:
-        """Its heights in both scenes, in metres."""
         return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
 
     def asset_in(self, number: int) -> Asset:
-        """Return its asset in one of the scenes, tipped over where it lies there."""
+        """Return its asset in one of the scenes, tipped over if it lies there."""
         asset = self.asset if self.other is None or number == 0 else self.other
         is_lying = self.variants[number].posture == "lying"
         return replace(asset, bounds=tipped(asset.bounds)) if is_lying else asset
 
     @property
     def radius(self) -> float:
-        """The distance from the middle of its footprint to the corners, where it is the larger."""
+        """The larger distance, in metres, from the middle of its footprint to the corners."""
         return max(math.hypot(*self.sides(number)) / 2 for number in (0, 1))
 
     def sides(self, number: int = 0) -> tuple[float, float]:
@@ -81,7 +79,7 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RelatedDraft:
-    """A target beside a reference, in another relation or with another attribute in each scene."""
+    """A target and a reference, with a different relation or attribute in each scene."""
 
     change: str
     target: Piece
@@ -97,7 +95,7 @@ class RelatedDraft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CountedDraft:
-    """Copies on a support: as many as the scene with more of them has, and the counts of both."""
+    """The copies of the scene with more of them, on a support, and the counts of both scenes."""
 
     copies: tuple[Piece, ...]
     counts: tuple[int, int]
@@ -127,17 +125,16 @@ def colours_of(pieces: Iterable[Piece]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StagedDraft:
-    """Things that a caption names, some of which stand elsewhere in the second scene.
+    """Things that a caption names, some of which move or turn in the second scene.
 
     Attributes:
-      change: `position` where the first thing moves, `order` where two change places.
-      pieces: what the captions name, in the order of the claims.
+      change: `position` if the first thing moves, `order` if two swap places.
+      pieces: the things in the captions, in the order of the claims.
       stand: the piece on which others stand, if any.
-      raised: share of the camera's elevations that is left out: from low down, one thing
-        hides another.
-      least: least share of the picture that one of the things covers.
-      is_even: whether all are turned the same way, in the middle of the picture, so that
-        where a thing stands does not change how large or light it looks.
+      raised: share of camera elevations to leave out from below, where things hide one another.
+      least: minimum share of the image that each thing covers.
+      is_even: whether all have the same rotation, in the middle of the image, so that a thing's
+        position does not change its apparent size or lightness.
     """
 
     change: str

@@ -1,4 +1,4 @@
-"""Places objects in both scenes of a pair at once: in view, apart, and clearly visible."""
+"""Place objects in both scenes of a pair at once: in view, apart and clearly visible."""
 
 import math
 from collections.abc import Collection
@@ -29,9 +29,9 @@ class Placed:
     """An object in its place, in one or both scenes of a pair.
 
     Attributes:
-      scenes: the scenes it is in: 0, 1 or both.
+      scenes: 0, 1 or both.
       footprint: the floor below it, in metres.
-      silhouette: the part of the picture that its box covers, in picture widths.
+      silhouette: the part of the image that its box covers, in image widths.
       middle: the centre of its box.
       is_support: whether others stand on it.
     """
@@ -64,9 +64,9 @@ class Layout:
     def fit(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> Placed | None:
-        """Return an object in its place; None if it is not in view or not clear.
+        """Return an object in its place; None if it is out of view or too close to others.
 
-        `gap` is the least distance to the others in the picture, in picture widths; negative for
+        `gap` is the minimum distance to the others in the image, in image widths; negative for
         none.
         """
         box = corners(item, asset.bounds)
@@ -84,7 +84,7 @@ class Layout:
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
-        """Return True if another object is so near that no turn of a piece fits."""
+        """Return True if other objects are so near that a piece does not fit at any rotation."""
         own = min(piece.sides()) / 2
         return any(
             math.dist(place, other.item.position) < own
@@ -93,7 +93,7 @@ class Layout:
         )
 
     def add_support(self, item: SceneObject, asset: Asset) -> bool:
-        """Add what all others will stand on, if its top is in view."""
+        """Add the object on which all others will stand, if its top is in view."""
         box = corners(item, asset.bounds)
         seen = project(self.camera, box)
         if not _is_in_view(seen[4:], 0.0):
@@ -146,7 +146,7 @@ class Layout:
 
 
 def _is_in_view(seen: Points, margin: float) -> bool:
-    """Return True if projected points keep a margin to the picture's edges."""
+    """Return True if projected points keep a margin to the image's edges."""
     return bool(seen.min() >= margin and seen.max() <= 1 - margin)
 
 
@@ -166,7 +166,7 @@ def draw_camera(
 
 
 def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: float) -> Vector:
-    """Return the point in a direction (0 away from the camera, 90 to its right), at its height."""
+    """Return the point in a direction (0 away from the camera, 90 to its right)."""
     away = math.atan2(place[1] - camera.position[1], place[0] - camera.position[0])
     angle = away - math.radians(heading_deg)
     x = place[0] + distance_m * math.cos(angle)
@@ -184,14 +184,14 @@ def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: R
 
 
 def put(camera: SceneCamera, piece: Piece, place: Vector, rng: Random) -> SceneObject:
-    """Return a piece, as the first scene has it, at a place and turned at random."""
+    """Place a piece, as the first scene has it, with a random rotation."""
     yaw = turn_deg(camera, place, piece.front_deg, rng)
     return replace(piece.variants[0], position=place, yaw_deg=yaw)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """The top of a support that stands turned in the scene's middle."""
+    """The top of a rotated support in the scene's middle."""
 
     support: Piece
     yaw_deg: float
@@ -201,7 +201,7 @@ class Ground:
         return round(self.support.height, DECIMALS)
 
     def draw_place(self, radius: float, rng: Random) -> Vector:
-        """Draw a place with all within a radius, in metres, on the support."""
+        """Draw a place whose surroundings within a radius, in metres, are on the support."""
         turn = math.radians(self.yaw_deg)
         x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.support.sides())
         return (

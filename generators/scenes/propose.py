@@ -1,4 +1,4 @@
-"""Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
+"""Propose pairs of scenes that differ in one thing, with captions (EqBen, appendix B.4)."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -46,8 +46,8 @@ VERSION = 1  # version of the proposals; part of every seed
 class SceneProposer:
     """Proposes pairs of scenes, each determined by its kind and number alone.
 
-    Assets are looked up, not unpacked, except environment pictures that the settings name, which
-    the photographic stage measures.
+    Assets are looked up, not unpacked. Only environment images in the settings are unpacked, since
+    the photographic stage measures them.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class SceneProposer:
         }
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
-        """Return a pair in its surroundings; of a ladder, its step."""
+        """Add the surroundings to a pair; for a ladder, also apply its step."""
         if self._settings.stage == "photo":
             said = [PALETTE[colour] for colour in draft.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
@@ -223,11 +223,10 @@ _NEEDS: Mapping[Kind, str] = {
     "under": "; that needs assets whose words say what room is under them (`shelters`)",
     "support": "; that needs assets with the role `stand`",
 }
-"""Of kinds that not every manifest has pairs of."""
+"""What a manifest needs for the kinds that not every manifest allows."""
 
 
 def _first_of_ladder(kind: Kind, number: int) -> int:
-    """Return the number of the first pair that shares a scene with this one."""
     return number - number % len(STEPS) if kind == "graded" else number
 
 

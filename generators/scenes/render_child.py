@@ -1,7 +1,7 @@
-"""Renders scenes in a process that does nothing else; the other side is `scene_renderer`.
+"""Render scenes in a dedicated process, as a child of `scene_renderer`.
 
-Blender must run in the main thread of its own process. The process may serve many requests with
-many scenes each: every scene is built in an emptied Blender, so that earlier ones do not affect the
+Blender must run in the main thread of its own process. One process can serve many requests with
+many scenes each. Every scene starts from an emptied Blender, so earlier ones do not affect the
 bytes.
 """
 
@@ -35,9 +35,9 @@ from eqforge.schemas.records.values import PixelBox
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request to render scenes, in their order.
+    """A request to render scenes, in this order.
 
-    `output` is an empty folder for the pictures and all other files; the parent deletes it.
+    `output` is an empty folder for images and all other files; the parent deletes it.
     """
 
     scenes: tuple[SceneSpec, ...]
@@ -71,7 +71,7 @@ _library = lru_cache(maxsize=1)(AssetLibrary)
 
 @contextlib.contextmanager
 def _telling(alive: Callable[[], None]) -> Iterator[None]:
-    """Call `alive` whenever Cycles reports progress; if it hangs, it reports none."""
+    """Call `alive` whenever Cycles reports progress; a hung Cycles reports none."""
     import bpy
 
     handlers = bpy.app.handlers
@@ -136,8 +136,8 @@ def encode_png(pixels: NDArray[np.unsignedinteger]) -> bytes:
 NEAREST_M = 0.1  # near clipping distance: anything nearer is not in the picture; kubric's default
 
 BORDER = 1.0
-"""How far beyond the picture's edges an object's pixels are counted, in picture widths: the
-projection of an object that extends behind the camera is unbounded."""
+"""How far beyond the image's edges to count an object's pixels, in image widths: the projection of
+an object that extends behind the camera is unbounded."""
 
 
 def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
@@ -150,7 +150,7 @@ def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
 
 
 def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.float64]:
-    """Return points of the scene, [..., 3] in metres, in camera coordinates."""
+    """Convert points of the scene, [..., 3] in metres, to camera coordinates."""
     back = np.subtract(camera.position, camera.look_at)
     back = back / np.linalg.norm(back)
     right = np.cross((0.0, 0.0, 1.0), back)
@@ -186,7 +186,7 @@ def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int
 
 
 def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clip triangles, [n, 3 corners, 3], to what lies beyond the plane z = -NEAREST_M."""
+    """Clip triangles, [n, 3 corners, 3], to the part beyond the plane z = -NEAREST_M."""
     inside = triangles[..., 2] <= -NEAREST_M
     count = inside.sum(axis=1)
     pieces = [triangles[count == 3]]
@@ -213,9 +213,9 @@ def _cut(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def covered_px(triangles: NDArray[np.float64], width: int, height: int) -> int:
-    """Count the pixels of a picture whose centres lie in at least one triangle.
+    """Count the pixels of an image whose centres lie in at least one triangle.
 
-    Every triangle covers one run of pixels in a row; the cumulative sum of +1 where a run begins
+    Each triangle covers one run of pixels in a row. The cumulative sum of +1 at the start of a run
     and -1 after its end is the number of triangles over a pixel.
     """
     y = triangles[..., 1]

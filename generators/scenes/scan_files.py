@@ -1,11 +1,11 @@
-"""Finds scanned objects in folders, in the layouts that they come in, and packs their files.
+"""Find scanned objects in folders, in several layouts, and pack their files.
 
-Known are those of Google Scanned Objects for Gazebo (`NAME/meshes/model.obj`,
+The layouts are those of Google Scanned Objects for Gazebo (`NAME/meshes/model.obj`,
 `NAME/materials/textures/texture.png`, `NAME/metadata.pbtxt`) and for MuJoCo (`NAME/model.obj`,
 `NAME/texture.png`), and any folder with one OBJ, GLB or glTF file.
 
 Source: Downs et al. 2022, "Google Scanned Objects: A High-Quality Dataset of 3D Scanned Household
-  Items", section III.
+Items", section III.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{
 
 
 def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the folders of scans within a folder, or itself, and all other folders and files."""
+    """Return the scan folders in a folder (or the folder itself), and all other entries."""
     if not folder.is_dir():
         raise InputError(f"{folder}: {'a file: name its' if folder.exists() else 'no such'} folder")
     folder = folder.resolve()
@@ -117,16 +117,15 @@ def _ends(path: Path, suffixes: tuple[str, ...]) -> bool:
 
 
 SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
-"""The body of an asset, and its collision shape."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
 _TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
-"""Stems of pictures that are shown although a library with surfaces does not name them."""
+"""Stems of images that are used as textures even if no library with surfaces names them."""
 
 
 @dataclass(kw_only=True, slots=True)
 class ScanFiles:
-    """The files of a scan by name, its mesh, and notes on what was fixed or is to be known."""
+    """The files of a scan by name, its mesh, and notes on fixes and limitations."""
 
     mesh: str
     data: dict[str, bytes]
@@ -143,7 +142,7 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
 
 
 class _Packer:
-    """Finds the files that a mesh names, and gives them names of their own in the archive.
+    """Finds the files that a mesh names, and renames them for the archive.
 
     `own` are names that other files of the archive have.
     """
@@ -154,7 +153,7 @@ class _Packer:
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
-        """Return a function that packs a file named in another one, and returns its packed name."""
+        """Return a function that packs a file named in this one, and returns its packed name."""
         return lambda said: self.pack(self._found(path, said))
 
     def pack(self, path: Path) -> str:
@@ -171,7 +170,7 @@ class _Packer:
         return {name: path.read_bytes() for name, path in self.paths.items()}
 
     def _found(self, path: Path, said: str) -> Path:
-        # By its name alone: what a link in the folder leads to is the user's.
+        # Check the name alone: the user answers for links inside the folder.
         there = Path(os.path.normpath(path.parent / said))
         if there.is_relative_to(self._folder) and is_file(there):
             return there
@@ -183,7 +182,7 @@ class _Packer:
 
 
 class _Names:
-    """Names for materials: no two alike, and none that Blender would cut or number."""
+    """Unique material names that Blender neither truncates nor numbers."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -244,9 +243,9 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
-    """Return the picture that surfaces without one are to show: the only one there is.
+    """Return the image for surfaces without a texture: the only one there is.
 
-    Beside a library with colours it needs the name of a texture.
+    If a library already sets colours, the image must be named like a texture.
     """
     if len(others) != 1:
         return None

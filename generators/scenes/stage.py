@@ -1,4 +1,4 @@
-"""Builds a scene in kubric and Blender from its description."""
+"""Build a scene in kubric and Blender from its description."""
 
 import math
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ class Placed:
 
     Attributes:
       files: its asset's files; None for a primitive.
-      bounds: of its asset, in the asset's own units, tipped over where it lies.
+      bounds: in the asset's own units, tipped over if it lies.
     """
 
     spec: SceneObject
@@ -42,7 +42,7 @@ class Placed:
 
     @property
     def origin(self) -> Vector:
-        """The position of the asset's origin in the scene; the spec has the footprint's middle."""
+        """The asset origin in the scene; the spec has the middle of the footprint."""
         (x0, y0, z0), (x1, y1, _) = self.bounds
         x, y, yaw = (x0 + x1) / 2, (y0 + y1) / 2, math.radians(self.spec.yaw_deg)
         turned_x = x * math.cos(yaw) - y * math.sin(yaw)
@@ -57,7 +57,7 @@ class Placed:
         real, up = math.cos(half), math.sin(half)
         if self.spec.posture == "upright":
             return (real, 0.0, 0.0, up)
-        # The turn about the vertical comes after one about the y axis, from z to x, by 90 degrees.
+        # The yaw comes after a 90-degree rotation about the y axis, from z to x.
         root = math.sqrt(0.5)
         return (real * root, -up * root, real * root, up * root)
 
@@ -73,7 +73,7 @@ class Stage:
     """A scene in kubric and in Blender, ready to be rendered; Blender has one at a time.
 
     Args:
-      pictures: the files of the environment picture and of the floor's texture, by asset id.
+      pictures: files of the environment image and the floor texture, by asset id.
       scratch: an empty folder for the renderer's files; the caller deletes it.
     """
 
@@ -113,9 +113,9 @@ class Stage:
             self._renderer._set_background_hdri(picture)
 
     def render(self) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-        """Render the picture, uint8 [size, size, 3], and the objects' numbers, intp [size, size].
+        """Render the image, uint8 [size, size, 3], and the objects' numbers, intp [size, size].
 
-        Numbers count from 1 in the order of the scene; 0 is no object.
+        Numbers count from 1 in scene order; 0 is no object.
         """
         import kubric
 

@@ -1,4 +1,4 @@
-"""Changes the colour or material of objects in Blender."""
+"""Change the colour or material of objects in Blender."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -47,8 +47,8 @@ _SURFACES: dict[SurfaceMaterial, dict[str, float]] = {
     },
     "wooden": {"Metallic": 0.0, "Roughness": 0.6, "Transmission Weight": 0.0},
 }
-"""Rubber and metal are as in kubric's MOVi workers, which have no glass; wood is a matt surface:
-the plain stage has no textures."""
+"""Rubber and metal match kubric's MOVi workers, which have no glass; wood is matt, since the plain
+stage has no textures."""
 
 
 def override_surface(
@@ -85,9 +85,9 @@ class Seen:
     """What a surface shows: its area, and its colours at some points.
 
     Attributes:
-      texels: sRGB in [0, 1], of shape (points, 3); none where it cannot be told what it
-        shows, as it mixes a texture with other colours, shines or is transparent.
-      areas: of shape (points,), how much of the surface each stands for.
+      texels: sRGB in [0, 1], [points, 3]. None if unknown: the surface mixes a texture with other
+        colours, glows, mirrors or is transparent.
+      areas: [points], the area that each point stands for.
     """
 
     area: float
@@ -113,7 +113,7 @@ def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
 
 
 def _is_plain(shader: Any) -> bool:
-    """Return True if a surface shows its base colour and nothing else: what can be told of it."""
+    """Return True if a surface shows only its base colour, so that it can be measured."""
     inputs = shader.inputs
     alpha, base = inputs["Alpha"], inputs["Base Color"]
     texture = _texture_of(base)
@@ -131,7 +131,7 @@ def _is_plain(shader: Any) -> bool:
 
 
 def _shines(colour: Any, strength: float) -> bool:
-    """Return True if a surface gives off light, but for small lamps in a dark texture."""
+    """Return True if a surface emits light; ignores small lamps in a dark texture."""
     if not colour.links or strength <= 0:
         return strength > 0 and max(colour.default_value[:3]) > 0
     texture = _texture_of(colour)
@@ -139,7 +139,6 @@ def _shines(colour: Any, strength: float) -> bool:
 
 
 def _mirrors(inputs: Any) -> bool:
-    """Return True if a surface shows what is around it, as chrome does."""
     metallic, roughness = inputs["Metallic"], inputs["Roughness"]
     is_metal = bool(metallic.links) or metallic.default_value > _OPAQUE
     return is_metal and not roughness.links and roughness.default_value < _ROUGH
@@ -167,7 +166,7 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
 
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
-    """Give a surface a colour, or its texture another main colour."""
+    """Set the colour of a surface, or the main colour of its texture."""
     import bpy
 
     texture = _texture_of(socket)
@@ -197,14 +196,14 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
 
 
 def _texels(image: Any) -> Any:
-    """Return a picture as Blender holds it, float32 of shape (height, width, 4)."""
+    """Return an image as Blender holds it, float32 [height, width, 4]."""
     texels = np.empty(4 * image.size[0] * image.size[1], np.float32)
     image.pixels.foreach_get(texels)
     return texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below
 
 
 def _is_encoded(image: Any) -> bool:
-    """Return True if Blender holds a picture in sRGB; more than 8 bits are linear light."""
+    """Return True if Blender holds an image in sRGB; more than 8 bits are linear light."""
     return not image.is_float and image.colorspace_settings.name == "sRGB"
 
 
@@ -222,7 +221,7 @@ def _texture_of(socket: Any) -> Any:
 
 
 def _layout(texture: Any) -> tuple[str | None, list[tuple[Any, Any]]] | None:
-    """Return the layer, turns and moves by which a picture lies on a mesh, if they are all."""
+    """Return the UV layer, rotations and offsets of an image on a mesh; None if there is more."""
     steps: list[tuple[Any, Any]] = []
     links = texture.inputs["Vector"].links
     while links:
@@ -243,7 +242,6 @@ def _layout(texture: Any) -> tuple[str | None, list[tuple[Any, Any]]] | None:
 
 
 def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
-    """Return the corners of the triangles that have a material, and their areas."""
     mesh = made.data
     mesh.calc_loop_triangles()
     count = len(mesh.loop_triangles)
@@ -252,13 +250,13 @@ def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
     mesh.loop_triangles.foreach_get("loops", loops)
     mesh.loop_triangles.foreach_get("area", areas)
     mesh.loop_triangles.foreach_get("material_index", slots)
-    # Blender shows what has the number of no material in the last one.
+    # Blender uses the last material for an index that has none.
     slots = np.minimum(slots, max(len(made.material_slots) - 1, 0))
     return loops.reshape(-1, 3)[slots == slot], areas[slots == slot].astype(np.float64)
 
 
 def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
-    """Return where a picture lies on the triangles that have a material, and their areas."""
+    """Return texture coordinates of the triangles that have a material, and their areas."""
     name, steps = _layout(texture) or (None, [])
     layers = made.data.uv_layers
     layer = layers.active if name is None else layers.get(name)
@@ -278,7 +276,7 @@ def _name_of(slot: Any) -> str:
 
 
 def name_in_file(name: str) -> str:
-    """Return a material's name without the number that Blender appends if it is taken."""
+    """Strip the number that Blender appends to a material name that is taken."""
     return re.sub(r"\.\d{3,}$", "", name)
 
 

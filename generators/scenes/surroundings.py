@@ -1,4 +1,4 @@
-"""The surroundings of a scene's objects: light and floor."""
+"""Choose the light and the floor around a scene's objects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
     """Draw a sun high in the sky, on the camera's side, so that visible sides are lit.
 
-    An environment picture has its own light.
+    An environment image has its own light.
     """
     elevation = math.radians(rng.uniform(45.0, 70.0))
     azimuth = math.atan2(camera.position[1], camera.position[0]) + rng.uniform(-1.6, 1.6)
@@ -74,7 +74,7 @@ def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLig
 
 
 NO_LIGHT = SceneLight(sun_position=(0.0, 0.0, 1.0), sun_intensity=0.0, ambient=0.0)
-"""Of photographic scenes, which their environment lights."""
+"""For photographic scenes, which their environment lights."""
 
 
 def photographed(
@@ -99,13 +99,13 @@ RADIUS_M = (7.0, 9.0)  # where the floor goes over into the ground of the enviro
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FloorFacts:
-    """What the manifest says of a floor texture.
+    """The manifest's facts about a floor texture.
 
     Attributes:
       colour: mean of its linear red, green and blue.
-      tile_m: least and greatest side of one tile.
-      laid: how many pieces lie across it and down it, which may change places; 0 for any
-        length; None for grain without a direction, which may be turned.
+      tile_m: minimum and maximum side of one tile.
+      laid: number of interchangeable pieces across and down the tile; 0 for any length. None for
+        grain without a direction, which may be rotated.
     """
 
     colour: Vector
@@ -126,9 +126,9 @@ def floor_facts() -> Mapping[str, FloorFacts]:
 def draw_floor(
     rng: Random, colours: Collection[Vector], place: Place | None = None
 ) -> FloorTexture:
-    """Draw a floor texture on which objects of some colours stand out, and how it lies.
+    """Draw a floor texture on which objects of some colours stand out, and its layout.
 
-    It is one of the place's floors that are FAR_ENOUGH from all colours, or else the farthest.
+    Choose among the place's floors that are FAR_ENOUGH from all colours, or take the farthest.
     """
     names = [name for name, each in floor_facts().items() if place in (None, *each.places)]
     rng.shuffle(names)

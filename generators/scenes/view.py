@@ -1,7 +1,7 @@
-"""Where objects appear in a picture, and how near to them a camera stands, without a renderer.
+"""Compute where objects appear in an image, and camera distances, without a renderer.
 
-A camera's axes are right, up and forward. A picture is square; positions in it are in picture
-widths from its top left corner: x to the right, y down, both in [0, 1] inside the picture.
+A camera's axes are right, up and forward. Images are square. Positions are in image widths from the
+top left corner: x to the right, y down, both in [0, 1] inside the image.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_DEPTH_M = 0.05  # anything nearer to the camera's plane, or behind it, is no
 
 @functools.cache
 def directions() -> Points:
-    """Return the unit vectors along which the extents of flat shapes are compared; [2, 32]."""
+    """Return the unit vectors along which extents of flat shapes are compared, [2, 32]."""
     angles = np.arange(32) * math.pi / 32
     return np.stack([np.cos(angles), np.sin(angles)])
 
@@ -53,13 +53,13 @@ def camera_axes(camera: SceneCamera) -> Points:
 
 
 def to_camera(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Return points, [n, 3], in metres to the camera's right, above it and in front of it."""
+    """Convert points, [n, 3], to metres to the camera's right, above it and in front of it."""
     found: Points = np.subtract(points, camera.position) @ camera_axes(camera).T
     return found
 
 
 def project(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Project points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
+    """Project points, [n, 3], to [n, 2] in image widths; NaN if nearer than `MIN_DEPTH_M`."""
     seen = to_camera(camera, points)
     depth = seen[:, 2:]
     if depth.min() <= MIN_DEPTH_M:
@@ -92,7 +92,7 @@ class Shape:
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
 
     def area(self) -> float:
-        """Return the area, in squares of the unit of its extents; that of a circle exactly.
+        """Return the area in squared extent units; exact for a circle.
 
         The tangents at right angles to the directions bound a polygon (Minkowski).
         """
@@ -132,8 +132,8 @@ def silhouette(camera: SceneCamera, box: Points) -> Shape:
 
 
 FILL = 0.5
-"""Share of the silhouette of its box that an object covers: the median over the renderings of 59
-pairs, in which it is 0.26 for a candle and 0.95 for a cube."""
+"""Share of its box's silhouette that an object covers: the median over the renderings of 59 pairs,
+from 0.26 for a candle to 0.95 for a cube."""
 
 NEAREST_M = 0.4  # least distance between the camera and what it looks at
 START_M = 4.0  # the distance that is tried first
@@ -146,7 +146,7 @@ SLACK = 0.9  # how much of what the picture has left beside the objects they may
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standpoint:
-    """Where the camera is, seen from the pivot in the scene, but for its distance."""
+    """The camera's direction from the pivot in the scene; the distance is open."""
 
     pivot: Vector
     azimuth_deg: float
@@ -171,12 +171,12 @@ class Standpoint:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subjects:
-    """What a picture has to hold.
+    """Everything that an image has to show.
 
     Attributes:
-      points: corners of all that has to be in it, [n, 3].
+      points: corners of everything that must be in view, [n, 3].
       boxes: corners of the boxes, [8, 3] each, whose mean silhouette decides the distance.
-      is_centred: whether they are in the middle between the picture's sides.
+      is_centred: whether they are halfway between the image's left and right edges.
     """
 
     points: Points
@@ -191,7 +191,7 @@ def frame(
     progress: float,
     rng: Random,
 ) -> SceneCamera:
-    """Return a camera that shows the subjects as large as drawn, or as there is room for."""
+    """Return a camera that shows the subjects at the drawn size, or as large as fits."""
     room = max(1 - 2 * (settings.image_margin + RESERVE), RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
@@ -210,9 +210,9 @@ def frame(
 
 
 def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float:
-    """Return about the least distance at which all is in view and the subjects are no larger.
+    """Estimate the minimum distance at which all is in view and the subjects are no larger.
 
-    Sizes fall with the distance from the objects' middle: each step goes where they would just fit.
+    Sizes fall with the distance from the objects' middle; each step goes to where they just fit.
     """
     ahead = (subjects.points - np.array(standpoint.pivot)) @ np.array(standpoint.towards)
     nearest, middle = float(ahead.max()) + NEAREST_M, float(ahead.mean())
@@ -230,10 +230,10 @@ def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: floa
 def _aimed(
     eye: Vector, points: Points, look_at: Vector, at: tuple[float, float]
 ) -> tuple[SceneCamera, NDArray[np.float64], NDArray[np.float64]]:
-    """Turn a camera until the middle of the points is at a place in the picture.
+    """Turn a camera until the middle of the points is at a given place in the image.
 
     Returns:
-      The camera, and the ends of the points' extent in its picture, [2] each.
+      The camera, and the ends of the points' extent in its image, [2] each.
     """
     for _ in range(2):
         camera = SceneCamera(position=eye, look_at=look_at)
