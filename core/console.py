@@ -1,7 +1,8 @@
 """What a command prints where: words for people, a JSON document for programs, or next to nothing.
 
-A session begins quietly: `take` redirects the streams once the command line is parsed, so that its
-errors are shown, and the end of the session puts them back before an error of the command is.
+A session begins quietly. `apply_console_options` redirects the streams once the command line is
+parsed, so that its errors are shown. The end of the session restores them before it prints an error
+of the command.
 """
 
 import contextlib

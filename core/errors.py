@@ -8,6 +8,7 @@ EqforgeError
 
 import contextlib
 import errno
+import logging
 import os
 import resource
 import select
@@ -193,6 +194,11 @@ def _leave(message: str, status: int) -> NoReturn:
         traceback.print_exc()
     print_error("eqforge", message)
     raise SystemExit(status)
+
+
+def is_not_about_gcp(record: logging.LogRecord) -> bool:
+    """Filter out Beam's warning on import of an extra that only Dataflow needs."""
+    return "apitools not found" not in record.getMessage()
 
 
 def print_error(program: str, error: object) -> None:

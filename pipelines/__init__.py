@@ -4,6 +4,7 @@ import logging
 from importlib import import_module
 
 from eqforge.core import signals
+from eqforge.core.errors import is_not_about_gcp
 from eqforge.pipelines.base.pipeline import AnyPipeline
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.records.books import Stage
@@ -12,13 +13,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 
-
-def _is_not_about_gcp(record: logging.LogRecord) -> bool:
-    return "apitools not found" not in record.getMessage()
-
-
-# Beam, which every module here wires, warns on import of an extra that only Dataflow needs.
-logging.getLogger().addFilter(_is_not_about_gcp)
+logging.getLogger().addFilter(is_not_about_gcp)
 
 
 def pipeline_of(dataset: str) -> type[AnyPipeline]:

@@ -3,7 +3,7 @@ r"""Eq-AG: frames between which a person's relations to an object change (EqBen,
     scene graphs of a video's annotated frames
       → for each object, two frames in which a person's relations to it differ
       → captions of the relations in each frame
-      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+      → corrected mode: drop black or blurred frames (camera cuts only with --min-histogram-change)
 
 Example:
     eqforge build eq-ag --objects object_bbox_and_relationship.pkl --persons person_bbox.pkl \

@@ -3,7 +3,7 @@
     boundaries of a video, each with captions of what comes before and after it
       → the frame before a boundary and the frame after the next one
       → captions with a word of movement are dropped
-      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+      → corrected mode: drop black or blurred frames (camera cuts only with --min-histogram-change)
 
 Example:
     eqforge build eq-gebc --annotations val.json --videos videos/ --output out/eq-gebc

@@ -3,8 +3,8 @@
     captioned frames or segments of a video
       → the middle frame of each
       → every two frames of the video
-      → corrected mode: drop black or blurred frames, pairs across a camera cut, and pairs that
-        differ in too little or too much of the image
+      → corrected mode: drop black or blurred frames, and pairs that differ in too little or too
+        much of the image (camera cuts only with --min-histogram-change)
 
 Example:
     eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video

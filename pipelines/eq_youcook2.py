@@ -3,7 +3,7 @@ r"""Eq-YouCook2: the middle frames of any two steps of a cooking video (EqBen, a
     steps of a cooking video, each with its caption
       → the middle frame of each step; frames that show a face are dropped
       → every two frames of the video
-      → corrected mode: drop black or blurred frames, and pairs across a camera cut
+      → corrected mode: drop black or blurred frames (camera cuts only with --min-histogram-change)
 
 Example:
     eqforge build eq-youcook2 --annotations youcookii_annotations_trainval.json \

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from eqforge.core import signals
-from eqforge.core.errors import check_memory, reported_errors
+from eqforge.core.errors import check_memory, is_not_about_gcp, reported_errors
 from eqforge.core.visible import in_lines, nearest, visible
 
 COMMANDS = {
@@ -142,7 +142,7 @@ def _prepare_streams() -> None:
 
 def _run(arguments: list[str]) -> int:
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
-    logging.getLogger().addFilter(_is_not_about_gcp)
+    logging.getLogger().addFilter(is_not_about_gcp)
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.setLogRecordFactory(_Record)
     warnings.formatwarning = _escaped_warning
@@ -274,10 +274,6 @@ def _refuse(name: str, known: Iterable[str], usage: str, what: str) -> int:
     shown = "" if hint else f"\n\n{usage}"
     print(f"eqforge: no {what} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2
-
-
-def _is_not_about_gcp(record: logging.LogRecord) -> bool:
-    return "apitools not found" not in record.getMessage()
 
 
 if __name__ == "__main__":

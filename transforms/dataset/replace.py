@@ -7,9 +7,9 @@ The new dataset is built completely in the folder `_next` beside the old one's t
 2. The tables are moved into `data`, one by one; the manifest names no files there now.
 3. `dataset.json` is replaced by the new manifest with its final paths, and `_next` is deleted.
 
-At every moment the manifest names files that exist, are complete, and come from one build. The only
-requirement is atomic replacement of single files, which disks and object stores provide. `settle`
-resumes where a killed run stopped.
+At any time the manifest names files that exist, are complete, and come from one build. The only
+requirement is atomic replacement of single files, which disks and object stores provide.
+`complete_replacement` resumes where a killed run stopped.
 """
 
 import os
