@@ -1,1 +1,1 @@
-"""A dataset from its plan to its finished files: plan, ledger, media store, books, tables."""
+"""Builds a dataset from its plan to its finished files."""

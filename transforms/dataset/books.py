@@ -9,7 +9,7 @@ from eqforge.schemas.records.books import ERROR_PREFIX, Stage
 from eqforge.schemas.records.scores import Rejection
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-"""Errors of torch by name, as torch may not be installed."""
+"""Names of torch errors, as torch may not be installed."""
 
 COMBINE_STAGE: Final = Stage(
     "combine",
@@ -24,9 +24,8 @@ def error_rejection(error: Exception) -> Rejection:
     """Return the rejection of a record on which a step failed.
 
     Raises:
-      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
-        concerns the run, not the record: a missing package, a full disk, no memory, a lost
-        accelerator. It is re-raised unchanged.
+      EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the run
+        failed, not the record: a missing package, a full disk, no memory, a lost accelerator.
     """
     of_the_system = isinstance(error, OSError) and error.errno is not None
     of_the_device = type(error).__name__ in _DEVICE_ERRORS
@@ -38,7 +37,6 @@ def error_rejection(error: Exception) -> Rejection:
 
 
 def guarded(make: Callable[[], Made]) -> Made | Rejection:
-    """Return what a function makes of one record, or a rejection if it fails on the record."""
     try:
         return make()
     except Exception as error:

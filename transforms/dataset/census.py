@@ -1,10 +1,10 @@
-"""Checks whether a dataset's media are those that it was made from, reading few of them.
+"""Checks whether source media changed since a dataset was built from them, reading few of them.
 
-Before a build begins, the size, times and inode of every file that it will read are recorded, or in
-a store what it tells versions apart by. The
-finishing step binds the record to the manifest. A file that still matches has not changed; for any
-other, and for all if the record was deleted, the SHA-256 is compared with the lineage in the
-dataset's rows. In doubt a file counts as different: that costs a question, never a dataset.
+Before a build, eqforge records the size, times and inode of every file that the build will read, or
+the version marker of an object store. The finishing step binds this census to the manifest. A file
+that still matches has not changed. For other files, or if the census was deleted, the SHA-256 is
+compared with the lineage in the dataset's rows. In doubt a file counts as changed: that costs a
+question, never a dataset.
 """
 
 import os
@@ -48,9 +48,9 @@ class Medium:
     """A file that a build reads besides its inputs.
 
     Attributes:
-      kind: what such files are called, in the plural.
+      kind: label for files of this kind, in the plural.
       name: the file as the rows name it.
-      file: where it is; None if it is missing.
+      file: None if it is missing.
       is_read: whether its content matters, not just its existence.
     """
 
@@ -60,24 +60,23 @@ class Medium:
     is_read: bool = True
 
     def state(self) -> State | None:
-        """Return what changes with the content; None if it is missing."""
+        """Return a value that changes with the content; None if the file is missing."""
         if self.file is None:
             return None
         return self.file.state() if self.is_read else []
 
 
 def media_in(kind: str, folder: SourceFolder, names: Iterable[str]) -> Iterator[Medium]:
-    """Yield files that a source names by a path below a folder."""
     for name, found in folder.find_all(names, str):
         yield Medium(kind=kind, name=name, file=found if isinstance(found, FoundFile) else None)
 
 
 def model_files(model: str | None, part: str = "") -> Iterator[Medium]:
-    """Yield every file of a model that is a folder; a hub's model is identified by its commit.
+    """Yield every file of a local model folder; a model from a hub is identified by its commit.
 
     Args:
       model: a folder or an id.
-      part: what it does; needed where a build reads several models, whose files have equal names.
+      part: prefix of the names, where a build reads several models with equal file names.
     """
     if model is not None and os.path.isdir(model):
         for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):
@@ -87,7 +86,7 @@ def model_files(model: str | None, part: str = "") -> Iterator[Medium]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Census:
-    """The states of media by kind and name; see Medium."""
+    """The states of media by kind and name."""
 
     states: dict[str, dict[str, State | None]]
 
@@ -106,19 +105,19 @@ def take_census(media: Iterable[Medium]) -> Census:
 
 
 def note_census(output: str, census: Census) -> None:
-    """Record what a build that is about to begin will read."""
+    """Record what a build will read, before it starts."""
     storage.write_bytes(_begun(output), msgspec.json.encode(census))
 
 
 def keep_census(output: str, manifest: Manifest) -> None:
-    """Bind the record of a build that has ended to its manifest."""
+    """Bind the census of a finished build to its manifest."""
     if storage.exists(_begun(output)):
         census = msgspec.json.decode(storage.read_bytes(_begun(output)), type=Census)
         storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
 
 
 def known_census(dataset: "Dataset") -> Census | None:
-    """Return what a dataset was made from; None if the record is missing or of another dataset."""
+    """Return the census of a dataset; None if it is missing or belongs to a different dataset."""
     try:
         form = tuple[str, Census]
         of, census = msgspec.json.decode(storage.read_bytes(_kept(dataset.folder)), type=form)
@@ -140,7 +139,7 @@ def _kept(output: str) -> str:
 
 
 def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
-    """Yield how the media differ from those that a finished dataset was made from."""
+    """Yield the differences between media and those that a finished dataset was built from."""
     there = list(media)
     now, known = take_census(there), known_census(dataset)
     files = {(each.kind, each.name): each.file for each in there}
@@ -184,7 +183,7 @@ def _is_known(file: FoundFile | None, digests: set[str]) -> bool:
 
 
 def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
-    """Return the digests that a dataset's rows give for their source files, by file name."""
+    """Return the digests of source files in a dataset's rows, by file name."""
     found: dict[str, set[str]] = {}
     for file in (file for files in dataset.manifest.tables.values() for file in files):
         for name, digest in _pairs(dataset, file.path):
@@ -193,7 +192,7 @@ def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
 
 
 def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
-    """Yield (name, digest) of the rows of a file, with few duplicates."""
+    """Yield (name, digest) from the rows of a file, with few duplicates."""
     import pyarrow as pa
 
     from eqforge.schemas.tables.columns import holds_pictures
@@ -213,5 +212,4 @@ def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _outer(columns: Iterable[str]) -> set[str]:
-    """Return the columns of a file in which the named ones lie."""
     return {column.partition(".")[0] for column in columns}

@@ -1,7 +1,7 @@
-"""Plans a dataset that is made of others: which rows of which part, and writes it.
+"""Plans which rows of finished datasets a combined dataset takes, and writes it.
 
-Every sample is read once for the plan, which keeps some dozen bytes of it: equal samples of two
-parts are found before anything is written, and so is an id that says something else in another.
+The plan reads every sample once and keeps a few dozen bytes of it. So it finds equal samples, and
+ids that two parts use for different samples, before anything is written.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Group:
-    """A row group of a part's samples: their place in the scan is [start, stop)."""
+    """A row group of a part's samples, at [start, stop) of the scan."""
 
     part: int
     path: str
@@ -37,15 +37,14 @@ class _Group:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Scan:
-    """The samples of all parts, in their order.
+    """The samples of all parts, in order.
 
     Attributes:
-      groups: the row groups that they stand in.
-      keys, rows: digests of their ids and of all that they say [n].
+      keys, rows: digests of the samples' ids and of their whole content [n].
       ranks: the order in which samples are drawn [n].
-      subsets: the number of each one's subset [n].
-      images: digests of the ids of their images [n, images]; that of None where there is none.
-      wanted: whether they are asked for by id [n].
+      subsets: index of each sample's subset [n].
+      images: digests of image ids [n, images]; the digest of None where there is no image.
+      wanted: whether samples are requested by id [n].
     """
 
     groups: tuple[_Group, ...]
@@ -60,13 +59,11 @@ class _Scan:
 def plan_pieces(
     rules: CombineRules, selection: Selection, dropped: Collection[str] = ()
 ) -> Iterator[Piece]:
-    """Yield what is taken over from each part.
+    """Yield the rows to take from each part.
 
     Args:
-      selection: `limit` and `sample` are those of each subset: of each, the samples whose ids have
-        the least ranks, whatever their order.
-      dropped: ids of samples that errata drop when they are written: pictures that only these show
-        are not taken over.
+      selection: `limit` and `sample` apply to each subset, and keep the samples of lowest rank.
+      dropped: ids of samples that errata drop later; images that only these show are left out.
     """
     scan = _scan(rules, selection.only)
     doubles = _doubles(scan, rules)
@@ -136,7 +133,7 @@ def _groups(parts: Sequence[Part], table: str) -> Iterator[tuple[int, str, int]]
 
 
 def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
-    """Flag the samples that stand in an earlier part as well [n]."""
+    """Flag the samples that an earlier part has as well [n]."""
     order = np.argsort(scan.keys, kind="stable")  # of equal ones, that of the first part is first
     again = scan.keys[order[1:]] == scan.keys[order[:-1]]
     differs = again & (scan.rows[order[1:]] != scan.rows[order[:-1]])
@@ -163,7 +160,7 @@ def _sample_at(scan: _Scan, rules: CombineRules, place: int) -> tuple[str, str]:
 
 
 def _select(scan: _Scan, doubles: Flags, selection: Selection) -> Flags:
-    """Flag the samples that are taken [n]; of equal ones all are, or none."""
+    """Flag the selected samples [n]; equal samples are all selected or all left out."""
     chosen = scan.wanted.copy()
     if selection.sample < 1:
         chosen &= scan.ranks.astype(object) < selection.sample * 2**64
@@ -209,7 +206,7 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
 def _rows_with(
     number: int, part: Part, table: str, column: str, wanted: NDArray[np.bytes_]
 ) -> Iterator[Piece]:
-    """Yield the rows of a table that have one of some digests in a column."""
+    """Yield the rows of a table whose value in a column has a wanted digest."""
     dataset = part.open()
     for _, path, place in _groups([part], table):
         for group in dataset.groups(path, [column], [place]):
@@ -231,7 +228,7 @@ def _whole(number: int, part: Part, table: str) -> Iterator[Piece]:
 
 
 def merge_images(image_id: str, rows: Iterable[ImageRow]) -> ImageRow:
-    """Return the one row of a picture that several parts may have, with the scores of all."""
+    """Merge the rows of an image that several parts have, with the scores of all."""
     del image_id
     first, *others = sorted(set(rows), key=msgspec.json.encode)
     if not others:

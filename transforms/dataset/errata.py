@@ -1,4 +1,4 @@
-"""Applies errata to the samples of a dataset, and to what refers to them."""
+"""Applies errata to the samples of a dataset and to the rows that refer to them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -27,10 +27,10 @@ from eqforge.sources.errata import (
 )
 
 ERRATA_STAGE: Final = Stage("errata", {"erratum": "The --errata file drops the sample."})
-"""The last stage of a build with errata: its candidates are what would be samples without."""
+"""The last stage of a build with errata; its candidates are the samples before errata apply."""
 
 REVIEW_STAGE: Final = Stage("review", {"human": "Reviewers dropped the sample (--decisions)."})
-"""The stage of a build with decisions of people, before that of the errata."""
+"""The stage that applies reviewers' decisions, before the errata."""
 
 _TEXTS: Final = frozenset(
     (
@@ -38,9 +38,9 @@ _TEXTS: Final = frozenset(
         *("perturbed_caption", "question", "answer", "text"),
     )
 )
-"""The columns that hold what a model or a person reads; the others tell rows apart or follow."""
+"""Columns of text that a model or a person reads."""
 
-# Columns of spans that follow from two texts: their own, and those of the other.
+# Columns of spans that follow from two texts: their own, and the other caption's.
 EDITS: Final = (
     ("caption_0", "caption_1", "edited_spans_0", "edited_spans_1"),
     ("caption", "hard_positive", "caption_spans", "hard_positive_spans"),
@@ -53,12 +53,11 @@ _KNOWN_TEXTS: Final = (("caption_0", "captions_0"), ("caption_1", "captions_1"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Errata:
-    """Errata of a dataset, by the sample's id.
+    """Errata of a dataset, by sample id.
 
     Attributes:
-      dropped: what is dropped.
-      corrected: for each sample its texts as they should be, by column.
-      stages: the names of the stages that apply them, in their order.
+      corrected: for each sample its corrected texts, by column.
+      stages: names of the stages that apply them, in order.
     """
 
     dropped: Mapping[str, Erratum]
@@ -67,7 +66,7 @@ class Errata:
 
 
 def by_sample(errata: Sequence[Erratum]) -> Errata:
-    """Return errata by the sample's id; notes change nothing, what people decided comes first."""
+    """Index errata by sample id; notes change nothing, and decisions of reviewers come first."""
     dropped: dict[str, Erratum] = {}
     corrected: dict[str, dict[str, str]] = {}
     for erratum in errata:
@@ -80,18 +79,17 @@ def by_sample(errata: Sequence[Erratum]) -> Errata:
 
 
 def text_columns(kind: TableType) -> list[str]:
-    """Return the columns of samples that an erratum may correct."""
     return [name for name in kind.schema.names if name in _TEXTS]
 
 
 def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:
-    """Return the stages that apply errata: one for decisions of people, one for the others."""
+    """Return the stages that apply errata: one for reviewers' decisions, one for the others."""
     named = {erratum.stage for erratum in errata}
     return tuple(stage for stage in (REVIEW_STAGE, ERRATA_STAGE) if stage.name in named)
 
 
 def tally(record: Any, errata: Errata) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the counts of one sample: in each stage that it reaches one candidate, kept or not."""
+    """Yield the counts of one sample: one candidate per stage that it reaches, kept or not."""
     found = errata.dropped.get(record.sample_id)
     for stage in errata.stages:
         is_kept = found is None or found.stage != stage
@@ -111,9 +109,9 @@ def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
 
 
 def kept(record: Any, errata: Errata) -> Iterator[Any]:
-    """Yield a row of a sample as it should be; nothing if the sample is dropped.
+    """Yield the corrected row of a sample, or nothing if the sample is dropped.
 
-    Nothing is known of a text that people wrote anew.
+    A text that a person rewrote has no known provenance.
     """
     if record.sample_id not in errata.dropped:
         changes = errata.corrected.get(record.sample_id, {})
@@ -128,7 +126,7 @@ def names_of(record: Any) -> set[str]:
 
 
 def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
-    """Return a record with other texts, and with what follows from them measured again."""
+    """Replace texts of a record, and measure again everything that depends on them."""
     from eqforge.generators.text.words import word_edit
 
     names = names_of(record)
@@ -154,9 +152,9 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
 
 
 def _annotation(pair: CombinedPair, before: CombinedPair) -> str:
-    """Return the annotation of a pair with other texts: other columns of its part, as JSON.
+    """Return a pair's annotation (other columns of its part, as JSON) for replaced texts.
 
-    What follows from the texts is measured again; an annotation that is no object stays as it is.
+    Values that depend on the texts are measured again; an annotation that is no object is kept.
     """
     from eqforge.generators.text.words import word_edit
 
@@ -192,7 +190,7 @@ class RestOfWork:
 
 
 def used_work(work: Any, header: Manifest, tables: tuple[str, ...]) -> RestOfWork:
-    """Return a work without the pictures that only samples name which errata drop."""
+    """Remove the images from a work that only dropped samples name."""
     kinds, dropped = kinds_of(header.dataset, tables), by_sample(header.errata).dropped
     rows = {name: tuple(work.rows(name, header.dataset)) for name in tables}
     if any(row.sample_id in dropped for row in rows["samples"]):
@@ -221,7 +219,7 @@ def _used_rows(
 def errata_of(
     path: str | Path | None, dataset: str, decisions: str | Path | None = None
 ) -> tuple[Erratum, ...]:
-    """Read the errata of a dataset, and what people decided to drop; none if no file is named."""
+    """Read the errata of a dataset and reviewers' drop decisions; none if no file is named."""
     reviewed = dropped(decisions)
     if path is None:
         return reviewed
@@ -231,15 +229,15 @@ def errata_of(
 
 
 def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = ()) -> Manifest:
-    """Check that every erratum and every decision is of a sample; return the manifest.
+    """Check that every erratum and every decision names a sample; return the manifest.
 
-    If the dataset is a part of the whole, its warnings say how many are of other samples.
+    If the dataset is part of a larger one, a warning counts the errata that name other samples.
 
     Args:
-      left: ids of the samples that people decided on and did not drop.
+      left: ids of the samples that reviewers judged and did not drop.
 
     Raises:
-      BuildError: an erratum or a decision of a whole dataset is of no sample; the message names it.
+      BuildError: an erratum or a decision of a whole dataset names no sample.
     """
     from eqforge.schemas.dataset.reader import Dataset
 

@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetTarget:
-    """Where a dataset goes, and what is known about it before its rows are.
+    """Where a dataset goes, and what is known before its rows exist.
 
     Attributes:
-      header: the manifest without books and files.
+      header: the manifest without counts and files.
       stages: the stages in order; the last one's kept candidates are the samples.
-      tables: the tables, among them `samples` and `rejects`.
+      tables: the tables, including `samples` and `rejects`.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
-      replaces: whether a finished dataset is there, to be kept until this one is complete.
-      commands: the command lines that make the dataset again; empty if they are not known.
-      left: ids of the samples that people decided on and did not drop.
-      certify: measures what the manifest certifies on the written tables; None for nothing.
+      replaces: whether a finished dataset exists, to be kept until this one is complete.
+      commands: command lines that reproduce the dataset; empty if unknown.
+      left: ids of the samples that reviewers judged and did not drop.
+      certify: measures the manifest's certificate on the written tables.
     """
 
     output: str
@@ -69,8 +69,8 @@ def finish_dataset(
 ) -> str:
     """Check the counts, remove files of older runs, write card and manifest; return its URL.
 
-    If there is a finished dataset, this one replaces it as the last step. The function is
-    idempotent: an engine may repeat it.
+    Replacing an existing dataset is the last step. The function is idempotent, so that an engine
+    may repeat it.
 
     Raises:
       BuildError: the counts do not add up, too many records failed with an exception, or a file
@@ -98,7 +98,7 @@ def finish_dataset(
 
 
 def _is_in_place(manifest: Manifest, output: str) -> bool:
-    """Return True if a dataset has already replaced another, and is not waiting beside it."""
+    """Return True if a dataset has already replaced the old one, and is not waiting in `_next`."""
     if is_complete(manifest, storage.join(output, NEXT)):
         return False
     is_there = storage.exists(storage.join(output, FILE_NAME))
@@ -132,11 +132,10 @@ def parts_of(output: str) -> str:
 def balanced_manifest(
     target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
 ) -> Manifest:
-    """Return the manifest of what was written.
+    """Return the manifest of the written shards.
 
     Args:
-      shards: the files of all tables.
-      entered: candidates and kept ones of each stage.
+      entered: (candidates, kept) of each stage.
 
     Raises:
       BuildError: the counts do not add up, or too many records failed with an exception.
@@ -166,7 +165,7 @@ def balanced_manifest(
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
-    """Return the number of rows of a table with each tag, by its two parts, sorted."""
+    """Count the rows of a table by tag, sorted by the tag's two parts."""
     counted: dict[str, Counter[str]] = {}
     for shard in shards:
         for first, second, count in shard.counts if shard.table == table else ():

@@ -1,4 +1,4 @@
-"""A user's folder of images: each is checked, and stored unchanged or cropped."""
+"""Checks the images of a user's folder and stores them unchanged or cropped."""
 
 from __future__ import annotations
 
@@ -42,14 +42,13 @@ FOLDER_REASONS = {
     "undecodable_image": "The image cannot be decoded.",
     "too_many_pixels": "The image has more pixels than allowed.",
 }
-"""Why an image of a folder cannot be used."""
 
 BAD_BOX = "A box is empty or lies outside its image."
 
 REMEMBERED = 4_096
 # A crop of decoded pixels is stored losslessly and at full size.
 CROPS = FrameSettings(image_format="png")
-# Errors of one file; any other, such as too many open files, concerns the machine and ends the run.
+# Errors of one file. Others, such as too many open files, concern the machine and end the run.
 UNREADABLE = frozenset({errno.EACCES, errno.EPERM, errno.EIO, errno.ENOENT, errno.ESTALE})
 
 
@@ -60,11 +59,10 @@ class ImageFolder:
     Attributes:
       root: the folder; nothing outside it is read, unless it follows links.
       media_root: folder or URL of the media store.
-      max_pixels: images and crops with more pixels are refused.
-      clip_boxes: whether crops are clipped to the image; else they are padded with black, as by
-        Pillow and so by the authors of ARO.
-      encoded: how the upright pixels of whole images are encoded anew; None keeps the bytes of
-        their files.
+      max_pixels: images and crops with more pixels are rejected.
+      clip_boxes: whether crops are clipped to the image; else they are padded with black, as Pillow
+        and the authors of ARO do.
+      encoded: how whole images are re-encoded, once upright; None keeps the bytes of their files.
     """
 
     root: SourceFolder
@@ -77,29 +75,28 @@ class ImageFolder:
         _look_up.cache_clear()  # in another run of this process the folder holds other files
 
     def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
-        """Return the row of an image, or why it cannot be used; read once for many captions.
+        """Return the row of an image, or its rejection; one read serves many captions.
 
         Args:
-          box: the part wanted, in pixels of the upright image; None takes the whole file.
+          box: the crop in pixels of the upright image; None takes the whole file.
         """
         found = self.look_up(name, box)
         return found if isinstance(found, Rejection) else found.row
 
     def look_up(self, name: str, box: CornerBox | None = None) -> FoundImage | Rejection:
-        """Return an image with the digest of its source file; see `find`."""
+        """Find an image as `find` does, with the digest of its source file."""
         return _look_up(self, name, box)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundImage:
-    """The row of an image of a folder, or of a crop of it, and the SHA-256 of its source file."""
+    """The row of an image, or of a crop of it, and the SHA-256 of its source file."""
 
     row: ImageRow
     source_sha256: str
 
 
 def bad_box(box: CornerBox) -> Rejection:
-    """Return the rejection for a box that is empty or lies outside its image."""
     return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
 
 
@@ -120,7 +117,6 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
 
 
 def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
-    """Return the bytes of a file of a folder, or why they cannot be had."""
     try:
         found = root.find(name)
         return image_rejection(found) if isinstance(found, MissingFile) else found.read()
@@ -149,10 +145,10 @@ def store_image(
     is_array: bool = False,
     encoded: FrameSettings | None = None,
 ) -> FoundImage | Rejection:
-    """Check an encoded image and store its bytes unchanged, a crop of it, or it encoded anew.
+    """Check an encoded image, then store its bytes unchanged, cropped or re-encoded.
 
     Args:
-      box: the part wanted; None takes the whole.
+      box: the crop; None takes the whole image.
       is_array: whether the file is an array of pixels, which is stored as a PNG.
       media_root, max_pixels, clip_boxes, encoded: as in `ImageFolder`.
     """
@@ -188,7 +184,6 @@ def store_image(
 def _cut(
     pixels: NDArray[np.uint8], box: CornerBox, max_pixels: int, clip_boxes: bool
 ) -> NDArray[np.uint8] | Rejection:
-    """Return the pixels of a box, or why there are none."""
     inside = box.clip((pixels.shape[1], pixels.shape[0]))
     if inside.is_empty:
         return bad_box(box)
@@ -207,12 +202,11 @@ def png_of_array(data: bytes, max_pixels: int) -> bytes:
     """Return the PNG of an array of pixels in the order blue, green, red.
 
     Args:
-      data: the bytes of a `.npy` file, uint8 [height, width, 3]; no pickle is opened.
-      max_pixels: arrays with more are not read.
+      data: the bytes of a `.npy` file, uint8 [height, width, 3]; pickles are rejected.
 
     Raises:
-      TooManyPixels: it has more.
-      BadImage: it is no such array, or cut short.
+      TooManyPixels: the array has more than `max_pixels`.
+      BadImage: it has a different type or shape, or is cut short.
 
     Source: github.com/Wangt-CN/EqBen, `example/eqben_eval_template.py`, process_img_npy.
     """

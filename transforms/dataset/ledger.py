@@ -17,7 +17,7 @@ class Ledger:
     """Results of one step, keyed by everything that they depend on.
 
     Attributes:
-      basis: the settings and versions that the step's results depend on, as JSON-like values.
+      basis: the settings and versions that the results depend on, as JSON-like values.
     """
 
     root: str
@@ -31,11 +31,10 @@ class Ledger:
         compute: Callable[[], T],
         is_final: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Return the known result for these inputs, or computes and stores it.
+        """Return the stored result for these inputs, or compute and store it.
 
         Args:
-          is_final: tells whether the result may be stored; other results are computed again by
-            the next run.
+          is_final: whether a result may be stored; the next run computes other results again.
         """
         known = self.recall(inputs, kind)
         if known is not None:

@@ -1,4 +1,4 @@
-"""The media store: images in a folder or bucket, named by their content; and their encoding."""
+"""The media store: images in a folder or bucket, encoded and named by their content."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class MediaStore:
     """A content-addressed store: `<root>/ab/abcd….jpg` holds the bytes whose SHA-256 is abcd….
 
-    Any number of processes may write at once, and any may be killed at any moment: a file gets its
-    final name only when it is complete. Storing the same bytes again writes nothing. A power cut
-    may leave wrong bytes of the right length in a file that was not synced; storing the image
-    again repairs it. So call `sync` before recording that images are stored.
+    Any number of processes may write at once, and be killed at any time: a file gets its final name
+    only when it is complete. Storing the same bytes again writes nothing. A power cut may leave
+    wrong bytes of the right length in a file that was not synced; storing the image again repairs
+    it. So call `sync` before recording that images are stored.
 
     Attributes:
       root: a local folder, or an address fsspec knows, such as gs://bucket/folder.
@@ -36,7 +36,7 @@ class MediaStore:
     root: str
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Store bytes and returns their SHA-256, the image's id."""
+        """Store bytes and return their SHA-256, the image's id."""
         image_id = sha256_hex(data)
         # A power cut may leave a short or wrong file on a disk; in an object store, length decides.
         is_there = self.exists(image_id, suffix, len(data))
@@ -45,9 +45,9 @@ class MediaStore:
         return image_id
 
     def sync(self, images: Iterable[tuple[str, str]]) -> None:
-        """Make stored images, each an id and a suffix, durable against a power cut.
+        """Make stored images (id, suffix) durable against a power cut.
 
-        One call for many images is faster than many calls: the disk then writes them all at once.
+        One call for many images is faster: the disk then writes them all at once.
         """
         root, is_local = _place(self.root)
         if not is_local:
@@ -58,11 +58,10 @@ class MediaStore:
             disk.sync(path)
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Return the bytes of an image."""
         return storage.read_bytes(self.path(image_id, suffix))
 
     def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:
-        """Return True if the store holds an image, of the given length if there is one."""
+        """Return True if the store holds an image, with the given length if any."""
         found = storage.info(self.path(image_id, suffix))
         return found is not None and num_bytes in (None, found["size"])
 
@@ -72,7 +71,7 @@ class MediaStore:
 
 @functools.cache
 def _place(root: str) -> tuple[str, bool]:
-    """Return the path or URL of a root, and whether it lies on a disk of this machine."""
+    """Return a root's path or URL, and whether it is on a local disk."""
     is_local = storage.is_local(root)
     return (storage.locate(root)[1] if is_local else root).rstrip("/"), is_local
 
@@ -90,11 +89,11 @@ class EncodedImage:
 def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> EncodedImage:
     """Encode pixels, scaled down first if the longer side exceeds the limit.
 
-    The same pixels and settings give the same bytes with the same Pillow: no date, program name or
-    profile is written. JPEG chroma is subsampled 4:2:0, Pillow's default.
+    The same pixels, settings and Pillow give the same bytes: no date, program name or profile is
+    written. JPEG chroma is subsampled 4:2:0, Pillow's default.
 
     Args:
-      pixels: RGB, shape (height, width, 3), uint8.
+      pixels: RGB, uint8 [height, width, 3].
     """
     image = Image.fromarray(pixels)
     longest = max(image.size)

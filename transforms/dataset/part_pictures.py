@@ -1,8 +1,7 @@
-"""The pictures of finished datasets, read one by one from where they lie in their files.
+"""Reads images of finished datasets one by one from their Parquet files.
 
-So a dataset can be made of others without storing their pictures anew: a writer knows a picture by
-its id, finds the file by the id, as that is how pictures are dealt out to files, and in the file
-the picture by an index of ids, which takes some dozen bytes a picture.
+So a combined dataset needs no second copy of the images. An image's id decides its file; an index
+of ids, 48 bytes per image, then gives its place in the file.
 """
 
 import functools
@@ -18,19 +17,19 @@ from eqforge.core.identity import bucket, sha256_hex
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
 REMEMBERED = 512
-"""So many files' indexes are in memory at a time, of 48 bytes a picture."""
+"""Number of file indexes kept in memory, at 48 bytes per image."""
 
 COLUMN = "image.bytes"
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A finished dataset that another is made of.
+    """A finished dataset that goes into a combined one.
 
     Attributes:
-      label: what it is called in the other: the name that its user gave it, else that of its
-        dataset, with the beginning of the digest of its manifest where two have the same.
-      is_named: whether its user named it; the name then begins the `kind` of its samples.
+      label: its name in the combined dataset: the user's name for it, else its dataset's, with the
+        start of its manifest's digest if two are equal.
+      is_named: whether the user named it; the name then begins the `kind` of its samples.
     """
 
     folder: str
@@ -39,7 +38,7 @@ class Part:
     is_named: bool = False
 
     def open(self) -> Dataset:
-        """Open it; the manifest is read once in a process."""
+        """Open the dataset; each process reads the manifest once."""
         return _open(self.folder, self.sha256)
 
 
@@ -53,15 +52,15 @@ def _open(folder: str, sha256: str) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class PartPictures:
-    """The pictures of some datasets."""
+    """The images of some finished datasets."""
 
     parts: tuple[Part, ...]
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Return the bytes of a picture, whose SHA-256 is its id.
+        """Return the bytes of an image, whose SHA-256 is its id.
 
         Raises:
-          BuildError: no part has it, or its bytes are others.
+          BuildError: no part has the image, or its bytes changed.
         """
         del suffix
         for part, path in self._candidates(image_id):
@@ -80,7 +79,7 @@ class PartPictures:
         return f"{image_id}{suffix}"
 
     def _candidates(self, image_id: str) -> Iterator[tuple[Part, str]]:
-        """Yield the files in which a picture may be, the likely ones first."""
+        """Yield the files that may hold an image, most likely first."""
         others: list[tuple[Part, str]] = []
         for part in self.parts:
             paths = [file.path for file in part.open().files("images")]
@@ -92,24 +91,24 @@ class PartPictures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Index:
-    """Where the pictures of a file lie.
+    """Where the images of a file lie.
 
     Attributes:
-      ids: of the pictures, in ascending order [n].
-      places: the first byte of each, and the first behind it [n, 2].
+      ids: image ids in ascending order [n].
+      places: the first byte of each image, and the first byte after it [n, 2].
     """
 
     ids: NDArray[np.bytes_]
     places: NDArray[np.int64]
 
     def find(self, image_id: str) -> tuple[int, int]:
-        """Return the place of a picture, (0, 0) if the file has none of that id."""
+        """Return the byte range of an image; (0, 0) if the file lacks it."""
         try:
             wanted = np.array([bytes.fromhex(image_id)], dtype=self.ids.dtype)
         except ValueError:  # an id of a part that is not sound
             return 0, 0
         (number,) = np.searchsorted(self.ids, wanted)
-        # Arrays are compared, for a single element loses the zero bytes at its end.
+        # Compare arrays: a single element would lose its trailing zero bytes.
         if not (self.ids[number : number + 1] == wanted).any():
             return 0, 0
         start, stop = self.places[number]

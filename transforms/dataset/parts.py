@@ -1,4 +1,4 @@
-"""Takes the rows of finished datasets over into one that is made of them."""
+"""Takes rows of finished datasets into a combined one."""
 
 import functools
 import itertools
@@ -31,15 +31,15 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 PAIR_COLUMNS: Final = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 _SHOWN: Final = 8
 _NAMED: Final = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
-"""NAME=FOLDER; a folder with such a name is ./NAME=FOLDER."""
+"""NAME=FOLDER; write a folder whose name looks like this as ./NAME=FOLDER."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
-    """Return the datasets to combine in an order of their own, each with the name it was given.
+    """Open the datasets to combine, in a canonical order, each with its name.
 
     Args:
-      given: folders or URLs, or NAME=FOLDER; the name of others is empty.
+      given: folders or URLs, or NAME=FOLDER; parts without a name get an empty one.
     """
     if len(given) < 2:
         raise InputError("name two or more datasets to combine")
@@ -62,7 +62,6 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
 
 
 def _name_and_folder(given: str) -> tuple[str, str]:
-    """Return the name of a part, empty if it has none of its own, and its folder."""
     found = _NAMED.fullmatch(given)
     if not found:
         return "", given
@@ -76,7 +75,7 @@ def _name_and_folder(given: str) -> tuple[str, str]:
 
 
 def kind_of(datasets: dict[str, str]) -> str:
-    """Return the name of what datasets, by folder, become together."""
+    """Return the name of the dataset that datasets, by folder, combine to."""
     for folder, name in datasets.items():
         if name not in TYPES:
             raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
@@ -113,13 +112,13 @@ def _some(names: list[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
-    """Rows of a part that are taken over together: of one row group of a file.
+    """Rows of one row group of a part that are taken together.
 
     Attributes:
-      table: name of the table; empty for the part's books.
-      size: how many rows are taken over.
-      rows: their places in the group; None for all.
-      duplicates: places of samples that another part has as well, and is taken to have.
+      table: name of the table; empty for the part's counts.
+      size: number of rows.
+      rows: their positions in the group; None for all.
+      duplicates: positions of samples that another part provides.
     """
 
     part: int
@@ -133,11 +132,7 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CombineRules:
-    """How rows are taken over.
-
-    Attributes:
-      kind: name of the dataset that is made.
-    """
+    """How rows are combined; `kind` names the combined dataset."""
 
     kind: str
     parts: tuple[Part, ...]
@@ -145,7 +140,7 @@ class CombineRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PieceWork:
-    """What has been taken over: the rows of each table, and the books."""
+    """The rows of each table taken from a piece, and the counts."""
 
     samples: tuple[Any, ...] = ()
     judgements: tuple[Judgement, ...] = ()
@@ -158,7 +153,6 @@ class PieceWork:
 
 
 def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
-    """Return the rows of a piece in the form of the dataset that is made."""
     part = rules.parts[piece.part]
     dataset = part.open()
     if not piece.table:
@@ -190,10 +184,10 @@ def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
 
 
 def _of_part(record: Any, part: Part) -> Any:
-    """Return a sample with the name that its part was given in front of its kind.
+    """Put the part's name in front of a sample's kind.
 
-    A pair's kind begins with its dataset already, whose place the name takes. Equal samples of two
-    parts are found before, as the name would tell them apart.
+    A pair's kind already begins with its dataset, which the name replaces. Find equal samples
+    before this, as the name would make them differ.
     """
     if not part.is_named or not hasattr(record, "dataset"):
         return record  # of texts `kind` is that of an edit
@@ -215,8 +209,7 @@ def read_group(
 
     Args:
       kind: name of the combined dataset.
-      group: number of the row group.
-      rows: their places in it; None for all.
+      rows: their positions in the group; None for all.
     """
     if rows == ():
         return
@@ -245,7 +238,7 @@ def _described(dataset: str, table: str) -> TableType:
 
 
 def combined_pair(row: dict[str, Any]) -> CombinedPair:
-    """Return a row of `samples` of any dataset of pairs as a pair of a combined dataset."""
+    """Convert a row of `samples` of any dataset of pairs."""
     name, kind = row["dataset"], row.get("kind")
     common = {column: row[column] for column in _SHARED - _FROM_COLUMNS - {"annotation"}}
     others = {column: value for column, value in row.items() if column not in _SHARED}
@@ -269,5 +262,5 @@ def combined_pair(row: dict[str, Any]) -> CombinedPair:
 
 
 def _source(row: dict[str, Any], number: int) -> str | None:
-    """Return the file that an image of a pair comes from, as the source names it."""
+    """Return the source file of an image of a pair, as its source names it."""
     return row.get(f"image_{number}") or (row.get(f"origin_{number}") or {}).get("source_path")

@@ -19,11 +19,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Selection:
-    """Which part of a plan is built; the rest are not candidates and not in the books.
+    """The part of a plan to build; the rest is neither built nor counted.
 
     Attributes:
       only: ids of the samples to build; empty means all.
-      limit: at most so many candidate pairs, from the first videos of the plan.
+      limit: maximum number of candidate pairs, from the first videos of the plan.
       sample: the share of the videos in [0, 1], chosen by a hash of the video's id.
     """
 
@@ -33,10 +33,7 @@ class Selection:
 
 
 def is_wanted(name: str, only: tuple[str, ...]) -> bool:
-    """Return True if a record or sample is asked for; an empty `only` asks for all.
-
-    It is if it is named itself, if a sample of it is, or if the record it was made from is.
-    """
+    """Return True if `only` is empty, or names this record, one of its samples or its parent."""
     return not only or any(
         name == other or other.startswith(f"{name}/") or name.startswith(f"{other}/")
         for other in only
@@ -80,9 +77,8 @@ def select_whole(
     """Yield the selected groups of records, whole; the limit counts records.
 
     Args:
-      groups: a key, by whose hash groups are sampled, and the records of each group.
+      groups: (key, records); groups are sampled by a hash of the key.
       selection: names records or samples made from them.
-      id_of: returns the id of a record.
 
     Raises:
       InputError: a sample named in `only` belongs to no record.
@@ -109,7 +105,7 @@ def select_whole(
 
 
 def no_sample(name: str, known: Iterable[str]) -> str:
-    """Return the message for a sample in `--only` that a plan does not have."""
+    """Return the error message for a sample in `--only` that a plan lacks."""
     hint = nearest(name, known)
     return (
         f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"
@@ -119,11 +115,7 @@ def no_sample(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanFiles:
-    """A plan on disk.
-
-    Attributes:
-      counts: the plan's other counts, such as frames and pairs.
-    """
+    """A plan on disk, with further counts such as frames and pairs."""
 
     files: tuple[str, ...]
     records: int
@@ -136,7 +128,7 @@ def write_plan(
     """Write a plan as JSON lines below a folder, a few hundred records per file, in plan order.
 
     Args:
-      measure: returns what a record adds to the plan's counts.
+      measure: returns the counts that a record adds to the plan's.
     """
     from more_itertools import batched
 
@@ -153,7 +145,6 @@ def write_plan(
 
 
 def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
-    """Copy the files of a plan into a folder or URL, and returns the copy."""
     copies = tuple(storage.join(folder, file.rpartition("/")[2]) for file in plan.files)
     for file, copy in zip(plan.files, copies, strict=True):
         storage.write_bytes(copy, storage.read_bytes(file))
@@ -168,7 +159,7 @@ def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedRecord:
-    """The place of a plan's record: in a file, the bytes from `start` up to `stop`, exclusive."""
+    """A record's place in a plan file: the bytes [start, stop)."""
 
     file: str
     start: int
@@ -176,7 +167,6 @@ class PlannedRecord:
 
 
 def list_plan_file(url: str) -> Iterator[PlannedRecord]:
-    """Yield the place of each record of a plan file."""
     start = 0
     for line in storage.read_bytes(url).splitlines(keepends=True):
         yield PlannedRecord(file=url, start=start, stop=start + len(line))

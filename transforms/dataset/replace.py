@@ -1,6 +1,6 @@
 """Replaces a finished dataset by a new one; the old one stays complete until then.
 
-The new dataset is built completely in the folder `_next` beside the old one's tables. Then:
+The new dataset is built completely in the folder `_next` inside the old one's folder. Then:
 
 1. `dataset.json` is replaced by the new manifest, with paths below `_next`. This is the switch:
    before it the folder holds the old dataset, after it the new one.
@@ -38,7 +38,6 @@ _SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.par
 
 
 def publish(output: str) -> None:
-    """Replace the dataset in a folder by the complete one below `_next`."""
     manifest = load_manifest(storage.join(output, NEXT))
     check_files(manifest, storage.join(output, NEXT))
     storage.write_bytes(storage.join(output, FILE_NAME), to_json(moving(manifest)))
@@ -46,7 +45,7 @@ def publish(output: str) -> None:
 
 
 def complete_replacement(output: str) -> None:
-    """Complete what `publish` began; do nothing if the folder's dataset is in place."""
+    """Resume an interrupted `publish`; do nothing if the folder's dataset is in place."""
     found = load_manifest(output)
     manifest = with_final_paths(found)
     if manifest == found:
@@ -76,7 +75,7 @@ def _files(manifest: Manifest) -> list[DataFile]:
 
 
 def is_complete(manifest: Manifest, output: str) -> bool:
-    """Return True if every file of a dataset exists in its full length."""
+    """Return True if every file of a dataset exists at its full length."""
     return next(_missing(manifest, output), None) is None
 
 
@@ -101,7 +100,7 @@ def _missing(manifest: Manifest, output: str) -> Iterator[str]:
 def remove_strays(output: str, files: Iterable[DataFile]) -> None:
     """Delete what older runs left in the data folder: other shard counts, half-written files.
 
-    Syncs the folder, as a power cut could otherwise bring back what was deleted.
+    Syncs the folder, as a power cut could otherwise restore the deleted files.
     """
     ours, data = {file.path.removeprefix("data/") for file in files}, storage.join(output, "data")
     for name in storage.list_files(data):
@@ -114,8 +113,8 @@ def remove_strays(output: str, files: Iterable[DataFile]) -> None:
 def copy_file(source: str, target: str) -> None:
     """Give a file a second name, replacing any file of that name atomically.
 
-    On a disk it is a hard link if possible, which is safe as files are never changed in place. An
-    object store makes a copy of its own.
+    On a disk it is a hard link if possible, which is safe as files never change in place. An object
+    store makes a real copy.
     """
     system, path = storage.locate(target)
     if storage.is_local(target):

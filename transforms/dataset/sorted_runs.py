@@ -1,8 +1,8 @@
-"""Sorted runs: how the records of a table reach the worker that writes their shard.
+"""Sorted runs: how a table's records reach the worker that writes their shard.
 
-A bundle's records become JSON lines, sorted by shard and key. A small run carries its lines itself;
-a large one refers to a part file. So a grouping holds only references, however many records there
-are, and a writer merges runs without holding them in memory.
+A bundle's records become JSON lines, sorted by shard and key. A small run carries its lines; a
+large one refers to a part file. So groupings hold only references, and writers merge runs without
+loading them whole.
 """
 
 import hashlib
@@ -17,13 +17,13 @@ from eqforge.core.files import storage
 from eqforge.core.identity import bucket
 
 PART_BYTES = 16 << 20
-"""How much is collected before it becomes runs."""
+"""Bytes collected before they become runs."""
 
 _PARTS_CARRIED = 16
-"""Runs carry their lines if they have no more than this part of PART_BYTES."""
+"""A run carries its lines if they take at most this fraction (1/n) of PART_BYTES."""
 
 MERGE_BYTES = 32 << 20
-"""How much is held while runs are merged; all are read at once, each in pieces."""
+"""Memory for merging runs; all are read at once, in pieces."""
 
 LEAST_PIECE_BYTES = 16 << 10
 """The smallest piece, however many runs there are."""
@@ -35,9 +35,9 @@ class Run:
 
     Attributes:
       kind: the records' class, a dataclass that msgspec can write and read.
-      carried: the lines, if the run carries them; then the rest is empty.
+      carried: the lines, if the run carries them; then the other fields are empty.
       part: URL of the part file with the lines.
-      start, stop: their byte range in the file; `stop` is exclusive.
+      start, stop: their byte range [start, stop) in the file.
     """
 
     kind: type
@@ -51,8 +51,8 @@ class RunSorter:
     """Collects records in bounded memory and turns them into sorted runs.
 
     Args:
-      part: the start of the URL of part files, followed by the SHA-256 of the content, so that a
-        part written again has the same name and bytes.
+      part: URL prefix of part files. The SHA-256 of the content follows it, so that a repeated part
+        has the same name and bytes.
     """
 
     def __init__(self, key: Callable[[Any], str], shards: int, part: str) -> None:
@@ -62,7 +62,7 @@ class RunSorter:
         self._size = 0
 
     def add(self, record: Any) -> Iterator[tuple[int, Run]]:
-        """Add a record; yields the runs of all records so far, by shard, once there are many."""
+        """Add a record; once there are many, yield the runs of all records so far, by shard."""
         key = self._key(record)
         line = msgspec.json.encode((key, record)) + b"\n"
         self._kind = type(record)
@@ -72,7 +72,6 @@ class RunSorter:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, Run]]:
-        """Yield the runs of the remaining records, by shard."""
         shards = sorted(self._lines)
         runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
         is_small, self._size = self._size <= PART_BYTES // _PARTS_CARRIED, 0
@@ -92,7 +91,7 @@ class RunSorter:
 
 
 def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
-    """Yield the key and the JSON of every record of some runs, ordered by both."""
+    """Yield the key and the JSON of every record, ordered by both."""
     piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
     return heapq.merge(*(_read_run(run, piece) for run in runs))
 

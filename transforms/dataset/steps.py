@@ -1,4 +1,4 @@
-"""The first and last steps of every pipeline: reading its plan, and writing the dataset."""
+"""The first and last steps of every pipeline: read the plan, write the dataset."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ from eqforge.transforms.engines.counted_step import CountedStep
 
 @dataclass
 class ReadPlan(beam.PTransform):
-    """Distributes the records of a plan to the workers, each of which reads its own."""
+    """Distributes the records of a plan to the workers, which read them."""
 
     files: tuple[str, ...]
     kind: type
@@ -49,7 +49,7 @@ class ReadPlan(beam.PTransform):
 
 
 class TakeOver(CountedStep[CombineRules]):
-    """Takes rows of finished datasets over, piece by piece."""
+    """Takes rows of finished datasets, piece by piece."""
 
     counted = "combined"
 
@@ -64,8 +64,8 @@ class TakeOver(CountedStep[CombineRules]):
 class WriteDataset(beam.PTransform):
     """Writes the rows of finished works into their tables, then the manifest.
 
-    A work is what was made from a record of the plan: `rows(table, dataset)` returns its rows in a
-    table, and `tallies` holds its books.
+    A work is the result of one plan record: `rows(table, dataset)` returns its rows in a table, and
+    `tallies` holds its counts.
     """
 
     target: DatasetTarget
@@ -86,7 +86,7 @@ class WriteDataset(beam.PTransform):
 
 @dataclass
 class WriteCombined(beam.PTransform):
-    """Writes the rows of pieces; of a picture that several parts have, one row."""
+    """Writes the rows of pieces; an image that several parts have gets one row."""
 
     target: DatasetTarget
 
@@ -108,7 +108,7 @@ class WriteCombined(beam.PTransform):
 
 @dataclass
 class WriteTables(beam.PTransform):
-    """Writes every table, and finally the manifest if the books balance.
+    """Writes every table, and finally the manifest if the counts add up.
 
     Its input is a tuple of collections: the records of each table, in the order of the target's
     tables, then the counts as (stage, (candidates, kept)).
@@ -138,10 +138,7 @@ class WriteTables(beam.PTransform):
 
 @dataclass
 class ApplyErrata(beam.PTransform):
-    """Corrects the samples, and turns those that are dropped into rejects.
-
-    Its input is as `WriteTables`'s: the records of each table, then the books.
-    """
+    """Corrects samples, and turns dropped ones into rejects; its input is that of `WriteTables`."""
 
     errata: Errata
     kinds: tuple[TableType, ...]

@@ -1,4 +1,4 @@
-"""The tables of a dataset, as the shard writer needs them, and what has been written of one."""
+"""The tables of a dataset as the shard writer needs them, and its results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,10 +23,9 @@ IMAGES_PER_FILE = 4_000
 REJECTS_PER_FILE = 200_000
 
 SPLIT = "split"
-"""The column with the split of a row's source."""
 
 UNCHANGED = "unchanged"
-"""Stands for SPLIT where a row of samples says that its words did not change."""
+"""Replaces SPLIT in rows of samples whose words did not change."""
 
 
 def _split_of(record: Any) -> tuple[str, str]:
@@ -38,11 +37,10 @@ class Table:
     """A table of a dataset and how its records become rows.
 
     Attributes:
-      key: returns the id of a record, which decides the shard and the order. Records with the same
-        key have to be equal, and are written once.
+      key: returns a record's id, which decides the shard and the order. Records with the same key
+        must be equal, and are written once.
       row: returns the Parquet row of a record. Media are read here, one row at a time.
-      tag: returns what rows are counted by, such as (stage, reason); None counts their splits, if
-        they have any.
+      tag: returns the tag that rows are counted by, such as (stage, reason); None counts splits.
     """
 
     name: str
@@ -57,7 +55,6 @@ class Table:
         return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
 
     def file_name(self, shard: int) -> str:
-        """Return the path of a shard below the dataset's folder."""
         return f"data/{self.name}-{shard:05d}-of-{self.shards:05d}.parquet"
 
 
@@ -72,13 +69,13 @@ class WrittenShard:
 
 
 class Pictures(Protocol):
-    """Where pictures are read from by id and suffix: a media store, or datasets that have them."""
+    """Reads images by id and suffix, from a media store or from finished datasets."""
 
     def get(self, image_id: str, suffix: str) -> bytes:
         """Return the bytes of a picture."""
 
     def path(self, image_id: str, suffix: str) -> str:
-        """Return what a message calls it."""
+        """Return the image's name for messages."""
 
 
 def files_for(rows: int, rows_per_file: int) -> int:
@@ -106,7 +103,6 @@ def rejects_table(rows: int) -> Table:
 
 
 def media_tables(records: int, media_root: str | None) -> tuple[Table, ...]:
-    """Return the tables of images, where there are images, and of rejects."""
     rejects = rejects_table(records)
     if media_root is None:
         return (rejects,)

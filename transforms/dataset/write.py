@@ -1,4 +1,4 @@
-"""Writes one shard of a table: deterministically, in bounded memory, and only if not yet done."""
+"""Writes one shard of a table: deterministically, in bounded memory, and at most once."""
 
 import contextlib
 import hashlib
@@ -30,13 +30,13 @@ def write_runs(
 ) -> WrittenShard:
     """Write the records of one shard under its final name, sorted by key, each once.
 
-    An existing file with the same records and all its bytes is kept. If the output has such a file
-    but `place` is another folder, the file gets a second name there.
+    An existing file with the same records and all its bytes is kept. If it lies in the output but
+    `place` is a different folder, the file gets a second name there.
 
     Args:
       runs: each sorted by key.
       output: the dataset's folder, in which finished work is recorded.
-      place: the folder in which the table is written; None means the dataset's own.
+      place: the folder for the table's files; None means the dataset's own.
 
     Raises:
       BuildError: two different records have the same key.
@@ -73,8 +73,8 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
     """Return the length and digest of a file that need not be written again, or None.
 
     Args:
-      own: where the dataset has it, or an older file of the same name.
-      noted: what an earlier run recorded: basis, length and digest.
+      own: the dataset's file, or an older file of the same name.
+      noted: (basis, length, digest) from an earlier run.
     """
     for place in dict.fromkeys((url, own)):
         digest = storage.digest(place) if storage.exists(place) else None
@@ -87,7 +87,7 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Spool:
-    """The records of a shard in order, spooled to disk, to be read more than once."""
+    """A shard's records in order, spooled to disk so that they can be read again."""
 
     kind: type
     lines: IO[bytes]
@@ -142,7 +142,7 @@ def _start_fingerprint(schema: pa.Schema) -> Any:
     return hashlib.sha256(msgspec.json.encode([schema.to_string(), []]))
 
 
-# Encoded images neither compress nor repeat; the settings beside them repeat in every row.
+# Encoded images neither compress nor repeat; their settings repeat in every row.
 _IMAGE_TABLE = {
     "compression": "none",
     "use_dictionary": [
