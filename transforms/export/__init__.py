@@ -1,8 +1,8 @@
-"""Writes a finished dataset in another form, for programs that read that.
+"""Writes a finished dataset in other formats.
 
 A format is an entry of `formats.FORMATS`, and of `WRITERS` in a module of this folder: a function
-that writes the files, and perhaps one that says why a dataset cannot be written so. The writer gets
-the rows from the `Export`, and opens every file by it:
+that writes the files, and optionally one that explains why a dataset cannot have the format. The
+writer gets rows from the `Export`, and opens every file through it:
 
     def _write(export: Export) -> None:
         for part in export.all_parts():                 # rows of one file, in the order of ids
@@ -14,8 +14,8 @@ the rows from the `Export`, and opens every file by it:
 
     WRITERS: Final = {"lines": Writer(_write)}
 
-A file appears when it is complete, and is then noted with its SHA-256. `part.pieces()` gives Arrow
-tables in place of records. `run.export_dataset` does the rest: checks, the note
-`eqforge-export.json`, going on, overwriting. A file has to have the same bytes however many files
-the dataset has, which it has if it follows from the rows and their order alone.
+A file appears when it is complete; the note then records its SHA-256. `part.pieces()` gives Arrow
+tables instead of records. `run.export_dataset` does the rest: checks, the note
+`eqforge-export.json`, resuming, overwriting. The bytes of a file must depend on the rows and their
+order alone, not on the number of files of the dataset.
 """

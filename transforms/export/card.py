@@ -1,8 +1,7 @@
 """The cards and Croissant descriptions of exports.
 
-An export has the documents of its dataset, with its author's words, for its own files. A dataset
-may come without a card; a short one takes its place. Where rows were left out for their licences,
-the documents count the rows that are here.
+An export reuses its dataset's documents, with the author's words, for its own files. A dataset
+without a card gets a short one. If licences excluded rows, the documents count the remaining rows.
 """
 
 import re
@@ -25,7 +24,6 @@ from eqforge.transforms.export.names import picture_columns, renamed
 from eqforge.transforms.export.target import Export
 
 DEFAULT: Final = "default"
-"""The configuration of an export of one table."""
 
 _MOST_CARD_BYTES: Final = 4 << 20
 _FENCE: Final = re.compile(r"^---\n", re.MULTILINE)
@@ -41,29 +39,29 @@ _LICENCES: Final = re.compile(
 _HEADING: Final = re.compile(r"^(?=## )|\Z", re.MULTILINE)
 
 _OF_ALL_ROWS: Final = ("description", "rai:dataCollectionRawData")
-"""What the description of a dataset says of rows that an export may have left out."""
+"""Properties that describe all rows, including rows that an export may leave out."""
 _STEPS: Final = "rai:dataPreprocessingProtocol"
 _LIMITS: Final = "rai:dataLimitations"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Files:
-    """The files of a split: what `datasets` calls it, and the pattern of their paths."""
+    """The files of a split: its name for `datasets`, and the pattern of their paths."""
 
     split: str
     path: str
 
 
 Configured = Mapping[str, Sequence[Files]]
-"""The files of each configuration, which is called as its table is; the first is the default."""
+"""Files by configuration, named as its table; the first is the default."""
 
 
 def write_card(export: Export, configured: Configured, schema: pa.Schema | None = None) -> None:
-    """Write the card of an export, unless it is there.
+    """Write the card of an export, unless it exists.
 
     Args:
       configured: the files of each configuration.
-      schema: the columns of the only configuration, where its files do not say them.
+      schema: the columns of the only configuration, if its files do not state them.
     """
     if export.has(card.FILE_NAME):
         return
@@ -86,7 +84,7 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
 
 
 def _front(configured: Configured, schema: pa.Schema | None) -> str:
-    """Return the part of a card by which Hugging Face finds the files."""
+    """Return the YAML front matter by which Hugging Face finds the files."""
     from huggingface_hub.utils import yaml_dump
 
     configs = [
@@ -99,7 +97,6 @@ def _front(configured: Configured, schema: pa.Schema | None) -> str:
 
 
 def _features(fields: Iterable[pa.Field]) -> list[dict[str, Any]]:
-    """Return columns as `datasets` writes them."""
     return [{"name": field.name, **_kind(field.type, "dtype")} for field in fields]
 
 
@@ -114,7 +111,7 @@ def _kind(kind: pa.DataType, word: str) -> dict[str, Any]:
 
 
 def _read(dataset: Dataset, name: str, most_bytes: int) -> str:
-    """Return a document of a dataset; empty if it has none that can be read."""
+    """Return a document of a dataset; empty if it is missing or unreadable."""
     try:
         with storage.open_below(dataset.folder, name) as stream:
             return stream.read(most_bytes).decode()
@@ -155,7 +152,7 @@ def _loading(export: Export, configured: Configured) -> str:
 
 
 def _notes(export: Export, configured: Configured) -> Iterator[str]:
-    """Yield what somebody who loads the files should know of them."""
+    """Yield notes for people who load the files."""
     shown = ", ".join(code_span(name) for name in export.pictures.values())
     table, *others = _tables(export, configured)
     if shown:
@@ -180,7 +177,7 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
 
 
 def _card_of_part(export: Export, text: str) -> str:
-    """Return the card of the whole with what differs for the rows that are here."""
+    """Return the card of the whole dataset, corrected for the exported rows."""
     profile = _profile_of_part(export)
     rows = export.dataset.manifest.num_rows(export.settings.table)
     text = _SIZE.sub(f"size_categories: {card.size_category(rows)}\n", text, count=1)
@@ -211,11 +208,11 @@ def _left_out(export: Export) -> str:
 def write_description(
     export: Export, patterns: Mapping[str, str], schemas: Mapping[str, pa.Schema]
 ) -> None:
-    """Write the Croissant description of Parquet files that are there, unless it is there.
+    """Write the Croissant description of existing Parquet files, unless it exists.
 
     Args:
-      patterns: the pattern of the files of each table.
-      schemas: the columns of each table, without pictures.
+      patterns: path patterns of the files of each table.
+      schemas: the columns of each table, without images.
     """
     if export.has(croissant.FILE_NAME):
         return
@@ -235,7 +232,6 @@ def write_description(
 
 
 def _properties(export: Export) -> dict[str, Any]:
-    """Return the properties of the whole: the dataset's own, and what the export did."""
     try:
         own = croissant.read_said(_read(export.dataset, croissant.FILE_NAME, MAX_BYTES))
     except (ValueError, RecursionError):

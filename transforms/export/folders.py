@@ -1,7 +1,7 @@
-"""Forms of files that many programs read: WebDataset, ImageFolder, JSON lines, Karpathy's splits.
+"""Common file formats: WebDataset, ImageFolder, JSON lines, Karpathy's splits.
 
-The packages `webdataset` and `datasets` read these forms, and the tests let them. They do not write
-them here, because they promise neither the same bytes for the same rows nor to go on after a stop.
+The tests read these files with `webdataset` and `datasets`. These packages do not write them,
+because they neither promise the same bytes for the same rows nor resume after a stop.
 """
 
 import io
@@ -26,7 +26,7 @@ from eqforge.transforms.export.names import picture_references, renamed
 from eqforge.transforms.export.rows import Split, merged
 from eqforge.transforms.export.target import Export, ExportStream, Part
 
-# Columns of ids of images, and columns of captions that are true of them: the first that is there.
+# Columns of image ids, and columns of captions that are true of them: the first that exists.
 _TRUE: Final = (
     ("image_0_id", ("captions_0", "caption_0")),
     ("image_1_id", ("captions_1", "caption_1")),
@@ -41,7 +41,7 @@ def _json(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode()
 
 
-# --- WebDataset: of each row its pictures and a file of JSON
+# --- WebDataset: each row has its images and a JSON file
 
 
 def _write_web_dataset(export: Export) -> None:
@@ -76,7 +76,7 @@ def _members(part: Part, names: dict[str, str]) -> Iterator[tuple[str, bytes]]:
 
 
 def write_tar(stream: ExportStream, members: Iterable[tuple[str, bytes]]) -> None:
-    """Write files as a tar without times and owners, so that the same files give the same bytes."""
+    """Write a tar without times and owners, so that the same files give the same bytes."""
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
         for name, data in members:
             entry = tarfile.TarInfo(name)
@@ -85,7 +85,7 @@ def write_tar(stream: ExportStream, members: Iterable[tuple[str, bytes]]) -> Non
             tar.getmembers().clear()  # of which it would hold one for each row
 
 
-# --- ImageFolder: the pictures of each split in a folder, and its rows in `metadata.jsonl` there
+# --- ImageFolder: each split has a folder of images with its rows in `metadata.jsonl`
 
 
 def _refuse_without_pictures(dataset: Dataset, table: str) -> str:
@@ -98,7 +98,6 @@ def _refuse_without_pictures(dataset: Dataset, table: str) -> str:
 
 
 def _write_image_folder(export: Export) -> None:
-    """Write `test/metadata.jsonl` and the pictures beside it, and so on, and a card."""
     export.leave_out_empty()
     unsure = _unsure(export)
     names = renamed(export.schema.names, export.pictures.values())
@@ -122,10 +121,10 @@ def _write_image_folder(export: Export) -> None:
 
 
 def _unsure(export: Export) -> set[str]:
-    """Return the columns that are written as text, because `datasets` would guess their types.
+    """Return the columns to write as text, because `datasets` would guess their types.
 
-    It guesses from the first rows, and rejects splits for which it guesses others: nested columns,
-    and a column that has no value in one split and values in another.
+    It guesses from the first rows of a split, and rejects a split whose guess differs: nested
+    columns, and columns that have values in only some splits.
     """
     valued: list[set[str]] = []
     for split in export.splits:
@@ -136,11 +135,10 @@ def _unsure(export: Export) -> set[str]:
     return nested | (set[str]().union(*valued) - set[str].intersection(*valued))
 
 
-# --- JSON lines: one row a line, pictures beside them where asked for
+# --- JSON lines: one row per line, with image files on request
 
 
 def _write_json_lines(export: Export) -> None:
-    """Write `test.jsonl` and so on; with pictures, their paths stand in the rows; and a card."""
     export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     for split in export.splits:
@@ -165,7 +163,7 @@ def _write_json_lines(export: Export) -> None:
 def _rows_and_paths(
     export: Export, split: Split
 ) -> Iterator[tuple[dict[str, Any], dict[str, str | None]]]:
-    """Yield rows, and the paths of their pictures, by column, which are written if asked for."""
+    """Yield rows, and the paths of their images by column; write the images if requested."""
     if export.settings.image_files:
         for record in export.records_of(split):
             paths: dict[str, str | None] = dict.fromkeys(record.pictures)
@@ -183,14 +181,12 @@ def _rows_and_paths(
 
 # --- Karpathy's splits: one `dataset_NAME.json` of images with their captions
 #
-# An image that rows of several splits show stands in each of them. What is false of an image, such
-# as a hard negative, is left out. Source: Karpathy and Fei-Fei 2015, dataset_coco.json.
+# An image in rows of several splits appears in each of them. Captions that are false of an image,
+# such as hard negatives, are left out. Source: Karpathy and Fei-Fei 2015, dataset_coco.json.
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Captioned:
-    """A caption of an image: its split, its file's path, and the text."""
-
     split: str
     image: str
     caption: str
@@ -203,7 +199,7 @@ def _refuse_without_captions(dataset: Dataset, table: str) -> str:
 
 
 def _true_columns(columns: Collection[str]) -> list[tuple[str, str]]:
-    """Return the columns of ids of images, each with that of captions that are true of it."""
+    """Return each column of image ids with the column of captions that are true of it."""
     found = [
         (image, next((text for text in texts if text in columns), ""))
         for image, texts in _TRUE
@@ -213,7 +209,6 @@ def _true_columns(columns: Collection[str]) -> list[tuple[str, str]]:
 
 
 def _write_karpathy(export: Export) -> None:
-    """Write `dataset_NAME.json`, and the pictures where that is asked for."""
     name = export.dataset.manifest.dataset
     with (
         tempfile.TemporaryDirectory(prefix="eqforge-") as folder,

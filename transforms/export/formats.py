@@ -1,8 +1,7 @@
 """The settings and the formats of an export.
 
-A format is an entry of `FORMATS` and one of `WRITERS` in its module: a function that writes the
-files, and perhaps one that says why a dataset cannot be written so. This module imports none of
-them, because the command line needs only names and summaries.
+The writer of each format is in `WRITERS` of its module. This file imports none of these modules,
+because the command line needs only names and summaries.
 """
 
 import importlib
@@ -59,8 +58,8 @@ class Writer:
     """How a format is written.
 
     Attributes:
-      refusal: returns why a table cannot be written so; empty where it can. It looks at columns,
-        never at the name of a dataset, so that it takes datasets that are yet to come.
+      refusal: returns why a table cannot have the format, or an empty text. It checks columns,
+        never a dataset's name, so that it accepts future datasets.
     """
 
     write: "Callable[[Export], None]"
@@ -69,13 +68,13 @@ class Writer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Format:
-    """A form in which datasets are written.
+    """A format that datasets can be written in.
 
     Attributes:
-      module: of this folder, whose `WRITERS` has the name.
-      summary: what is written, of which datasets; for the help.
-      columns: that the rows must have.
-      image_files: whether it takes --image-files.
+      module: in this folder; its `WRITERS` has the name.
+      summary: text for the help.
+      columns: required columns of the rows.
+      image_files: whether it accepts --image-files.
     """
 
     name: str
@@ -85,7 +84,7 @@ class Format:
     image_files: bool = False
 
     def refusal(self, dataset: "Dataset", table: str) -> str:
-        """Say why a table cannot be written in this format; empty where it can."""
+        """Explain why a table cannot have this format; return an empty text if it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
                 f"expected rows with the columns {', '.join(sorted(missing))}, which {table} "

@@ -1,4 +1,4 @@
-"""The form of the published hard positives, of rows that eqforge built or imported.
+"""Writes rows that eqforge built or imported in the format of the published hard positives.
 
 Source: Kamath et al. 2024; github.com/amitakamath/hard_positives, data/ and swapped_data/.
 """
@@ -45,7 +45,6 @@ def _refusal(dataset: Dataset, table: str) -> str:
 
 
 def _write(export: Export) -> None:
-    """Write captions with their negatives into `data`, hard positives into `swapped_data`."""
     is_imported = export.dataset.manifest.dataset == _IMPORTED
     with ExitStack() as files:
         opened: dict[str, list[ExportStream]] = {}
@@ -62,14 +61,14 @@ def _write(export: Export) -> None:
 
 
 def _imported(export: Export) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the file of each row and its record in each folder; rows of several files in turn."""
+    """Yield each row's file and its record in each folder; files interleave."""
     for row in rows_by(export, _IMPORTED_COLUMNS, lambda row: f"{source_order(row):012d}"):
         name = row["kind"] if is_safe(f"data/{row['kind']}.json") else key_of(row["kind"])
         yield name, [replace_swap.write(row, row[column]) for column in _TRUE]
 
 
 def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
-    """Yield the file of each row and its record in each folder, in the order of the source."""
+    """Yield each row's file and its record in each folder, in source order."""
 
     def place(row: Row) -> str:
         return "/".join([*(f"{number:012d}" for number in row["source_order"]), row["sample_id"]])

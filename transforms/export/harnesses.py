@@ -1,16 +1,16 @@
-"""Tasks of evaluation harnesses: the questions of a dataset, with the pictures that they show.
+"""Writes a dataset's questions as tasks of evaluation harnesses, with their images.
 
-* lmms-eval: settings, functions, and a Parquet file with a row a question. The functions are one
-  file for every dataset, `eqforge.schemas.records.lettered`; what a dataset says stands in the
-  Parquet files alone, and its name, made of letters, in the settings.
+* lmms-eval: settings, functions, and a Parquet file with one row per question. The functions are
+  one file for every dataset, `eqforge.schemas.records.lettered`. Text from a dataset appears in the
+  Parquet files only; the settings have its name, reduced to letters.
   Source: lmms-eval 0.7.3, `docs/task_guide.md`, `lmms_eval/api/task.py` and `evaluator_utils.py`.
-* VLMEvalKit: a table with a row a question, whose pictures stand in it as base64. In the folder
-  that the variable LMUData names, it is a dataset by the name of the file. The columns A and B make
-  it one of multiple choice; without them the harness asks the question as it is, and evaluates
-  nothing. Source: VLMEvalKit (ms-vlmeval 0.0.20), `vlmeval/dataset/__init__.py`, `image_base.py`
-  and `image_mcq.py`.
-* CLIP_benchmark: tar shards of an image with its true caption, which stands first, and the false
-  one. It reads pairs of images only as the hub's Winoground, by that name.
+* VLMEvalKit: a table with one row per question and base64 images. In the folder that the variable
+  LMUData names, the file's name is the dataset's name. The columns A and B make it multiple choice;
+  without them the harness asks the question unchanged, and evaluates nothing.
+  Source: VLMEvalKit (ms-vlmeval 0.0.20), `vlmeval/dataset/__init__.py`, `image_base.py` and
+  `image_mcq.py`.
+* CLIP_benchmark: tar shards of an image with its true caption, which comes first, and the false
+  one. It reads pairs of images only from the hub's Winoground, by that name.
   Source: CLIP_benchmark 1.6.2, `datasets/builder.py` (build_wds_dataset) and
   `metrics/image_caption_selection.py`.
 """
@@ -51,7 +51,7 @@ from eqforge.transforms.export.pictures import Picture
 from eqforge.transforms.export.target import Export, ExportStream, Part, Record
 
 _SETTINGS_NAME: Final = "_default_template_yaml"
-"""What all tasks share; lmms-eval takes no file of this name for a task."""
+"""Settings that all tasks share; lmms-eval takes no file of this name for a task."""
 _SETTINGS: Final = """\
 dataset_path: parquet
 test_split: test
@@ -71,14 +71,14 @@ metric_list:
 metadata: {version: 1.0}
 """
 _TEXTS: Final = ("question_id", "sample_id", "cluster", "asks", "counts_in", "question", "answer")
-"""`asks` is `text` for the caption of an image, `image` for the image of a caption, and `answer`;
-`counts_in` is read by `lettered.results`. None is a list, which `datasets` has by another name
-before its version 4."""
+"""`asks` is `text` (image to caption) or `image` (caption to image), and so is `answer`;
+`lettered.results` reads `counts_in`. None is a list, as `datasets` below version 4 names lists
+differently.
+"""
 _MAX_PICTURES_BYTES: Final = 64 << 20
 
 _TABLE_COLUMNS: Final = ("answer", "category", "sample_id", "cluster", "image")
-"""After `index`, `question` and the options; `category` is `asks`, of which VLMEvalKit prints the
-accuracy."""
+"""After `index`, `question` and the options. VLMEvalKit prints accuracy by `category` (`asks`)."""
 _READ_AS_NOTHING: Final = frozenset(
     {
         *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
@@ -92,11 +92,11 @@ _FOIL_CAPTIONS: Final = ("caption", "hard_negative")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Asked:
-    """A question with its pictures.
+    """A question with its images.
 
     Attributes:
-      cluster: what the sample shares with others; the sample's own id where that is null.
-      counts_in: the unit that it has to be right in, and how many questions that has, by metric.
+      cluster: the sample's cluster; its own id if that is null.
+      counts_in: by metric, the unit that it must be right in, and that unit's number of questions.
     """
 
     question: Question
@@ -106,7 +106,7 @@ class _Asked:
 
 
 def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> str:
-    """Return why a table cannot be asked about, or holds captions that a harness cannot read."""
+    """Explain why a table has no questions, or captions that a harness cannot read."""
     try:
         form = form_of(set(dataset.columns(table)), "a table")
     except InputError as error:
@@ -134,10 +134,10 @@ def _task_name(dataset: Dataset) -> str:
 
 
 class _Asking:
-    """What the rows of an export are asked.
+    """The questions of an export's rows.
 
     Attributes:
-      letters: of the most options that a question has, at least A and B; none where none has any.
+      letters: of the longest option list, at least A and B; empty if no question has options.
     """
 
     def __init__(self, export: Export) -> None:
@@ -198,16 +198,16 @@ def _write_lmms_eval(export: Export) -> None:
 
 
 def _write_questions(stream: ExportStream, asking: _Asking, part: Part) -> None:
-    """Write the questions, those of a sample into one row group.
+    """Write the questions; those of one sample share a row group.
 
-    A picture that several questions show is stored once in a row group, as a dictionary.
+    An image that several questions show is stored once per row group, as a dictionary.
     """
     schema = with_metadata(
         pa.schema(
             [
                 *(required(name, pa.string()) for name in _TEXTS),
                 *(pa.field(letter, pa.string()) for letter in asking.letters),
-                # A picture that is never null, `datasets` takes for a structure.
+                # `datasets` takes an image that is never null for a structure.
                 *(pa.field(name, IMAGE) for name in ("image_0", "image_1")),
             ]
         ),
@@ -282,9 +282,9 @@ def _line(row: list[str]) -> bytes:
 
 
 def _image(question_id: str, pictures: tuple[Picture, ...], shown_by: dict[str, str]) -> str:
-    """Return a picture in base64, or the id of a question that shows it; of several a list.
+    """Return a base64 image, or the id of a question that shows it; a list for several images.
 
-    The harness evaluates a list as Python: there are only letters, digits, +, / and = in it.
+    The harness evaluates a list as Python: it has only letters, digits, +, / and = in it.
     """
     if len(pictures) > 1:
         return json.dumps([base64.b64encode(found.data).decode() for found in pictures])
@@ -307,7 +307,7 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
 
 
 def _write_clip_benchmark(export: Export) -> None:
-    """Write a folder for each split, with its shards and their number."""
+    """Write a folder per split, with its shards and their number."""
     for split in export.splits:
         shards = 0
         for part in export.parts(split):

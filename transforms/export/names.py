@@ -1,4 +1,4 @@
-"""Names of files, splits and columns that are safe whatever the data call themselves."""
+"""Names of files, splits and columns that are safe whatever names the data have."""
 
 import hashlib
 import re
@@ -18,10 +18,10 @@ _PART_CHARS: Final = 120
 
 
 def key_of(record_id: str) -> str:
-    """Return a name for a record's files: what of its id is ASCII, and a digest of the id.
+    """Return a file name for a record: the ASCII characters of its id, and a digest of the id.
 
-    It has no dot, at which WebDataset splits names, and no slash; names of ids that differ in the
-    case of a letter differ in more.
+    It has no slash and no dot, at which WebDataset splits names. The digest also keeps names apart
+    whose ids differ only in letter case.
     """
     shown = re.sub(r"[^A-Za-z0-9]+", "_", record_id)[:_SHOWN_CHARS].strip("_")
     digest = hashlib.sha256(record_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -29,7 +29,7 @@ def key_of(record_id: str) -> str:
 
 
 def is_safe(path: str) -> bool:
-    """Return whether every disk takes a path of the data, and the note of an export can name it."""
+    """Return True if every disk, and the note of an export, accepts a path."""
     fits = len(path) <= _PATH_CHARS and max(map(len, path.split("/"))) <= _PART_CHARS
     return fits and _SAFE.fullmatch(path) is not None
 
@@ -37,7 +37,7 @@ def is_safe(path: str) -> bool:
 def split_names(splits: Iterable[str]) -> dict[str, str]:
     """Return names that `datasets` and every disk accept, distinct in any letter case.
 
-    Splits whose letters are not ASCII, or that differ in other signs alone, get a digest.
+    Splits with non-ASCII letters, or that differ only in punctuation, get a digest.
     """
     found: dict[str, str] = {}
     plain = {split: split_name(split) for split in sorted(splits)}
@@ -49,7 +49,6 @@ def split_names(splits: Iterable[str]) -> dict[str, str]:
 
 
 def picture_references(dataset: Dataset, table: str) -> list[str]:
-    """Return the columns that name pictures; none where the dataset has no pictures."""
     kind = table_type(dataset.manifest.dataset, table)
     if kind is None or not dataset.manifest.num_rows("images"):
         return []
@@ -58,7 +57,7 @@ def picture_references(dataset: Dataset, table: str) -> list[str]:
 
 
 def picture_columns(dataset: Dataset, table: str) -> dict[str, str]:
-    """Return the column of pictures for each column of ids: `image_0` for `image_0_id`."""
+    """Map each column of image ids to its column of images: `image_0_id` to `image_0`."""
     ids = picture_references(dataset, table)
     return {
         name: name.removesuffix("_id") if name.endswith("_id") else f"{name}_picture"
@@ -67,7 +66,7 @@ def picture_columns(dataset: Dataset, table: str) -> dict[str, str]:
 
 
 def renamed(columns: Iterable[str], pictures: Collection[str]) -> dict[str, str]:
-    """Return new names for columns where a picture takes theirs: `image` becomes `image_name`."""
+    """Rename columns whose name an image column takes: `image` becomes `image_name`."""
     there = set(columns)
     names: dict[str, str] = {}
     for name in sorted(there & set(pictures)):

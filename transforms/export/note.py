@@ -1,8 +1,8 @@
-"""The note of an export: what was written, of what, and how.
+"""The note of an export: its dataset, settings and files.
 
-`eqforge-export.json` is written last. Until then `eqforge-export.partial.json` names the files that
-are complete, so that the same command goes on where it was stopped. An earlier export is replaced
-by deleting the files that its note names, and then the note; other or changed files stop it.
+`eqforge-export.json` is written last. Until then `eqforge-export.partial.json` names the complete
+files, so that the same command resumes where it stopped. Replacing an earlier export deletes the
+files that its note names, and then the note; other or changed files stop it.
 """
 
 import dataclasses
@@ -54,15 +54,14 @@ class ExportNote:
     files: list[DataFile] = field(default_factory=list)
 
     def is_of(self, other: "ExportNote") -> bool:
-        """Return whether both are notes of the same export, however far each came."""
+        """Return True if both are notes of the same export, however far each got."""
         return dataclasses.replace(self, files=[]) == dataclasses.replace(other, files=[])
 
 
 class Ledger:
-    """The files of an export that are complete.
+    """The complete files of an export.
 
     Attributes:
-      is_finished: whether all files are complete.
       opened: the files that this run opened to write, in lower case.
     """
 
@@ -97,15 +96,14 @@ class Ledger:
 
 
 def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
-    """Check the folder of an export, and delete an earlier one where that is asked for.
+    """Check the folder of an export, and delete an earlier export if requested.
 
     Args:
-      note: what is to be exported, without files.
-      overwrite: whether another export in the folder is replaced.
+      note: the export to write, without files.
 
     Raises:
-      InputError: the folder has files that no export wrote, or another export, or nothing can be
-        written there.
+      InputError: the folder has files that no export wrote, or a different export, or is not
+        writable.
     """
     storage.check_reachable(folder)
     finished, begun = _read(folder, NOTE), _read(folder, PARTIAL)
@@ -149,7 +147,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
 
 
 def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile]:
-    """Return the files of a note that are there with all their bytes."""
+    """Return the files of a note that exist with all their bytes."""
     found = []
     for file in note.files:
         url = storage.join(folder, file.path)
@@ -171,7 +169,7 @@ def _read(folder: str, name: str) -> ExportNote | None:
     url = storage.join(folder, name)
     try:
         with storage.open_below(folder, name) as stream:
-            # Asked for all at once, that much memory would be taken first.
+            # Requesting it all at once would allocate that much memory first.
             pieces = iter(lambda: stream.read(_PIECE_BYTES), b"")
             data = b"".join(islice(pieces, _MAX_BYTES // _PIECE_BYTES))
         note = msgspec.json.decode(data, type=ExportNote)

@@ -1,11 +1,11 @@
-"""Forms of Parquet files: one flat table, a repository folder for the hub, and recipes.
+"""Parquet formats: one flat table, a repository folder for the hub, and recipes.
 
-A flat table has each row with its pictures, in files that are named by their true splits. The hub's
-folder has every table that has rows: the samples are the default configuration, the others have the
-names of their tables, and pictures stand in the rows that refer to them. `datasets` (5.2) cannot
-load a split without rows, so tables without rows have no configuration; the card names them.
+A flat table holds each row with its images, in files named by their true splits. The hub's folder
+has every table with rows: samples are the default configuration, other tables have configurations
+of their own, and images are stored in the rows that refer to them. `datasets` (5.2) cannot load a
+split without rows, so tables without rows have no configuration; the card names them.
 
-`datasets` itself would decode pictures and choose row groups by its version, so pyarrow writes.
+`datasets` would decode images and choose row groups by its version, so pyarrow writes.
 """
 
 import contextlib
@@ -46,7 +46,6 @@ _RECIPE_OPTIONS: Final[dict[str, Any]] = {
 
 
 def _write_flat(export: Export) -> None:
-    """Write the files, a card by which `load_dataset(folder)` finds splits, and Croissant."""
     files = _write_rows(export)
     write_card(export, {DEFAULT: files})
     table = export.settings.table
@@ -75,7 +74,7 @@ def _write_hub(export: Export) -> None:
 
 
 def _write_rows(export: Export, prefix: str = "") -> list[Files]:
-    """Write the rows of all splits below `data`; return where the files of each split are."""
+    """Write the rows of all splits below `data`; return each split's files."""
     export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     fields = [field.with_name(names.get(field.name, field.name)) for field in export.schema]
@@ -91,7 +90,7 @@ def _write_rows(export: Export, prefix: str = "") -> list[Files]:
             pq.ParquetWriter(stream, schema, **options) as writer,
             ThreadPoolExecutor(1) as thread,
         ):
-            # While a piece is written, the thread makes the next one.
+            # While this thread writes a piece, another makes the next one.
             pieces = part.pieces()
             coming = thread.submit(next, pieces, None)
             while (piece := coming.result()) is not None:
@@ -112,7 +111,7 @@ def _write_rows(export: Export, prefix: str = "") -> list[Files]:
 
 
 def _options(schema: pa.Schema, export: Export) -> dict[str, Any]:
-    """Return how columns are stored: texts packed, pictures, which do not pack, as they are."""
+    """Return storage options: texts are compressed; images, which do not compress, are not."""
     stream = io.BytesIO()
     pq.write_metadata(schema, stream)
     leaves = pq.read_metadata(stream).schema
@@ -139,12 +138,12 @@ def _refuse_recipe(dataset: Dataset, table: str) -> str:
 def _write_recipe(export: Export) -> None:
     """Write the records of each table in the order of their ids, and then `recipe.json`.
 
-    `eqforge build --recipe` makes the rest from the user's own sources, and compares.
+    `eqforge build --recipe` rebuilds the rest from the user's own sources, and compares.
     """
     manifest = export.dataset.manifest
     tables = {table: _write_records(export, table) for table in tables_of(manifest)}
     if not export.has(FILE_NAME):
-        # Errata hold texts; the digest of their file stands among the inputs.
+        # Errata hold texts; the inputs include the digest of their file.
         recipe = replace(manifest, format=FORMAT, tables=tables, errata=[])
         with export.file(FILE_NAME) as stream:
             stream.write(to_json(recipe))

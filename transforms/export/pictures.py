@@ -1,9 +1,9 @@
-"""The pictures of a dataset by their ids, as they are stored or scaled and encoded again.
+"""Reads a dataset's images by their ids, as stored or scaled and re-encoded.
 
-Datasets store pictures uncompressed, one behind the other, so a picture is a range of bytes of a
-file. Nothing is shuffled, and memory holds only the index: 85 bytes a picture. Packed files, and
-files of a store, are unpacked into a temporary file first. Every picture that is read is compared
-with its id, which is its SHA-256.
+Datasets store images uncompressed and contiguous, so an image is a range of bytes of a file.
+Nothing is shuffled, and memory holds only the index: 85 bytes per image. Compressed files and files
+of an object store are first unpacked into a temporary file. Every image read is compared with its
+id, which is its SHA-256.
 """
 
 import contextlib
@@ -46,11 +46,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An encoded picture.
-
-    Attributes:
-      image_id: key into the dataset's images: SHA-256 of the bytes that are stored there.
-    """
+    """An encoded image; `image_id` is the SHA-256 of the bytes in the dataset."""
 
     image_id: str
     suffix: str
@@ -59,7 +55,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class PictureColumn:
-    """The pictures of some rows: ids (null for a row without one), suffixes and bytes."""
+    """The images of some rows: ids (null for a row without one), suffixes and bytes."""
 
     ids: pa.StringArray
     suffixes: pa.StringArray
@@ -72,7 +68,7 @@ class PictureColumn:
 
 
 class Pictures:
-    """An index of the pictures of a table, to be closed as a context."""
+    """An index of a table's images; use it as a context manager."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
@@ -100,7 +96,7 @@ class Pictures:
         return len(self._keys)
 
     def places(self, ids: pa.Array | pa.ChunkedArray) -> Places:
-        """Return where pictures stand in the index, int64 [n]; -1 for an id that is null."""
+        """Return the images' positions in the index, int64 [n]; -1 for a null id."""
         found = np.full(len(ids), -1, np.int64)
         named = ids.drop_null()
         keys = self._keys_of(named)
@@ -114,7 +110,7 @@ class Pictures:
         return found
 
     def sizes(self, places: Places) -> Places:
-        """Return the lengths of pictures in bytes, int64 [n]; 0 for -1."""
+        """Return the lengths of images in bytes, int64 [n]; 0 for -1."""
         return np.where(places < 0, 0, self._lengths[places])
 
     @property
@@ -122,7 +118,7 @@ class Pictures:
         return tuple(sorted(self._suffixes))
 
     def read(self, ids: pa.StringArray) -> PictureColumn:
-        """Read pictures in the order in which they lie, into one piece of memory."""
+        """Read images in the order of their bytes on disk, into one piece of memory."""
         names, places = ids.to_pylist(), self.places(ids)
         ends = np.cumsum([0, *self.sizes(places)], dtype=np.int32)
         data = pa.allocate_buffer(int(ends[-1]))
@@ -157,7 +153,7 @@ class Pictures:
         return self._opened[number]
 
     def _index(self, path: str) -> tuple[npt.NDArray[Any], ...]:
-        """Return keys, starts, lengths, files and kinds of suffixes of a file's pictures."""
+        """Return keys, starts, lengths, files and suffix kinds of a file's images."""
         number = len(self._paths)
         self._paths.append(path)
         keys, lengths, kinds = [], [], []
@@ -182,7 +178,6 @@ class Pictures:
         return np.asarray(ids.to_pylist(), f"S{_DIGITS}")
 
     def _kinds_of(self, paths: pa.Array) -> npt.NDArray[np.uint8]:
-        """Return the places of pictures' suffixes in the list of suffixes."""
         if paths.null_count:
             check_suffix(None, self._dataset.folder)
         coded = pc.utf8_slice_codeunits(paths, _DIGITS).dictionary_encode()
@@ -193,7 +188,7 @@ class Pictures:
         return np.asarray(codes, np.uint8)[coded.indices.to_numpy()]
 
     def _unpack(self, number: int, path: str) -> tuple[Places, list[Places]]:
-        """Copy a file's pictures to a temporary file; return their starts and lengths."""
+        """Copy a file's images to a temporary file; return their starts and lengths."""
         stream = self._stack.enter_context(
             tempfile.TemporaryFile(prefix="eqforge-")  # noqa: SIM115 - closed by the stack
         )
@@ -211,7 +206,7 @@ class Pictures:
 
 
 class Encoder:
-    """Reads pictures, and encodes them as the settings say."""
+    """Reads images, and encodes them as the settings request."""
 
     def __init__(self, pictures: Pictures, settings: ExportSettings) -> None:
         self._pictures, self._settings = pictures, settings
@@ -219,7 +214,6 @@ class Encoder:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes that pictures may have."""
         if self._is_kept:
             return self._pictures.suffixes
         return tuple(sorted({_SUFFIXES[self._wanted(s)] for s in self._pictures.suffixes}))
@@ -229,7 +223,7 @@ class Encoder:
         return _FORMATS.get(suffix, "png") if chosen == "keep" else chosen
 
     def count(self, columns: Iterable[pa.Array]) -> int:
-        """Return how many distinct pictures ids name."""
+        """Count the distinct images that ids name."""
         shown = np.zeros(len(self._pictures), bool)
         for ids in columns:
             places = self._pictures.places(ids)
@@ -237,11 +231,11 @@ class Encoder:
         return int(shown.sum())
 
     def sizes(self, ids: pa.ChunkedArray) -> Places:
-        """Return the lengths of pictures as they are stored, in bytes, int64 [n]; 0 for null."""
+        """Return the stored lengths of images in bytes, int64 [n]; 0 for null."""
         return self._pictures.sizes(self._pictures.places(ids))
 
     def read(self, ids: pa.ChunkedArray) -> PictureColumn:
-        """Read pictures by their ids, and encode each distinct one once."""
+        """Read images by their ids, and encode each distinct one once."""
         stored = self._pictures.read(ids.combine_chunks())
         if self._is_kept:
             return stored
@@ -254,7 +248,7 @@ class Encoder:
         return PictureColumn(stored.ids, pa.array(suffixes, pa.string()), data)
 
     def _encoded(self, picture: Picture | None) -> bytes:
-        """Return a picture as the settings say; its own bytes where they fit already."""
+        """Encode an image; keep its bytes if they already meet the settings."""
         if picture is None:
             return b""
         wanted, most = self._wanted(picture.suffix), self._settings.max_side

@@ -1,9 +1,8 @@
-"""The forms of published benchmarks, as `eqforge import` reads them.
+"""Writes the formats of published benchmarks, as `eqforge import` reads them.
 
-`WRITERS` is the table of the forms; the records come from the `write` functions of the importers,
-so that a form is read and written by one module. Pictures are written below `images`, under the
-names that the rows have for them where these are safe, and theirs alone; else they are named after
-the row.
+Records come from the `write` functions of the importers, so that one module reads and writes a
+format. Images go below `images`, under the rows' names if these are safe and unique; otherwise they
+are named after the row.
 """
 
 import json
@@ -43,10 +42,10 @@ from eqforge.transforms.export.target import PIECE_ROWS, Export, ExportStream, R
 
 IMAGES: Final = "images"
 SERVER_SEED: Final = 1234
-"""Of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
+"""Seed of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
 
 MOST_KINDS: Final = 200
-"""Each kind has a file of its own, and all may be open at once."""
+"""Each kind has its own file, and all may be open at once."""
 
 _NEEDS_PNG: Final = (
     "Winoground's own loader opens images/NAME.png alone, which --image-format png writes"
@@ -61,8 +60,6 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Placed:
-    """A row that waits, with the text by which it is sorted."""
-
     place: str
     row: Row
 
@@ -71,8 +68,8 @@ def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str])
     """Yield all rows, sorted by their place and then by their ids, in bounded memory.
 
     Args:
-      columns: that are needed, where the rows have them; keys are read besides.
-      place: where a row belongs, as a text that sorts.
+      columns: columns to read, if the rows have them; keys are always read.
+      place: returns a row's sort text.
     """
     names = _names(export, columns)
     with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
@@ -81,7 +78,7 @@ def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str])
         for part in export.all_parts():
             for table in part.tables():
                 for row in table.select(names).to_pylist():
-                    # NUL sorts before every sign of an id.
+                    # NUL sorts before every character of an id.
                     key = "\0".join((place(row), *(row[name] for name in export.keys)))
                     runs += sorter.add(_Placed(place=key, row=row))
         for _, data in merge_runs([run for _, run in (*runs, *sorter.flush())]):
@@ -94,21 +91,21 @@ def _names(export: Export, columns: Sequence[str]) -> list[str]:
 
 
 class _Pictures:
-    """The pictures that are written, each under one name."""
+    """The written images, each under one name."""
 
     def __init__(self, export: Export) -> None:
         self._export = export
         self._ids: dict[str, str] = {}
 
     def put(self, record: Record, column: str, stem: str) -> str:
-        """Write a picture, if there is one; return its name.
+        """Write an image, if there is one; return its name.
 
         Args:
           column: `image`, `image_0` or `image_1`.
-          stem: its name without suffix, distinct for each row, if its own cannot be taken.
+          stem: fallback name without suffix, distinct for each row.
 
         Raises:
-          InputError: other pictures have all names that it may have.
+          InputError: different images have all possible names.
         """
         picture, name = record.pictures.get(column), record.row.get(column) or ""
         if picture is None:
@@ -120,7 +117,7 @@ class _Pictures:
             fits = suffix == picture.suffix and is_safe(f"{IMAGES}/{chosen}")
             if (chosen == name and is_cut) or not fits:
                 continue
-            # Names that differ in the case of a letter are one file on some disks.
+            # On some disks, names that differ only in letter case are one file.
             if self._ids.setdefault(chosen.casefold(), picture.image_id) == picture.image_id:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
@@ -131,8 +128,6 @@ class _Pictures:
 
 
 class _Array:
-    """A JSON array, or an object, that is written record by record."""
-
     def __init__(self, stream: ExportStream, is_object: bool = False) -> None:
         self.stream, self._is_object = stream, is_object
 
@@ -158,7 +153,7 @@ def _write_array(export: Export, path: str, records: Iterable[Any]) -> None:
 
 
 def _write_winoground(export: Export) -> None:
-    """Write `examples.jsonl`; images are named without their suffix where that is `.png`."""
+    """Write `examples.jsonl`; image names lack the suffix `.png`."""
     pictures, others = _Pictures(export), set[str]()
     with export.file("examples.jsonl") as stream:
         for number, record in enumerate(_records(export)):
@@ -213,13 +208,13 @@ def _write_eqben(export: Export) -> None:
 
 
 def _subset(row: Row) -> str:
-    """Return the subset of EqBen that a pair is of; an empty name if it is of none."""
+    """Return the EqBen subset of a pair, or an empty name."""
     kind, dataset = row.get("kind") or "", row["dataset"]
     return eqben_subset(kind) or eqben_subset(f"{dataset}/{kind}" if kind else dataset)
 
 
 def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
-    """Write the pictures of a pair; return their names, below the folder of its subset."""
+    """Write the images of a pair; return their names, below the folder of its subset."""
     row, subset = record.row, _subset(record.row)
     kind = row.get("kind") or row["dataset"]
     folder = EQBEN_FOLDERS.get(subset) or split_names([kind]).popitem()[1]
@@ -234,7 +229,7 @@ def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
 
 
 def _not_eqben(found: Counter[str]) -> str:
-    """Return what pairs lack of those whose scores EqBen's server takes; empty for nothing."""
+    """Return what EqBen's server misses among the pairs; empty for nothing."""
     if found == Counter(EQBEN_SIZES):
         return ""
     parts = [
@@ -268,7 +263,7 @@ def _write_by_kind(export: Export, *, fields: Fields, is_object: bool = False) -
 
 
 def _write_aro(export: Export) -> None:
-    """Write one file; what was cut out of its image is an image of its own."""
+    """Write one file; a crop of an image becomes an image."""
     pictures = _Pictures(export)
 
     def records() -> Iterator[Any]:
@@ -284,7 +279,7 @@ def _write_aro(export: Export) -> None:
 
 
 def _write_vl_checklist(export: Export) -> None:
-    """Write a file for each kind of the rows, in VL-CheckList's folders where they name these."""
+    """Write a file for each kind of the rows, in VL-CheckList's folders if the kinds name these."""
     pictures = _Pictures(export)
     for kind, path in _tree(_kinds(export)).items():
         rows = (
@@ -295,7 +290,7 @@ def _write_vl_checklist(export: Export) -> None:
 
 
 def _kinds(export: Export) -> dict[str, str]:
-    """Return the kinds of the rows, with a name of a file for each, distinct in any letter case."""
+    """Return the kinds of the rows, each with a file name that is distinct in any letter case."""
     whole = export.dataset.manifest.dataset
     if "kind" not in export.schema.names:
         return {"": whole}
@@ -317,7 +312,7 @@ def _kinds(export: Export) -> dict[str, str]:
 
 
 def _tree(kinds: dict[str, str]) -> dict[str, str]:
-    """Return the path of each kind's file: the kind itself where no other file needs the place."""
+    """Return the path of each kind's file: the kind itself unless another file needs that place."""
     safe = {kind: f"{name}.json" for kind, name in kinds.items()}
     own = {kind: f"{kind}.json" for kind in kinds if is_safe(f"{kind}.json")}
     own.pop("", None)
@@ -333,7 +328,7 @@ def _tree(kinds: dict[str, str]) -> dict[str, str]:
 
 
 def _own_id(export: Export, record: Record, number: int) -> int | str:
-    """Return the id under which a row of an imported benchmark was published; else a number."""
+    """Return the published id of an imported benchmark's row, or else a number."""
     name = record.id
     for part in (export.dataset.manifest.dataset, record.row.get("kind")):
         if part == export.dataset.manifest.dataset and not name.startswith(f"{part}/"):
@@ -366,4 +361,3 @@ WRITERS: Final = {
     "aro": Writer(_write_aro),
     "vl-checklist-tree": Writer(_write_vl_checklist),
 }
-"""The published forms, by name."""

@@ -1,7 +1,7 @@
-"""The rows of a table in the order of their ids, whatever files they stand in.
+"""Reads the rows of a table in the order of their ids, across all its files.
 
 Each file of a dataset has its rows in that order. They are merged a batch at a time, from temporary
-copies where there are several files, so memory does not grow with the number of rows or files.
+copies if there are several files, so memory does not grow with the number of rows or files.
 """
 
 import contextlib
@@ -32,12 +32,12 @@ _ID: Final = "\0id"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Split:
-    """Rows that belong together.
+    """Rows of one split.
 
     Attributes:
-      value: what they have in the column `split`; None for all rows of a table without one.
+      value: their value in the column `split`; None for all rows of a table without one.
       name: a name for files, which `datasets` accepts too.
-      rows: how many there are, at least 1.
+      rows: number of rows, at least 1.
     """
 
     value: str | None
@@ -46,7 +46,6 @@ class Split:
 
 
 def check_files(dataset: Dataset, table: str) -> None:
-    """Check that the files of a table are those that the manifest names."""
     for file in dataset.files(table):
         with dataset.open_file(file.path):
             found = storage.digest(dataset.url(file.path))
@@ -58,7 +57,7 @@ def check_files(dataset: Dataset, table: str) -> None:
 
 
 def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
-    """Return the splits of a table's rows, sorted by what the rows call them."""
+    """Return the splits of a table's rows, sorted by value."""
     if SPLIT not in dataset.columns(table):
         rows = dataset.manifest.num_rows(table)
         return (Split(value=None, name=WHOLE, rows=rows),) if rows else ()
@@ -73,12 +72,12 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
 
 
 def valued_schema(dataset: Dataset, table: str, kept: Collection[str]) -> pa.Schema:
-    """Return the columns of a table, and fields of columns, that are not null in every row.
+    """Drop columns, and fields of columns, that are null in every row.
 
-    Loaders such as torch's `default_collate` take no null. Columns of some rows alone stay.
+    Loaders such as torch's `default_collate` reject null.
 
     Args:
-      kept: columns that stay whatever they hold.
+      kept: columns that stay even if they are null.
     """
     schema = dataset.schema(table)
     valued: set[str] = set()
@@ -94,7 +93,7 @@ def valued_schema(dataset: Dataset, table: str, kept: Collection[str]) -> pa.Sch
 
 
 def _note_values(column: pa.Array, path: str, valued: set[str]) -> None:
-    """Add the path of a column, and of each field in it, that has a value in some row."""
+    """Add the paths of a column and its nested fields that have a value in some row."""
     if column.null_count < len(column):
         valued.add(path)
         if pa.types.is_struct(column.type):
@@ -103,7 +102,6 @@ def _note_values(column: pa.Array, path: str, valued: set[str]) -> None:
 
 
 def _with_values(field: pa.Field, path: str, valued: set[str]) -> pa.Field | None:
-    """Return a field with the fields in it that have values; None where it has none itself."""
     if path not in valued or not pa.types.is_struct(field.type):
         return field if path in valued else None
     parts = (_with_values(part, f"{path}.{part.name}", valued) for part in field.type)
@@ -111,14 +109,14 @@ def _with_values(field: pa.Field, path: str, valued: set[str]) -> pa.Field | Non
 
 
 class SplitRows:
-    """The rows of a split, without pictures, read once from front to back."""
+    """The rows of a split, without images, read once from start to end."""
 
     def __init__(self, tables: Iterator[pa.Table]) -> None:
         self._tables, self._place = tables, 0
         self._held: list[pa.Table] = []
 
     def take(self, start: int, count: int) -> pa.Table:
-        """Return rows from a place that only grows; rows before it that nobody took are dropped."""
+        """Return rows from `start`, which must not decrease; skipped rows are dropped."""
         rows = sum(each.num_rows for each in self._held)
         while self._place + rows < start + count:
             self._held.append(next(self._tables))
@@ -141,7 +139,7 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
             batches = [_set_aside(each, stack) for each in batches]
         held = {each: first for each in batches if (first := next(each, None)) is not None}
         while held:
-            # Whatever is not above the lowest of the last ids can be put in order now.
+            # Rows up to the lowest of the last ids can be sorted now.
             last = min(batch.column(_ID)[-1].as_py() for batch in held.values())
             taken = []
             for each, batch in list(held.items()):
@@ -162,7 +160,6 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
 def _own(
     dataset: Dataset, path: str, key: tuple[str, ...], split: Split, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that belong to a split, with their ids."""
     seen: str | None = None
     for batch in dataset.file_batches(path, None, rows):
         ids = pc.binary_join_element_wise(*map(batch.column, key), " ")
@@ -183,9 +180,9 @@ def _own(
 def _set_aside(
     batches: Iterator[pa.RecordBatch], stack: contextlib.ExitStack
 ) -> Iterator[pa.RecordBatch]:
-    """Copy the batches of a file to a temporary file, from which they are read one by one.
+    """Copy the batches of a file to a temporary file, and read them back one by one.
 
-    A reader of Parquet holds a whole row group, so to merge many files from it would hold them all.
+    A Parquet reader holds a whole row group, so merging many files directly would hold one of each.
     """
     first = next(batches, None)
     if first is None:

@@ -1,9 +1,8 @@
-"""Runs an export: checks, then the files, then the note that says that it is complete.
+"""Runs an export: checks, then the files, then the note that marks it as complete.
 
-`--redistributable` exports only rows whose licences allow that everybody passes them on. Licences
-are those that sources state: of a video with what its file of captions says of it, of a record in
-its field `licence` or `license`, and of a published benchmark for its texts. A picture whose
-licence nobody states is not passed on, and neither is a text without a picture.
+`--redistributable` exports only rows whose licences allow redistribution. Sources state licences: a
+video's caption file, a record's field `licence` or `license`, a published benchmark's texts. An
+image without a stated licence is left out, and so is a text without an image.
 """
 
 import contextlib
@@ -51,11 +50,11 @@ _DATASET: Final = "dataset"
 def export_dataset(
     dataset: Dataset, settings: ExportSettings, output: str, *, overwrite: bool = False
 ) -> ExportNote:
-    """Write a finished dataset in another form; go on where a run of the same export was stopped.
+    """Write a finished dataset in another format; resume a stopped run of the same export.
 
     Args:
       output: folder or URL: new, empty, or with an earlier export.
-      overwrite: whether an earlier export of something else is deleted first.
+      overwrite: whether an earlier, different export is deleted first.
     """
     form, table = FORMATS[settings.format], settings.table
     kind = table_type(dataset.manifest.dataset, table)
@@ -105,7 +104,7 @@ class PartOfDataset(Dataset):
     """Some rows of a table of a dataset, and the images; the other tables are left out.
 
     Attributes:
-      kept: whether each row of a file is read, bool [rows], by the file's path.
+      kept: rows to read, bool [rows], by file path.
     """
 
     whole: Dataset
@@ -133,11 +132,11 @@ class PartOfDataset(Dataset):
 
 
 def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, int]]:
-    """Return a dataset of the rows that may be passed on, and how many others there are.
+    """Select the rows that may be redistributed.
 
     Returns:
-      The dataset, which has no other table but `images`, and the rows left out by the licences that
-      forbid it: as SPDX writes them, several joined by commas.
+      A dataset with only this table and `images`, and the number of rows left out by the licences
+      that forbid redistribution, as SPDX ids, joined by commas.
     """
     kept: dict[str, npt.NDArray[np.bool_]] = {}
     left_out: Counter[str] = Counter()
@@ -176,12 +175,12 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
 def _refused(
     row: dict[str, Any], pictures: Sequence[str], lineage: Sequence[str], dataset: str
 ) -> str:
-    """Return the licences of a row that do not allow to pass it on; empty where all do.
+    """Return a row's licences that forbid redistribution; empty if there are none.
 
     Args:
-      pictures: columns of keys of pictures.
-      lineage: columns of the lineage of pictures.
-      dataset: the dataset of a row that names none.
+      pictures: columns of image keys.
+      lineage: columns of image lineage.
+      dataset: the dataset of rows that name none.
     """
     annotation = annotated(row.get(ANNOTATION))
     known = BENCHMARKS.get(row.get(_DATASET, dataset) or dataset)

@@ -1,14 +1,13 @@
-"""SIMAT's own files, as its evaluation and `eqforge build simat` read them.
+"""Writes SIMAT's own files, as its evaluation and `eqforge build simat` read them.
 
     retrieval_db.tsv   the gallery: its regions, their triplets and boxes
-    triplets.csv       the same regions in the same order, that of their triplets; dataset_id counts
-                       them from 0
-    captions.txt       the caption of each triplet of triplets.csv, a line each, in its order
+    triplets.csv       the same regions, in triplet order; dataset_id counts them from 0
+    captions.txt       the caption of each triplet of triplets.csv, one per line, in its order
     transfos.csv       the queries; query_ids and target_ids count the lines of captions.txt from 0,
                        dataset_id is the region's row in triplets.csv
 
-Attributes and ids of objects, which the published retrieval_db.tsv has and a dataset has not, are
-left empty; so is `norm`.
+Object attributes and ids of the published retrieval_db.tsv, and `norm`, are left empty, because
+datasets lack them.
 
 Source: github.com/facebookresearch/SIMAT, folder simat_db.
 """
@@ -69,8 +68,6 @@ def _write(export: Export) -> None:
 
 
 class _Known(dict[str, Any]):
-    """What rows refer to, by its id."""
-
     def __init__(self, export: Export, table: str, found: dict[str, Any]) -> None:
         super().__init__(found)
         self._where = f"{export.dataset.folder}: no row of {table!r}"
@@ -90,7 +87,7 @@ def _region(row: dict[str, Any]) -> list[Any]:
 
 
 def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any]]:
-    """Yield the queries, `dev` before `test`, and both in the order of their ids."""
+    """Yield the queries, `dev` before `test`, each in the order of their ids."""
     number = 0
     for part in export.all_parts():
         for table in part.tables():

@@ -1,4 +1,4 @@
-"""What a format writes from and to: rows in order, with their pictures, and complete files."""
+"""Gives a format its rows in order, with their images, and complete output files."""
 
 import contextlib
 import dataclasses
@@ -38,7 +38,7 @@ PIECE_BYTES: Final = 32 << 20
 _BUFFER_BYTES: Final = 1 << 20
 _PATH: Final = re.compile(FILE_PATH)
 _PATH_CHARS: Final = 300
-"""The most that a path of a note may have; see FilePath."""
+"""Longest path of a note; see FilePath."""
 
 
 class ExportStream(io.BufferedWriter):
@@ -49,12 +49,12 @@ class ExportStream(io.BufferedWriter):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Record:
-    """A row with its pictures.
+    """A row with its images.
 
     Attributes:
-      key: a name for files, safe on every disk; distinct for distinct ids.
-      row: its columns, without pictures.
-      pictures: by the columns of pictures, `image_0` for `image_0_id`; None where the id is null.
+      key: a file name, safe on every disk; distinct for distinct ids.
+      row: its columns, without images.
+      pictures: by image column, `image_0` for `image_0_id`; None if the id is null.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
-    """Some rows, with all their pictures in memory: at most PIECE_BYTES, or one row."""
+    """Some rows with all their images in memory: at most PIECE_BYTES, or one row."""
 
     rows: pa.Table
     pictures: dict[str, PictureColumn]
@@ -83,21 +83,21 @@ class Part:
 
     @property
     def name(self) -> str:
-        """A name for the file, as Hugging Face names shards: `test-00000-of-00002`."""
+        """Return the file's name, as Hugging Face names shards: `test-00000-of-00002`."""
         return f"{self.split.name}-{self.number:05d}-of-{self.count:05d}"
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the rows without pictures, at most PIECE_ROWS at a time."""
+        """Yield the rows without images, at most PIECE_ROWS at a time."""
         for start in range(self.start, self.start + self.rows, PIECE_ROWS):
             count = min(PIECE_ROWS, self.start + self.rows - start)
             rows, schema = self._split_rows.take(start, count), self._export.schema
             yield rows if rows.schema == schema else rows.select(schema.names).cast(schema)
             self._export.tick(count)
-            # What another thread frees, the pool of this one would keep for itself.
+            # This thread's memory pool would keep for itself what another thread frees.
             pa.default_memory_pool().release_unused()
 
     def pieces(self) -> Iterator[Piece]:
-        """Yield the rows with their pictures; where they are cut follows from them alone."""
+        """Yield the rows with their images; the cuts depend on the rows alone."""
         for rows in self.tables():
             yield from self._export.joined(rows)
 
@@ -107,14 +107,12 @@ class Part:
 
 
 class Export:
-    """A dataset that is being written in another form.
+    """A dataset that is being written in another format.
 
     Attributes:
-      keys: the columns that tell a row from all others.
-      schema: the columns of the rows, without pictures.
-      pictures: the column of pictures for each column that is a key into `images`; none where the
-        dataset has no pictures.
-      folder: where the files go.
+      keys: the columns that identify a row.
+      schema: the columns of the rows, without images.
+      pictures: the image column for each column of keys into `images`; empty without images.
     """
 
     def __init__(self, dataset: Dataset, settings: ExportSettings, ledger: Ledger) -> None:
@@ -130,7 +128,7 @@ class Export:
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
 
     def leave_out_empty(self) -> None:
-        """Leave out the columns, and fields of columns, that are null in every row."""
+        """Leave out columns, and fields of columns, that are null in every row."""
         kept = (*self.keys, *self.pictures)
         self.schema = valued_schema(self.dataset, self.settings.table, kept)
 
@@ -140,7 +138,7 @@ class Export:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Number of rows left out, by the licences that forbid to pass them on."""
+        """Number of rows left out, by the licences that forbid redistribution."""
         return self._ledger.note().left_out
 
     @functools.cached_property
@@ -148,7 +146,7 @@ class Export:
         return Encoder(self._stack.enter_context(Pictures(self.dataset)), self.settings)
 
     def of_table(self, table: str) -> "Export":
-        """Return the export of another table into the same folder, to be closed by itself."""
+        """Return the export of a different table into the same folder; close it separately."""
         settings = dataclasses.replace(self.settings, table=table)
         return Export(self.dataset, settings, self._ledger)
 
@@ -163,7 +161,7 @@ class Export:
         return self._encoder.count(column for batch in batches for column in batch.columns)
 
     def parts(self, split: Split) -> Iterator[Part]:
-        """Yield the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
+        """Yield the parts of a split, each of at most `rows_per_file` rows; use them in turn."""
         rows = SplitRows(merged(self.dataset, self.settings.table, self.keys, split))
         for number in range(-(-split.rows // self.settings.rows_per_file)):
             yield Part(self, split, number, rows)
@@ -177,7 +175,6 @@ class Export:
             yield from part.records()
 
     def joined(self, rows: pa.Table) -> Iterator[Piece]:
-        """Yield rows with their pictures."""
         if not self.pictures:
             yield Piece(rows=rows, pictures={})
             return
@@ -201,11 +198,10 @@ class Export:
             yield Record(id=name, key=key_of(name), row=row, pictures=found)
 
     def has(self, path: str) -> bool:
-        """Return whether a file is there already, complete, from a run that was stopped."""
+        """Return True if a stopped run already completed the file."""
         return path in self._ledger.done
 
     def done(self, path: str) -> DataFile:
-        """Return what the note will say of a file that is complete."""
         return self._ledger.done[path]
 
     @property
@@ -214,10 +210,10 @@ class Export:
 
     @contextlib.contextmanager
     def file(self, path: str, *, rows: int = 0) -> Iterator[ExportStream]:
-        """Open a file, which appears under its name when the block has ended.
+        """Open a file, which appears under its name when the block ends.
 
         Args:
-          path: below the folder, of names that mean the same everywhere; see `names`.
+          path: below the folder, of names that are safe everywhere; see `names`.
 
         Raises:
           InputError: the folder has a file of that name that no export wrote, this export wrote it
@@ -239,9 +235,9 @@ class Export:
         )
 
     def put(self, path: str, data: bytes) -> None:
-        """Write a small file, such as a picture, if it is not there already; see `file`.
+        """Write a small file, such as an image, unless it exists; see `file`.
 
-        A power cut before the export is finished may corrupt it; going on finds that out.
+        A power cut before the export is finished may corrupt it; resuming detects that.
         """
         if not self.has(path):
             storage.write_bytes(self._url(path), data, synced=False)
