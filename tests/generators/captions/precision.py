@@ -116,7 +116,7 @@ FAULTS: dict[str, Callable[[Label], tuple[bool, bool]]] = {
         label.positives[1] in POSITIVES[2:],
     ),
     "hard negative: not clearly false or ungrammatical": negative_faults,
-    "hard positive nearly says what the negative says": lambda label: label.near,
+    "hard positive has nearly the meaning of the negative": lambda label: label.near,
 }
 """What can be wrong with a row."""
 
@@ -135,7 +135,7 @@ def agreement(labels: Sequence[Label], faults: Callable[[Label], tuple[bool, boo
 
 def summary(labels: Sequence[Label]) -> Iterator[str]:
     """Yields the lines of the table of all faults."""
-    yield "| | | rows | A | B | both | at fault (95 %) | A and B agree |"
+    yield "| | | rows | A | B | both | error rate (95 %) | A and B agree |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
         some = [label for label in labels if label.set_name == name]
@@ -147,7 +147,7 @@ def summary(labels: Sequence[Label]) -> Iterator[str]:
 def by_family(labels: Sequence[Label], place: int) -> Iterator[str]:
     """Yields the lines of a table of kinds: of hard positives at place 0, of negatives at 1."""
     faults = (positive_faults, negative_faults)[place]
-    yield "| | kind | rows | A | B | both | at fault (95 %) |"
+    yield "| | kind | rows | A | B | both | error rate (95 %) |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
         of_set = [label for label in labels if label.set_name == name]
