@@ -1,1 +1,1 @@
-"""Pairs that a diffusion model draws or Blender renders."""
+"""Makes pairs with a diffusion model, an image editor or Blender."""

@@ -1,7 +1,6 @@
 """Draws pairs of images from pairs of prompts, by prompt-to-prompt, each pair once.
 
-Pairs are never batched, so a pair's pixels do not depend on what else a run draws. A process loads
-the model once and draws one pair at a time.
+Pairs are never batched, so a pair's pixels do not depend on what else a run draws.
 
 Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the attention control.
 """
@@ -42,7 +41,7 @@ DRAWINGS_STAGE = Stage(
 )
 
 DRAWN: Final = "drawn"
-"""The progress step that a worker counts for every pair that was drawn, or could not be."""
+"""Progress step: a worker counts every drawn or failed pair."""
 
 VERSION = 1
 BLEND_AREA = "blend_area"
@@ -73,7 +72,7 @@ def shared_generator(settings: DiffusionSettings) -> "Shared[PairGenerator]":
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Draw a pair from every seed that is asked for; each drawing may be rejected."""
+    """Draw a pair from every requested seed; each drawing may be rejected."""
 
     def draw(work: PairWork, number: int) -> PairWork:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
@@ -100,9 +99,9 @@ def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
 
 
 def _control_json(pair: PromptPair, edit: EditSettings) -> dict[str, Any]:
-    """Return how the first image guides the second, as rows and the ledger have it.
+    """Return the attention settings, as in rows and the ledger.
 
-    Words are keys as strings. What is constant could be chosen in earlier versions.
+    Words are keys as strings. Earlier versions could choose the constant values.
     """
     changed = list(map(str, pair.changed[1]))
     cross: Any = edit.cross_replace
@@ -194,7 +193,7 @@ def _generation(
 
 
 def _scores(drawn: PairImages, edit: EditSettings) -> tuple[Score, ...]:
-    """Return the share of the picture in which the second may differ, if it was limited."""
+    """Return the share of the image in which the second may differ, if it was limited."""
     if drawn.blend_mask is None:
         return ()
     return (

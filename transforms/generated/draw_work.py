@@ -1,7 +1,7 @@
-"""A pair that is drawn from several seeds: its drawings, and the best of them.
+"""Draws a pair from several seeds and keeps the best drawing.
 
-A drawing is a pair of its own, `<sample_id>/seed-2`, until the best one takes the sample's id. All
-drawings are counted: nothing is lost between what was drawn and what was kept.
+A drawing is a pair, `<sample_id>/seed-2`, until the best one takes the sample's id. All drawings
+are counted.
 """
 
 import functools
@@ -38,7 +38,7 @@ Model = TypeVar("Model")
 class Shared(Generic[Model]):
     """A model that the threads of a process share, one pair at a time.
 
-    `device` becomes what an accelerator calls itself; its type where torch does not know.
+    `device` becomes the accelerator's name; its type if torch does not know the name.
     """
 
     def __init__(self, model: Model, device: str) -> None:
@@ -54,7 +54,7 @@ Loaded = TypeVar("Loaded")
 
 
 class load_once(Generic[Arguments, Loaded]):
-    """Decorate what loads a model: a process keeps the last one, whichever thread asks for it."""
+    """Decorates a model loader: a process keeps the last model, shared by its threads."""
 
     def __init__(self, load: Callable[Arguments, Loaded]) -> None:
         self._kept: Any = functools.lru_cache(maxsize=1)(load)
@@ -69,21 +69,21 @@ class load_once(Generic[Arguments, Loaded]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawings:
-    """The drawings of one pair by number of seed; none if the pair was rejected before."""
+    """The drawings of one pair by seed number; none if the pair was rejected earlier."""
 
     pair: PairWork
     works: tuple[PairWork, ...]
 
 
 def seed_of(first: int, number: int) -> int:
-    """Return the seed of a drawing of a pair; number 0 has the pair's own."""
+    """Return the seed of a drawing; number 0 has the pair's own."""
     return first if number == 0 else derive_seed(first, "drawing", str(number), 1)
 
 
 def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -> Drawings:
     """Draw a pair from several seeds, unless it was rejected.
 
-    `draw` makes the drawing of a number from a work without the pair's counts.
+    `draw` makes the numbered drawing of a work without the pair's counts.
     """
     if pair.proposal is None or pair.rejects:
         return Drawings(pair=pair, works=())
@@ -97,7 +97,7 @@ def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -
 def choose_best(drawings: Drawings, rules: GeneratedRules) -> PairWork:
     """Measure and judge the drawings of a pair, and keep the best one as the pair.
 
-    The best has the greatest score; of equal drawings the lowest seed wins.
+    The best has the highest score; ties go to the lowest seed number.
     """
     works = [drop_generated(measure_generated(work, rules), rules) for work in drawings.works]
     if len(works) > 1:
@@ -112,7 +112,6 @@ def choose_best(drawings: Drawings, rules: GeneratedRules) -> PairWork:
 
 
 def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
-    """Reject all drawings but the best of those that nothing rejects."""
     scores: list[float | None] = []
     for work in works:
         if work.made is None or work.measured is None:
@@ -143,9 +142,9 @@ PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="Only with --plausibility.
 
 
 def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:
-    """Return a planned pair with the plausibility of its captions, or rejected for it.
+    """Score a planned pair's captions for plausibility, and reject implausible ones.
 
-    One that was rejected before is left alone, as are all where no model is asked for.
+    Rejected pairs, and all pairs without a model, are returned unchanged.
     """
     plausibility, proposal = rules.plausibility, work.proposal
     if plausibility.model is None or proposal is None or work.rejects:

@@ -1,7 +1,6 @@
-"""Edits photographs, each once: the picture of the negative, locked outside the mask.
+"""Edits photographs so that they show the negative; pixels outside the mask are locked.
 
-A process loads the models once and edits one photograph at a time, so a photograph's pixels do not
-depend on what else a run edits.
+Photographs are never batched, so their pixels do not depend on what else a run edits.
 """
 
 from __future__ import annotations
@@ -57,11 +56,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EDITED: Final = "edited"
-"""The progress step that a worker counts for every photograph that was edited, or could not be."""
+"""Progress step: a worker counts every edited or failed photograph."""
 
 VERSION: Final = 1
 CHANGED_OUTSIDE: Final = "changed_outside"
-"""The name of a score, and of the reason why it refuses a pair."""
+"""The name of a score, and of the reason why it rejects a pair."""
 
 
 @load_once
@@ -70,7 +69,7 @@ def shared_editor(settings: EditorSettings) -> Shared[Editor]:
 
 
 def confirm_editor(rules: EditingRules) -> None:
-    """Load the models, and check that somebody says where to edit if the editor has to know."""
+    """Load the models, and check that masks or a grounder exist if the editor needs a region."""
     # The machine that launches a job need not have the workers' device.
     here = rules.editor.on(device_here(rules.editor.device))
     editor = shared_editor(here).model
@@ -84,14 +83,14 @@ def confirm_editor(rules: EditingRules) -> None:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edit a photograph from every seed that is asked for; each edit may be rejected."""
+    """Edit a photograph from every requested seed; each edit may be rejected."""
 
     def edit(own: EditWork, number: int) -> EditWork:
         assert own.task is not None
         task = replace(own.task, seed=seed_of(own.task.seed, number))
         return _edit_once(replace(own, task=task), task, rules)
 
-    # The caption is of a photograph: it is the negative that is to be drawn.
+    # The caption describes the photograph; the edit must show the negative.
     planned = weigh(work, rules.generated, drawn=(1,))
     return drawings_of(planned, rules.generated.ranking.seeds, edit)
 
@@ -123,8 +122,6 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Region:
-    """Where a photograph may change, who says so, and what was found there."""
-
     mask: MaskRow
     pixels: NDArray[np.bool_]
     source: str
@@ -169,7 +166,6 @@ def _region(
     grounder: SharedGrounder | None,
     rules: EditingRules,
 ) -> _Region | None:
-    """Return where a photograph may change; None where nobody says."""
     media = rules.generated.media
     if task.mask is not None:
         return _Region(
@@ -214,9 +210,9 @@ def _scores(
     final: NDArray[np.uint8],
     region: NDArray[np.bool_],
 ) -> dict[str, float | None]:
-    """Return what the editor changed in the mask and outside, before anything was locked.
+    """Measure the editor's changes inside and outside the mask, before pixels are locked.
 
-    `difference_outside` is the greatest difference of any channel that is left outside, 0 to 255.
+    `difference_outside` is the largest difference of any channel outside the mask, 0 to 255.
     """
     inside, outside = changed_in_and_out(view(photograph), view(edited), region)
     before, after = (image[~region].astype(np.int16) for image in (photograph, final))

@@ -1,4 +1,4 @@
-"""Where a photograph may change: by the user's masks, or by what a grounder finds in it."""
+"""Finds where a photograph may change, from the user's masks or a grounder."""
 
 from __future__ import annotations
 
@@ -31,16 +31,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ROUNDED_PX: Final = 1
-"""Both sides of a scaled picture are rounded: its shape is that of its original up to this."""
+"""Both sides of a scaled image are rounded, so its shape may differ by this much."""
 
 
 @dataclass(frozen=True, slots=True)
 class MaskFolder:
     """A user's folder of masks.
 
-    A mask is a picture of its photograph's shape, of any mode: where it is not black, the
-    photograph may change. It has its photograph's name, or that with the ending `.png`, unless it
-    is named.
+    A mask is an image of its photograph's shape, of any mode; the photograph may change where the
+    mask is not black. Unless named, it has the photograph's name, or that with the ending `.png`.
     """
 
     root: SourceFolder
@@ -48,7 +47,7 @@ class MaskFolder:
     def find(
         self, caption: EditCaption, picture: StoredImage, media: MediaStore
     ) -> MaskRow | Rejection | None:
-        """Return the mask of a photograph, stored, or why it is of no use; None for none."""
+        """Return the stored mask of a photograph, its rejection, or None if there is no mask."""
         for name in mask_names(caption):
             data = read_named(self.root, name)
             if not isinstance(data, Rejection):
@@ -61,7 +60,6 @@ class MaskFolder:
 
 
 def mask_names(caption: EditCaption) -> tuple[str, ...]:
-    """Return the names under which a caption's mask may lie."""
     if caption.mask is not None:
         return (caption.mask,)
     ending = PurePosixPath(caption.image).suffix
@@ -87,10 +85,10 @@ def _stored(data: bytes, picture: StoredImage, media: MediaStore) -> MaskRow | R
 
 
 def _read(data: bytes) -> NDArray[np.bool_]:
-    """Return where a mask is not black; transparency counts for nothing."""
+    """Return where a mask is not black; transparency is ignored."""
     with opened(data, MAX_PIXELS) as image:
         upright = ImageOps.exif_transpose(image)
-        # The numbers of palettes and inks are not brightness: 0 may stand for white.
+        # Numbers of palettes and inks are not brightness: 0 may mean white.
         if upright.mode in ("P", "PA", "CMYK", "YCbCr"):
             upright = upright.convert("RGB")
         values = np.asarray(upright)
@@ -109,7 +107,7 @@ def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
 
 
 def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
-    """Return a stored region, bool of shape (height, width)."""
+    """Return a stored region, bool [height, width]."""
     return np.asarray(read_numbers(media.get(mask.mask_id, mask.suffix)) != 0)
 
 
@@ -145,14 +143,14 @@ class SharedGrounder:
 
     @property
     def basis(self) -> list[Any]:
-        """What a found region depends on beside the photograph and the words."""
+        """Everything that a region depends on besides the photograph and the words."""
         settings = self.settings
         return [VERSION, self.grounder.identity, settings.grounding_score, settings.mask_margin]
 
     def find(
         self, pixels: NDArray[np.uint8], things: tuple[str, ...]
     ) -> tuple[NDArray[np.bool_], list[Detection]] | None:
-        """Return the region of some things, and their boxes; None where one is not found."""
+        """Return the region of some things, and their boxes; None if one is not found."""
         with self.lock:
             found = self.grounder.detect(pixels, things)
             if not things or {each.phrase for each in found} != set(things):
@@ -164,7 +162,6 @@ class SharedGrounder:
 
 @load_once
 def shared_grounder(settings: GroundingSettings, device: str) -> SharedGrounder | None:
-    """Return the grounder of this process; None where none is named."""
     if settings.grounder is None:
         return None
     segmenter = None if settings.segmenter is None else weights_of(settings.segmenter, device)

@@ -1,7 +1,7 @@
-"""Says of captioned photographs which edits are asked for: negative, instruction, mask and seed.
+"""Plans edits of captioned photographs: negative, instruction, mask and seed.
 
-A negative is the user's, a language model's or a rule's. Captions that share an image come
-together, as a rule puts in nothing that another caption of the image names.
+A negative comes from the user, a language model or a rule. Captions of one image stay together, as
+a rule must not insert words that another caption of the image names.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -71,14 +71,14 @@ EDITS_STAGE = Stage(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditTask:
-    """An edit of a photograph, before it is made.
+    """A planned edit of a photograph.
 
     Attributes:
       photograph: its upright pixels, in the media store.
-      negative, generator: what the edited one is to show, and what made that text.
-      instruction: what an editor is told that follows one.
-      things: what is looked for in the photograph where no mask is given.
-      mask: where it may change, as the user says; None where no mask is given.
+      negative, generator: the caption to show, and what made it.
+      instruction: text for editors that follow instructions.
+      things: words for the grounder if there is no mask.
+      mask: the user's mask.
     """
 
     photograph: StoredImage
@@ -93,7 +93,7 @@ class EditTask:
 
     @property
     def content(self) -> list[Any]:
-        """What the edit is, whatever it is called and wherever it stands, as JSON-like values."""
+        """What defines the edit, apart from names and positions, as JSON-like values."""
         mask = None if self.mask is None else self.mask.mask_id
         texts = [self.caption.caption, self.negative, self.instruction, list(self.things)]
         return [self.photograph.image_id, *texts, mask]
@@ -101,7 +101,7 @@ class EditTask:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditWork(PairWork):
-    """A pair of a photograph and its edit; `task` is None where no edit is asked for."""
+    """A pair of a photograph and its edit; `task` is None if no edit is planned."""
 
     task: EditTask | None = None
 
@@ -129,7 +129,7 @@ GIVEN = "given"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PhotographBatch:
-    """Captions of whole images that are worked on together."""
+    """Captions of whole images that are processed together."""
 
     captions: tuple[EditCaption, ...]
 
@@ -172,7 +172,7 @@ class EditingRules:
     Attributes:
       edits, writing: how rules, or a language model, make negatives.
       images: the folder of the photographs; it stores their pixels without loss.
-      language: what captions have to be written in that rules or a model change.
+      language: required language of captions that rules or a model change.
       only: ids of the samples to make; empty makes all.
     """
 
@@ -189,7 +189,7 @@ class EditingRules:
 
     @property
     def has_masks(self) -> bool:
-        """Whether somebody says where a photograph may change; else all of it may."""
+        """Whether masks or a grounder limit the edit; otherwise the whole image may change."""
         return self.masks is not None or self.grounding.grounder is not None
 
 
@@ -202,7 +202,7 @@ class _Negative:
 
 
 def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork]:
-    """Yield the edits of a batch, those too that are rejected, in the order of its captions."""
+    """Yield the edits of a batch, including rejected ones, in caption order."""
     admitted: dict[str, Admitted[EditCaption]] = {}
     for each in batch.captions:
         # A caption with its negative may be in any language.
@@ -247,7 +247,7 @@ def _with_task(
 
 
 def _with_mask(work: EditWork, rules: EditingRules) -> EditWork:
-    """Return the work with the user's mask, or rejected where it is of no use."""
+    """Add the user's mask to a work, or reject the work if the mask is unusable."""
     task = work.task
     if task is None or rules.masks is None:
         return work
@@ -308,7 +308,7 @@ def _analyses(
     negatives: dict[str, _Negative | Rejection],
     rules: EditingRules,
 ) -> dict[str, Analysis]:
-    """Return the analysis of each text that the tagger, which is for English, may understand."""
+    """Analyse each text that the tagger, which is for English, may understand."""
     pairs = ((each.caption, negatives[each.text_id]) for each in captions)
     texts = [
         text
@@ -349,7 +349,7 @@ def _task(
         generator=negative.generator,
         instruction=caption.instruction or make_instruction(negative.text, change),
         things=change.things,
-        # The 0 is the number of the first edit; the seeds of others follow from this one.
+        # 0 is the number of the first edit; the seeds of other edits derive from this one.
         seed=derive_seed(rules.edits.seed, content, "edit/0", VERSION),
     )
 

@@ -1,7 +1,7 @@
-"""Shared by all datasets of generated pairs: a made pair is measured, judged and written.
+"""Measures, judges and writes made pairs, for all datasets of generated pairs.
 
-A dataset's own step turns its specs into `PairWork` with the pair made; what it measured and
-refused on the way is in the work already. `MeasureGenerated` and `DropGenerated` do the rest.
+A dataset's own step turns its specs into `PairWork` with the pair made, its first measures and its
+rejections. `MeasureGenerated` and `DropGenerated` do the rest.
 """
 
 import colorsys
@@ -53,7 +53,7 @@ IMAGES_STAGE = Stage(
 MOST_SEEDS = 64
 
 MEASURED = "measured"
-"""The progress step that a worker counts for every pair that went through the shared step."""
+"""Progress step: a worker counts every pair that was measured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,8 +77,8 @@ class GeneratedRules:
     Attributes:
       work: the folder or URL of the media store and of finished work.
       gates: limits on the measured minimality.
-      kind_gates: kinds of pairs, each with the limits that replace `gates` for it.
-      distinct_captions: whether captions that say the same are rejected.
+      kind_gates: kinds of pairs, each with limits that replace `gates`.
+      distinct_captions: whether equivalent captions are rejected.
     """
 
     work: str
@@ -142,10 +142,10 @@ def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) ->
 
 
 def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Return a made pair with its images scored, minimality measured and models queried.
+    """Score the images of a made pair, measure its minimality and query the models.
 
-    Everything is measured on the stored images, so anyone with the dataset can reproduce it. A pair
-    on which a measure fails is rejected; one that was rejected before is left alone.
+    All measures use the stored images, so anyone with the dataset can reproduce them. A pair is
+    rejected if a measure fails on it; earlier rejected pairs are returned unchanged.
     """
     made, proposal = work.made, work.proposal
     if made is None or proposal is None:
@@ -156,7 +156,7 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
             inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
         )
         work = replace(work, measured=measured)
-        # Models are the most expensive measures: a pair that will be rejected is not asked about.
+        # Models are the most expensive measures, so query none about a pair to be rejected.
         if any(rules.images.refuse(image.scores) is not None for image in measured.images):
             return work
         if _refuse_measured(proposal, measured, rules) is not None:
@@ -182,7 +182,6 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
 
 
 def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules) -> PairWork:
-    """Return the work with the perceptual distance of its images, if a model is asked for."""
     if rules.perceptual.encoder is None:
         return work
     first, second = (image.image_id for image in measured.images)
@@ -197,7 +196,6 @@ def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules
 def _with_matches(
     work: PairWork, proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
 ) -> PairWork:
-    """Return the work with the oracle's scores, if an oracle is asked for."""
     if not rules.oracle.judges:
         return work
     images = {image.image_id: image for image in measured.images}
@@ -211,12 +209,12 @@ def _with_matches(
 
 
 def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
-    """Return the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
+    """Read a stored image as RGB, uint8 [height, width, 3]."""
     return read_pixels(rules.media.get(image.image_id, image.suffix))
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Return a pair after the decisions of the two shared stages, `images` and `pairs`."""
+    """Apply the two shared stages, `images` and `pairs`."""
     if work.proposal is None or work.made is None or work.measured is None:
         return work
     first, second = (rules.images.refuse(image.scores) for image in work.measured.images)
@@ -245,11 +243,11 @@ def _refuse_measured(
 
 
 GOLDEN = (5**0.5 - 1) / 2
-"""A hue step of this share of the colour circle keeps consecutive numbers' colours distinct."""
+"""Hue step, as a share of the colour circle, that keeps consecutive numbers distinct."""
 
 
 def coloured(mask_png: bytes) -> bytes:
-    """Return a mask with a palette, so that viewers show colours; the numbers are unchanged.
+    """Add a palette to a mask, so that viewers show colours; the numbers are unchanged.
 
     A 16-bit mask, of 256 objects or more, cannot have a palette and is returned unchanged.
     """
@@ -270,6 +268,6 @@ def _palette() -> bytes:
 
 
 def read_numbers(mask_png: bytes) -> "NDArray[np.integer[Any]]":
-    """Return the object number of each pixel, 0 for none: integers of shape (height, width)."""
+    """Return the object number of each pixel, 0 for none: integers [height, width]."""
     with opened(mask_png, formats=("PNG",)) as mask:
         return np.asarray(mask)

@@ -1,4 +1,4 @@
-"""Renders proposed pairs of scenes, and refuses those whose images do not show what was asked.
+"""Renders proposed pairs of scenes, and rejects pairs whose images do not show their captions.
 
 Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 """
@@ -58,10 +58,10 @@ RENDERS_STAGE = Stage(
 )
 
 RENDERED = "rendered"
-"""The progress step that a worker counts for every pair that was rendered, or could not be."""
+"""Progress step: a worker counts every rendered or failed pair."""
 
 VERSION = "4"
-"""Incremented whenever the same pair and settings would be stored differently."""
+"""Increment whenever the same pair and settings would be stored differently."""
 
 DETAIL = 500
 """Characters of an error's text that a reject keeps."""
@@ -100,8 +100,7 @@ class RenderRules:
 
     Attributes:
       assets: path or URL of the manifest of assets, or `builtin`.
-      assets_sha256: SHA-256 of that manifest.
-      cache: folder that assets are unpacked to.
+      cache: folder for unpacked assets.
       timeout_s: seconds without a sign of life after which a renderer is considered hung.
     """
 
@@ -135,14 +134,14 @@ class RenderRules:
 
     @contextmanager
     def started(self, pair: ScenePair) -> Iterator[SceneRenderer]:
-        """Yield a renderer with Blender and the device started: it has rendered an empty scene."""
+        """Yield a renderer that rendered an empty scene, so Blender and the device are ready."""
         with closing(self.renderer()) as renderer:
             renderer.render([replace(pair.scenes[0], objects=())])
             yield renderer
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
-    """Return a rendered pair judged by its masks, or the reason why there is none."""
+    """Render a pair and judge it by its masks."""
     work = PairWork(proposal=_propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     try:
@@ -205,7 +204,7 @@ def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadeP
         reason = f"error:{type(error.__cause__).__name__}"
         return Rejection(reason=reason, detail=str(error)[:DETAIL])
     except ChildFailed as error:
-        # Only the traceback's last line says what was wrong; the others name local files.
+        # Only the traceback's last line states the error; the others name local files.
         last = str(error).strip().rpartition("\n")[2]
         return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
     media, side = rules.generated.media, rules.render.resolution
@@ -234,7 +233,7 @@ def _view(render: Render) -> RenderedView:
 
 
 def assets_of(pair: ScenePair) -> set[str]:
-    """Return the ids of the objects, environment pictures and floor textures of both scenes."""
+    """Return the ids of the objects, environment images and floor textures of both scenes."""
     objects = {item.asset for scene in pair.scenes for item in scene.objects}
     return objects.union(*(scene.backdrop.pictures for scene in pair.scenes))
 

@@ -1,4 +1,4 @@
-"""Measures whether a picture shows a thing in the colour that its caption names, in CIE L*a*b*."""
+"""Measures in CIE L*a*b* whether an image shows a thing in its captioned colour."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 _LIGHTNESS: Final = 14
 _COLOUR: Final = 256
-"""Weights of squared steps of L* (100 / 255) and of a* and b*: light and shade change L*, so that a
-step of it counts as 0.6 of one of colour."""
+"""Weights of squared steps of L* (100 / 255) and of a* and b*. Light and shade change L*, so a step
+of it counts as 0.6 of a step of colour.
+"""
 
 LEAST_PX: Final = 30
-"""Pixels of a thing that are enough to leave out its outline, which mixes with what is around."""
+"""With more pixels, a thing's outline is left out, as it mixes with the surroundings."""
 
 
 def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector) -> float:
-    """Return the share of the picture where a thing may look like a colour of the palette."""
+    """Return the share of the image where a thing may look like a colour of the palette."""
     return (colour_share(pixels, mask, colour) or 0.0) * np.count_nonzero(mask) / mask.size
 
 
@@ -38,17 +39,17 @@ def colour_share(
 ) -> float | None:
     """Return the share of a thing's pixels that a colour of the palette may look like.
 
-    Each pixel is given the nearest of the palette's colours in some shade; those count that are the
-    colour, or may be mistaken for it. A thing has other parts, too: a fifth of a purple toy house
-    is purple.
+    Each pixel is assigned the nearest palette colour in any shade. Pixels count if that is the
+    colour, or is easily mistaken for it. Things have other parts, too: a fifth of a purple toy
+    house is purple.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
-      mask: where the thing is seen, bool of shape (height, width).
+      pixels: RGB, uint8 [height, width, 3].
+      mask: where the thing is visible, bool [height, width].
       colour: linear red, green and blue.
 
     Returns:
-      A share in [0, 1]; None where the thing is not seen, or the palette lacks the colour.
+      A share in [0, 1]; None if the thing is not visible, or the palette lacks the colour.
     """
     names = [name for name, known in PALETTE.items() if known == colour]
     if not names or not mask.any():
@@ -62,7 +63,7 @@ def colour_share(
 
 
 def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask without its outline, or whole where little would be left."""
+    """Return a mask without its outline, or whole if little would be left."""
     import scipy.ndimage  # type: ignore[import-untyped]
 
     inner: NDArray[np.bool_] = scipy.ndimage.binary_erosion(mask)
@@ -71,7 +72,7 @@ def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @functools.cache
 def _shades() -> NDArray[np.int64]:
-    """Return L*, a* and b* of all colours in all shades, the shades of a colour together."""
+    """Return L*, a* and b* of all shades of all colours, grouped by colour."""
     linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
     return _lab(np.rint(255 * encoded(np.clip(linear, 0, 1))).astype(np.uint8)[None])[0]
 
@@ -81,7 +82,7 @@ def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 BRIGHT = 90
-"""The percentile of L* that is compared with rubber's: it shines nowhere."""
+"""The percentile of L* to compare for rubber, which has no highlights."""
 
 
 def material_contrast(
@@ -89,15 +90,15 @@ def material_contrast(
     pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     masks: tuple[NDArray[np.bool_], NDArray[np.bool_]],
 ) -> float | None:
-    """Return how plainly both pictures show their materials, in multiples of what is plain.
+    """Return how clearly both images show their materials, in multiples of the threshold.
 
-    Wood is redder and yellower than all others: the medians of a* + b* are compared. Rubber is
-    black: the 90th percentiles of L* are. Metal mirrors light and dark, and is less green than
-    glass: the standard deviation of L* plus the median of a* is.
+    Wood is redder and yellower than all others, so the medians of a* + b* are compared. Rubber is
+    black, so the 90th percentiles of L* are. Metal mirrors light and dark, and is less green than
+    glass, so the standard deviation of L* plus the median of a* is.
 
     Returns:
-      1 or more where the difference is plain, negative where it is the wrong way round; None where
-      the materials are the same, or the thing is not seen.
+      1 or more if the difference is clear, negative if it is the wrong way round; None if the
+      materials are equal, or the thing is not visible.
     """
     if materials[0] == materials[1] or not all(mask.any() for mask in masks):
         return None
@@ -127,16 +128,17 @@ _MEASURES: tuple[tuple[SurfaceMaterial, float, _Measure], ...] = (
     ("rubber", -12.0, _brightness),
     ("metal", 2.0, _mirroring),
 )
-"""A material, the least difference from another one that is plain, and what differs; the first
-material that one of the pictures has decides."""
+"""A material, its threshold against other materials, and the measure; the first material in either
+image decides.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class RenderedView:
-    """A rendered scene with its pixels, uint8 of shape (height, width, 3), RGB.
+    """A rendered scene with its RGB pixels, uint8 [height, width, 3].
 
-    `numbers` is the instance mask, integers of shape (height, width): 0 is the backdrop, `objects`
-    count from 1.
+    `numbers` is the instance mask, integers [height, width]: 0 is the backdrop, `objects` count
+    from 1.
     """
 
     pixels: NDArray[np.uint8]

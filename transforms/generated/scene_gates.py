@@ -1,4 +1,4 @@
-"""Refuses rendered pairs whose images do not show what was asked: limits on `scene_scores`."""
+"""Rejects rendered pairs whose images do not show their captions: limits on `scene_scores`."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -104,18 +104,17 @@ class SceneGates:
     """For `trim`: minimum extra share of the image in the part's captioned colour."""
 
     def __post_init__(self) -> None:
-        """Reject limits that no measure can reach."""
         for name, gate in GATES.items():
             check_range(name, getattr(self, name), 0, gate.highest)
 
 
 class Gate(NamedTuple):
-    """What a limit is on.
+    """The measure that a limit applies to.
 
     Attributes:
-      score: a score of each of the two pictures.
+      score: a score of each of the two images.
       reason: of rejects beyond the limit.
-      highest: what the limit may be at most; the least is 0.
+      highest: maximum value of the limit; the minimum is 0.
       of_pair: whether it is one score of the pair instead.
     """
 
@@ -157,7 +156,7 @@ GATES: Mapping[str, Gate] = {
     "min_posture_margin": Gate("posture_margin", "posture_not_seen", math.inf, of_pair=True),
     "min_trim_area": Gate("trim_area", "part_not_seen"),
 }
-"""By setting, in the order in which they are checked."""
+"""By setting, in the order of the checks."""
 
 OFF = SceneGates(**dict.fromkeys(GATES))
 """No gates: the paper describes none for its renderings."""
@@ -189,7 +188,7 @@ SCENE_REASONS = {
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
     """Reject a pair with a score beyond a limit that is set; the first in GATES is reported.
 
-    A score that is missing or None, such as that of a relation that is not claimed, never rejects.
+    Missing scores and None, such as those of relations that are not claimed, never reject.
     """
     values = {score.name: score.value for score in scores}
     for setting, gate in GATES.items():

@@ -1,4 +1,4 @@
-"""Renders scenes, and looks at scanned objects, with Blender in child processes that are reused."""
+"""Renders scenes and inspects scanned objects with Blender, in reused child processes."""
 
 import contextlib
 import os
@@ -37,12 +37,12 @@ CPU_S = 24 * 3600.0
 """Address space of a renderer, and CPU time for the scenes of one request."""
 
 TIMEOUT_S = 300.0
-"""Cycles reports at least every 30 s, but shares its cores with whatever else runs."""
+"""Cycles reports at least every 30 s, but other programs may use its cores."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Render:
-    """A rendered scene: an 8-bit RGB image, a mask, and what the image shows of each object.
+    """A rendered scene: an 8-bit RGB image, an instance mask, and each object's appearance.
 
     The mask has the object number of each pixel, 8-bit (16-bit from 256 objects on): from 1 in the
     order of the scene, and 0 for the backdrop.
@@ -74,15 +74,15 @@ class SceneKillsRenderer(EqforgeError):
 
 
 class SceneRenderer:
-    """Renders scenes; its process is started for the first one.
+    """Renders scenes; its process starts with the first one.
 
-    It may be pickled, or inherited by a forked process, and has a process of its own there. Only
-    one thread may use it at a time.
+    A pickled copy, or one inherited by a forked process, starts its own process. Only one thread
+    may use it at a time.
 
     Args:
       assets: path or URL of the manifest of assets, or `builtin`.
       assets_sha256: SHA-256 that the manifest must have.
-      cache: local folder that assets are unpacked to.
+      cache: local folder for unpacked assets.
       timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
     """
 
@@ -100,10 +100,11 @@ class SceneRenderer:
         self._child = Child(RENDER, timeout_s=timeout_s)
 
     def _sandbox(self) -> Sandbox | None:
-        """Return the renderer's sandbox: it may read everything, and write only where it has to.
+        """Return the renderer's sandbox: it may read everything, and write only where needed.
 
-        It fetches assets missing from the cache, so it has the network if they are in a store.
-        A GPU has no sandbox: its driver starts programs and shares memory with the kernel.
+        It fetches assets missing from the cache, so it has network access if they are in a store. A
+        GPU
+        has no sandbox: its driver starts programs and shares memory with the kernel.
         """
         if self._settings.device == "gpu":
             return None
@@ -176,7 +177,7 @@ def _read(answer: Any, folder: str) -> Render:
 
 
 def _written(path: str, folder: str) -> bytes:
-    """Return the content of a regular file in a folder; only the last part of its path is used."""
+    """Read a regular file in a folder; only the last part of `path` is used."""
     with storage.open_below(folder, os.path.basename(path)) as file:
         content = file.read(MOST_MESSAGE_BYTES + 1)
     if len(content) > MOST_MESSAGE_BYTES:
@@ -190,7 +191,7 @@ LOOK_TIMEOUT_S = 600.0
 
 
 def kept_look(folder: str) -> "Look":
-    """Return what looks at scans and keeps what it saw, so that a stopped adoption goes on."""
+    """Return a scan inspector that keeps its results, so that a stopped adoption resumes."""
     check_installed()
     looker = ScanLooker()
     basis = {"version": LOOK_VERSION, "bpy": version("bpy")}
@@ -205,7 +206,7 @@ def kept_look(folder: str) -> "Look":
 
 
 class ScanLooker:
-    """Report the shapes and colours of scans; its process is started for the first one."""
+    """Reports the shapes and colours of scans; its process starts with the first one."""
 
     def __init__(self) -> None:
         adjusted(Sandbox())

@@ -1,7 +1,7 @@
 """Measures two rendered scenes: does each image match its claim, and did only one thing change?
 
-The renderings are measured: masks, boxes, depths and pixels. The specs only say which objects the
-captions mention and which were meant to change.
+Measures use the rendered masks, boxes, depths and pixels. The specs only say which objects the
+captions mention and which objects should change.
 """
 
 from __future__ import annotations
@@ -39,70 +39,66 @@ SCORER = "eqforge.scenes"
 VERSION = "5"
 
 ROOMS = frozenset({"in", "under"})
-"""Relations to what has room for the target."""
+"""Relations to a reference that has room for the target."""
 
 BLOCKS = 16
-"""Rows and columns of blocks of a picture, of which the one is looked for that differs most."""
+"""Rows and columns of blocks of an image."""
 
 WHITE = 254
-"""Least value of all three channels of a pixel that is blown out."""
+"""Minimum of all three channels of a blown-out pixel."""
 
 
 def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
-    """Measure both pictures of a pair, and what changed between them.
+    """Measure both images of a pair, and what changed between them.
 
-    Scores of one picture end in `_0` or `_1`; lengths are shares of the picture's width:
+    Scores of one image end in `_0` or `_1`; lengths are shares of the image's width. "Named"
+    objects are those in the caption:
       overlap_m: depth of the deepest overlap of two objects, in metres.
-      frame_margin: least distance of an object that is spoken of to the picture's edge; None where
-        none of them is visible.
-      visible_area: least share of the picture that an object covers, of all objects.
-      named_area, largest_area: the least and the greatest share of the picture that an object that
-        is spoken of covers.
-      lightness: mean L* of the picture, in [0, 100].
-      blown_out: share of the picture's pixels that are white in all three channels.
-      occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
+      frame_margin: least distance of a visible named object to the image's edge.
+      visible_area: least share of the image that any object covers.
+      named_area, largest_area: least and greatest share of the image that a named object covers.
+      lightness: mean L* of the image, in [0, 100].
+      blown_out: share of the image's pixels that are white in all three channels.
+      occlusion: greatest hidden share of a named object, in [0, 1].
       copy_gap: least gap between two copies that the caption counts: 0 if they touch; None unless
         two are visible.
-      side_margin: for `left` and `right`, how far the middles of the boxes are apart the right way;
-        for `between` and a `row`, the least distance of two that are side by side; None for other
-        claims, negative where the claim is false.
-      depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way, in
-        metres.
-      crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other picture,
-        where that names another relation: a mug may be both left of a bowl and in front of it.
-      near_gap, far_gap: only of claims that one thing is next to another, or far from it, the gap
-        between their masks.
-      near_depth_m: of things next to each other, how far they are apart in depth, in metres.
-      height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
-        another, how much higher its lowest pixel is than the other's, as a share of the height.
-      within_margin, crossed_within_margin: only where a claim of the pair says that one thing is in
-        another or under it, how far it is from the ends of the other's box; negative outside.
-      named_colour: only on the photographic stage, the least share of the pixels of an object that
-        is spoken of, and was given a colour, that look like that colour: see `colour_share` in
-        `scene_colours`; None where all have their own colours.
-      trim_area: only of claims that name the colour of a part, on how much more of this picture the
-        thing looks like that colour than on the other one, as a share of the picture.
-      step_share: only of claims that compare two things, by how much they differ in the picture
-        the way the claim says, as a share of the step.
+      side_margin: for `left` and `right`, the signed distance of the box centres; for `between` and
+        a `row`, the least distance of two neighbours. Negative if the claim is false; None for
+        other claims.
+      depth_margin_m: for `front` and `behind`, the signed distance in depth, in metres.
+      crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other image, if
+        that names a different relation: a mug may be both left of a bowl and in front of it.
+      near_gap, far_gap: for "next to" and "far from", the gap between the masks.
+      near_depth_m: for "next to", the distance in depth, in metres.
+      height_margin, crossed_height_margin: if the pair claims "on", the height of the object's
+        lowest pixel above its support's, as a share of the image's height.
+      within_margin, crossed_within_margin: if the pair claims "in" or "under", the distance to the
+        ends of the surrounding box; negative outside.
+      named_colour: on the photographic stage, the least share of pixels in the given colour over
+        the
+        named objects: see `colour_share` in `scene_colours`; None if none was given a colour.
+      trim_area: for claims about a part's colour, the extra area in that colour compared with the
+        other image, as a share of the image.
+      step_share: for comparisons, the visible difference in the claimed direction, as a share of
+        the step.
 
     Scores of the pair:
-      unchanged_iou: least intersection over union of the masks of an object that was to stay as it
-        is, where neither picture shows a changed object; None where there is no such object.
+      unchanged_iou: least intersection over union of the masks of an object that should not move,
+        where neither image shows a changed object; None without such an object.
       unchanged_ssim: structural similarity outside the changed objects' masks, the least of L*, a*
-        and b*; None where nothing is outside.
+        and b*; None if nothing is outside.
       unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
-        another colour of the floor, which has no structure.
-      unchanged_block: only on the photographic stage, the largest change outside those masks: the
-        same mean, of that one of 16 x 16 blocks of the picture which differs most. Shadows and what
-        a floor mirrors are part of it.
-      change: the same within those masks; None for a step of a ladder, which may be hardly seen,
+        detects a new colour of the floor, which has no structure.
+      unchanged_block: on the photographic stage, the same mean over the most changed of 16 x 16
+        blocks. It includes shadows and reflections.
+      change: the same within those masks; None for a step of a ladder, which may be hardly visible,
         and for a part that changes its colour.
-      posture_margin: only of claims that a thing is upright or lies, how much taller and narrower
-        it is in the picture where it is upright: see `posture_margin`.
-      step_size: only of a step of a ladder, by how much things differ that the captions compare, in
-        the units of `step_size` in `generators/scenes/claims`.
-      material_contrast: only of pairs that change a material on the photographic stage, how plainly
-        both pictures show their own: see `material_contrast` in `scene_colours`.
+      posture_margin: for upright and lying things, how much taller and narrower the upright one is:
+        see `posture_margin`.
+      step_size: for a step of a ladder, the difference that the captions compare, in the units of
+        `step_size` in `generators/scenes/claims`.
+      material_contrast: for changes of material on the photographic stage, how clearly both images
+        show their own: see `material_contrast` in `scene_colours`.
     """
     found = [
         (f"{name}_{number}", value)
@@ -125,7 +121,7 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
 def _of_one(
     view: RenderedView, scene: SceneSpec, claim: Claim, other: Claim
 ) -> Iterator[tuple[str, float | None]]:
-    """Measure one picture by its claim, and by that of the other picture."""
+    """Measure one image by its own claim, and by that of the other image."""
     named = {*names_of(claim), *claim.copies}
     related = set() if claim.relation is not None else {claim.reference}
     spoken_of = [shown for shown in view.objects if shown.name in named - related]
@@ -136,7 +132,7 @@ def _of_one(
     yield "overlap_m", max(overlaps, default=0.0)
     yield "frame_margin", _frame_margin(view, spoken_of)
     yield "visible_area", min(shown.visible_px for shown in view.objects) / view.numbers.size
-    # Of many small copies one has to see how many there are, not each of them at leisure.
+    # Many small copies only need to be countable; they may be less visible.
     yield "named_area", None if claim.relation == "more" else least
     yield "largest_area", max(shown.visible_px for shown in spoken_of) / view.numbers.size
     yield "lightness", float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
@@ -255,7 +251,6 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
 
 
 def _boxes(view: RenderedView, claim: Claim) -> tuple[PixelBox, PixelBox] | None:
-    """Return the boxes of a target and its reference; None where one is not seen."""
     assert claim.reference is not None
     target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
     return None if target is None or reference is None else (target, reference)
@@ -264,7 +259,7 @@ def _boxes(view: RenderedView, claim: Claim) -> tuple[PixelBox, PixelBox] | None
 def within_margin(view: RenderedView, claim: Claim) -> float | None:
     """Return how far a target is inside the left, right and lower end of its reference's box.
 
-    Where it is under the reference, the upper end counts, too.
+    If it is under the reference, the upper end counts, too.
     """
     if (boxes := _boxes(view, claim)) is None:
         return None
@@ -308,11 +303,11 @@ def posture_margin(
 ) -> float | None:
     """Return how much taller and narrower an upright thing looks than the same one lying.
 
-    Both pictures are taken by one camera, so that their boxes can be compared.
+    One camera takes both images, so that their boxes can be compared.
 
     Returns:
-      The lesser of the two, as log2 of the ratio of the sides; negative where a claim is false, and
-      None where one of the two is not seen, or not claimed.
+      The smaller of the two, as log2 of the ratio of the sides; negative if a claim is false, None
+      if either is not visible or not claimed.
     """
     boxes = {
         claim.relation: view.shown(claim.target).box
@@ -347,7 +342,7 @@ COUNTED = 0.3  # share of a copy that has to be visible for it to count
 
 
 def seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:
-    """Return by how much two things differ in the picture, in the units of `step_size`."""
+    """Return the visible difference of two things, in the units of `step_size`."""
     shown = {each.name: each for each in view.objects}
     if claim.relation == "more":
         sides = claim.copies, (str(claim.reference), *claim.others)
@@ -377,7 +372,7 @@ def _mean_lightness(view: RenderedView, name: str) -> float | None:
 
 
 def _heading(view: RenderedView, name: str, scene: SceneSpec) -> float | None:
-    """Return how far to the right of the line of sight the middle of a thing is, in degrees."""
+    """Return the angle of a thing's centre right of the line of sight, in degrees."""
     box = view.shown(name).box
     if box is None:
         return None

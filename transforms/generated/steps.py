@@ -1,4 +1,4 @@
-"""The steps of a pipeline whose pairs are made: rendered, drawn or edited, then judged."""
+"""The pipeline steps that render, draw or edit pairs and then judge them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class DiffusePairs(CountedStep[DiffuseRules]):
 
 @dataclass
 class PlanEdits(beam.PTransform):
-    """Turns batches of captions into edits, one an element, for any number of workers."""
+    """Turns batches of captions into single edits, for any number of workers."""
 
     rules: EditingRules
 
@@ -77,7 +77,7 @@ class PlanEdits(beam.PTransform):
 
 
 class EditPhotographs(CountedStep[EditingRules]):
-    """Edits every photograph that an edit is asked for."""
+    """Makes every planned edit."""
 
     counted = EDITED
 
@@ -90,7 +90,7 @@ class EditPhotographs(CountedStep[EditingRules]):
 
 
 class MeasureGenerated(CountedStep[GeneratedRules]):
-    """Scores and measures made pairs, and queries the models that are asked for."""
+    """Scores and measures made pairs, and queries the requested models."""
 
     counted = MEASURED
 
@@ -104,7 +104,7 @@ class MeasureGenerated(CountedStep[GeneratedRules]):
 
 @dataclass
 class DropGenerated(beam.PTransform):
-    """Drops the measured pairs that a score speaks against."""
+    """Drops measured pairs with a score beyond a limit."""
 
     rules: GeneratedRules
 

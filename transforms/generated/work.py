@@ -31,9 +31,9 @@ class PairProposal:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MadePair:
-    """What a generator made from a proposal, with its pixels in the media store.
+    """A generator's result for a proposal, with its pixels in the media store.
 
-    `masks` are instance masks; `objects` says what each image shows of its objects, if it is known.
+    `masks` are instance masks; `objects` describes each image's objects, if known.
     """
 
     images: tuple[StoredImage, StoredImage]
@@ -48,7 +48,7 @@ class MadePair:
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """The id and the suffix of each image and mask in the media store."""
+        """Return the id and the suffix of each image and mask in the media store."""
         images = [(image.image_id, image.suffix) for image in self.images]
         return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
 
@@ -63,7 +63,7 @@ class MadePair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeasuredMade:
-    """What was measured on the two stored images, and the edit between their captions."""
+    """Measures of the two stored images, and the edit between their captions."""
 
     images: tuple[ImageRow, ImageRow]
     measures: PairMeasures
@@ -72,11 +72,11 @@ class MeasuredMade:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairWork:
-    """A proposal and what has been made from it so far; every step returns a new one.
+    """A proposal and its results so far; every step returns a new one.
 
     Attributes:
-      proposal: what is asked for; None where the plan rejected it.
-      made: the pair; None before it is made, and once it is rejected.
+      proposal: None if the plan rejected it.
+      made: None before the pair is made, and after it is rejected.
       scores: the pair's scores that are in no other field.
       rejects: of the pair and of its images.
     """
@@ -101,19 +101,18 @@ class PairWork:
         return self._with_tally(stage.tally(1, 1))
 
     def refused(self, stage: Stage, rejection: Rejection) -> Self:
-        """Return the work of a pair that a stage rejected; later steps leave it alone."""
+        """Reject the pair at a stage; later steps return it unchanged."""
         reject = self._reject("", stage, rejection)
         entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
     def decided(self, stage: Stage, rejection: Rejection | None) -> Self:
-        """Return the work after a stage's decision: rejected if there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
         self, stage: Stage, rejections: tuple[Rejection | None, Rejection | None]
     ) -> Self:
-        """Return the work with the counts of its two images, `<sample_id>/0` and `/1`."""
+        """Add the counts of the two images, `<sample_id>/0` and `/1`."""
         rejects = tuple(
             self._reject(f"/{number}", stage, rejection)
             for number, rejection in enumerate(rejections)
@@ -132,7 +131,6 @@ class PairWork:
 
 
 def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
-    """Yield the sample of a finished work, unless it was rejected."""
     proposal, made, measured = work.proposal, work.made, work.measured
     if proposal is None or made is None or measured is None:
         return
