@@ -1,1 +1,1 @@
-"""A small, self-made workspace: clips, and annotations of them in every format eqforge reads."""
+"""A small, self-made workspace: clips, and annotations in every format eqforge reads."""

@@ -1,7 +1,7 @@
-"""The demo's clips: a camera that glides over photographs, and prints that are laid on them.
+"""Film the demo's clips: a camera glides over photographs with prints laid on them.
 
-The photographs are those that scikit-image brings. Only files of its wheel are opened, by path: its
-own loading functions may download what they do not find.
+The photographs come with scikit-image. Only files of its wheel are opened, by path, because its
+loading functions may download missing files.
 
 Boxes are (left, top, right, bottom). A time is in seconds from the start of the clip.
 """
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 
 GLIDE_S: Final = 0.6
-"""How long the camera takes from one view of a photograph to the next."""
+"""Duration of the camera's move from one view of a photograph to the next."""
 
 DRIFT: Final = 1.04
 """How far the camera zooms in during a shot, so that it is not a still image."""
 
 MARGIN_PX: Final = 4
-"""The white margin of a print."""
+"""White margin of a print."""
 
 
 class Shot(msgspec.Struct, frozen=True, array_like=True):
     """A view of a photograph held for a while, its centre in fractions of the sides.
 
-    Zoom 1 sees as much of the photograph as fits the frame's shape, 2 half as much each way. The
-    camera glides over from the view before if that was of the same photograph, else it cuts.
+    Zoom 1 shows as much of the photograph as fits the frame's shape, 2 half as much each way. The
+    camera glides over from an earlier view of the same photograph, else it cuts.
     """
 
     photograph: str
@@ -54,7 +54,7 @@ class Shot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """Where a print lies from a time on: its centre in fractions of the frame's sides."""
+    """The position of a print from a time on: its centre in fractions of the frame's sides."""
 
     from_s: float
     x: float
@@ -65,8 +65,7 @@ class Print(msgspec.Struct, frozen=True, kw_only=True):
     """A photograph on paper with a white margin, lying on the frame and moved about.
 
     Attributes:
-      photograph: what is printed.
-      width: its width as a fraction of the frame's width.
+      width: fraction of the frame's width.
       places: by ascending time; each move takes GLIDE_S. Outside [0, 1] it leaves the frame.
     """
 
@@ -80,14 +79,12 @@ class Clip(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       file: path below the folder of videos; its suffix chooses the container.
-      shots: what is seen, one after the other.
-      prints: what lies on top.
       size: width and height of the upright frame in pixels, both even.
       fps: ticks per second.
-      rhythm: which ticks carry a frame, repeated: "1" all of them, "110" two of three.
+      rhythm: pattern of ticks that carry a frame, repeated: "1" all of them, "110" two of three.
       codec: h264, hevc or vp9.
       is_turned: the pixels are stored rotated, with a display rotation that undoes it.
-      condition: truncated loses the file's second half, empty has 0 bytes, missing is not there.
+      condition: truncated loses the file's second half, empty has 0 bytes, missing has no file.
     """
 
     file: str
@@ -102,7 +99,7 @@ class Clip(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def starts_s(self) -> list[float]:
-        """The time at which each shot starts, and last the one at which the clip ends."""
+        """The start time of each shot, and the end time of the clip."""
         lengths = (shot.seconds for shot in self.shots)
         return [round(total, 6) for total in itertools.accumulate(lengths, initial=0.0)]
 
@@ -233,7 +230,7 @@ def window_at(clip: Clip, time_s: float) -> Box:
 
 
 def print_box(clip: Clip, time_s: float, laid: Print) -> tuple[int, int, int, int]:
-    """Return where a print lies, in whole pixels of the frame; it may reach out of the frame."""
+    """Return a print's box in whole pixels of the frame; it may extend beyond the frame."""
     x, y = _place_at(laid.places, time_s)
     photo_width, photo_height = load_photograph(laid.photograph).size
     width = round(laid.width * clip.size[0])
@@ -250,7 +247,7 @@ def _shot_index(clip: Clip, time_s: float) -> int:
 
 
 def _view_at(clip: Clip, index: int, time_s: float) -> tuple[float, float, float]:
-    """Return the centre of a view and its zoom, on the way from the shot before if it glides."""
+    """Return the centre of a view and its zoom, on the way from the last shot if it glides."""
     shot, since_s = clip.shots[index], time_s - clip.starts_s[index]
     zoom = shot.zoom * shot.drift ** (since_s / shot.seconds)
     before = clip.shots[index - 1] if index > 0 else shot

@@ -1,22 +1,22 @@
-"""Makes the demo's workspace: a folder of clips and annotations to build every dataset from.
+"""Make the demo's workspace: clips and annotations to build every dataset from.
 
     workspace = make_workspace(Path("demo"))
 
 writes the same bytes every time:
 
-    demo/videos/*.mp4, *.webm, own/tour.mkv    what there is to see
-    demo/youcook2.json                         as youcookii_annotations_trainval.json
-    demo/gebplus.json                          as GEB+'s val.json
-    demo/action_genome/*.pkl, frame_list.txt   as Action Genome's annotations
+    demo/videos/*.mp4, *.webm, own/tour.mkv    clips
+    demo/youcook2.json                         like youcookii_annotations_trainval.json
+    demo/gebplus.json                          like GEB+'s val.json
+    demo/action_genome/*.pkl, frame_list.txt   like Action Genome's annotations
     demo/captions.jsonl                        a user's own captioned videos
     demo/images/*.jpg                          photographs and their mirror images
-    demo/captions_val2017.json                 their captions, as COCO's
-    demo/relationships.json, image_data.json   who holds what in them, as Visual Genome's
-    demo/vlue/*.json                           test items on them, as VLUE's
-    demo/README.md                             what is in it, and whose photographs they are
+    demo/captions_val2017.json                 their captions, like COCO's
+    demo/relationships.json, image_data.json   their relationships, like Visual Genome's
+    demo/vlue/*.json                           test items on them, like VLUE's
+    demo/README.md                             contents, and the photographs' licences
 
-The videos include what pipelines have to cope with: faces, a black frame, a rotated, a truncated,
-an empty and a missing file. The annotations include action words and unchanged descriptions.
+The videos include difficult cases: faces, a black frame, and a rotated, a truncated, an empty and a
+missing file. The annotations include action words and unchanged descriptions.
 """
 
 import json
@@ -40,23 +40,13 @@ STILLS: Final = ("coffee", "chelsea", "astronaut", "camera", "rocket", "coins")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Workspace:
-    """The paths of a demo workspace.
+    """The paths of a demo workspace; see the module for their formats.
 
     Attributes:
-      folder: the workspace.
       videos: the folder of clips; annotations name them relative to it, or by their stem.
-      youcook2: annotations in YouCook2's format.
-      gebplus: annotations in GEB+'s format.
       action_genome: the folder of the three files below.
-      object_boxes: object_bbox_and_relationship.pkl.
-      person_boxes: person_bbox.pkl.
-      frame_list: frame_list.txt.
-      captions: a user's own captioned videos, JSON lines.
-      images: the folder of still images.
-      coco: their captions in COCO's format.
-      relationships, image_data: who holds what in them, in Visual Genome's formats.
-      vlue: the folder of `<task>.json` in VLUE's formats.
-      readme: what is in the workspace, with the photographs' licences.
+      vlue: the folder of `<task>.json`.
+      readme: the workspace's contents, with the photographs' licences.
     """
 
     folder: Path
@@ -98,7 +88,7 @@ def workspace_at(folder: Path) -> Workspace:
 
 
 def make_workspace(folder: Path) -> Workspace:
-    """Write the demo's clips and annotations; files of the same names are overwritten.
+    """Write the demo's clips and annotations; overwrite files of the same names.
 
     Raises:
       InputError: the folder cannot be made, or scikit-image lacks a photograph.
@@ -143,7 +133,7 @@ def _write_pickle(path: Path, value: Any) -> None:
 def _object_boxes() -> dict[str, Any]:
     """Return the objects of each frame: (x, y, width, height) in pixels, or None out of sight."""
     frames: dict[str, Any] = json.loads((_data() / "object_boxes.json").read_bytes())
-    # A pickle names an object that it has already by its number: equal bytes need equal identities.
+    # A pickle refers to an object it already has by number: equal bytes need equal identities.
     for row in (row for rows in frames.values() for row in rows):
         for name, value in row.items():
             if isinstance(value, list):
@@ -154,7 +144,7 @@ def _object_boxes() -> dict[str, Any]:
 
 
 def _person_boxes() -> dict[str, Any]:
-    """Return the person in each frame: boxes float32 (n, 4), scores float32 (n,)."""
+    """Return the person in each frame: boxes float32 [n, 4], scores float32 [n]."""
     frames: dict[str, Any] = json.loads((_data() / "person_boxes.json").read_bytes())
     sizes: dict[tuple[int, ...], tuple[int, ...]] = {}
     for row in frames.values():

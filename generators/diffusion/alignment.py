@@ -1,4 +1,4 @@
-"""Words of a prompt, their tokens, and the alignment of the tokens of two prompts.
+"""Align the words and tokens of two prompts.
 
 Positions count from the token before the text (0) to the last padding; both prompts are padded to
 the same number of tokens. A punctuation mark is a word of its own, so "cat," contains "cat".
@@ -6,15 +6,14 @@ the same number of tokens. A punctuation mark is a word of its own, so "cat," co
 `published_replacement` and `published_refinement` align as the authors' code does, with its
 defects, for the published dataset:
 
-* Words are split at blanks: "cat" is not found in "cat,", and a word that is not found is silently
-  ignored.
-* Tokens belong to a word by counting letters, so that a letter of several tokens shifts the rest.
-* After the last exchanged word, positions go to the same positions, so that a word of more or
-  fewer tokens shifts the rest; and where the prompts differ before it, the end of the text is cut.
-* Where the second prompt is the shorter one, its padding meets words of the first.
+* Words are split at blanks: "cat" is not found in "cat,", and missing words are silently ignored.
+* Tokens are assigned to words by counting letters, so a letter of several tokens shifts the rest.
+* After the last exchanged word, positions map to the same positions, so a word of more or fewer
+  tokens shifts the rest. If the prompts differ before it, the end of the text is cut.
+* If the second prompt is shorter, its padding meets words of the first.
 
 Source: `get_word_inds` in ptp_utils.py, `get_replacement_mapper_` and `get_mapper` in
-  seq_aligner.py of prompt-to-prompt.
+seq_aligner.py of prompt-to-prompt.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typograp
 class Word:
     """A word of a prompt, in lower case.
 
-    `place` is the number of the piece that `str.split` finds it in; `tokens` are the positions of
-    its tokens, at least one, in a row.
+    `place` is the index of its piece in `str.split`; `tokens` are the positions of its tokens, at
+    least one, in a row.
     """
 
     text: str
@@ -91,12 +90,12 @@ _Find = Callable[[int], tuple[int, ...]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alignment:
-    """How the attention of the first prompt's tokens becomes that of the second's.
+    """A map from the attention of the first prompt's tokens to the second's.
 
     The second image's map is `first @ mapper + second * own`.
 
     Attributes:
-      mapper: float32 [length, length], from tokens of the first prompt to those of the second.
+      mapper: float32 [length, length], from tokens of the first prompt to tokens of the second.
       own: float32 [length], 1 for tokens of the second prompt that keep their own attention.
       find: for either prompt, the positions of a word's tokens by the word's number.
     """
@@ -109,12 +108,12 @@ class Alignment:
 def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     """Align two prompts word by word.
 
-    The tokens of a word map to those of the word that replaces it; if their numbers differ, each
-    maps to all of them in equal parts. The end of the text maps to the end of the text, and all
-    attention is preserved: every row of the mapper sums to 1.
+    The tokens of a word map to the tokens of its replacement; if their numbers differ, each maps to
+    all of them in equal parts. The end of the text maps to the end of the text, and all attention
+    is preserved: every row of the mapper sums to 1.
 
-    Source: `get_replacement_mapper_` of prompt-to-prompt, except after the last replaced
-      word: it aligns that by position, so a word with more tokens shifts the rest.
+    Source: `get_replacement_mapper_` of prompt-to-prompt, except after the last replaced word: it
+    aligns that by position, so a word with more tokens shifts the rest.
     """
     if len(first.words) != len(second.words):
         raise InputError(
@@ -150,12 +149,12 @@ def refinement(
 ) -> Alignment:
     """Align the words that two prompts share, in order; new tokens keep their own attention.
 
-    Padding is aligned by position, as in the authors' code; if the second prompt is shorter,
-    from the end of the text on, since its padding would otherwise align with words of the first.
-    `changed` are the numbers of the words of either prompt that the other one does not have.
+    Padding is aligned by position, as in the authors' code. If the second prompt is shorter, this
+    starts at its end, since its padding would otherwise align with words of the first. `changed`
+    are the indices of the words of either prompt that the other one lacks.
 
     Source: `get_mapper` of prompt-to-prompt, which compares the tokens, and so can confuse two
-      equal words.
+    equal words.
     """
     kept, others = (
         [word for word in prompt.words if word.place not in places]
@@ -207,7 +206,6 @@ def align_tokens(first: Sequence[int], second: Sequence[int]) -> list[int | None
 
 
 def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, place: int) -> tuple[int, ...]:
-    """Return the positions of a word's tokens, or none."""
     pieces = prompt.prompt.split(" ")
     found: list[int] = []
     piece, letters = 0, 0
@@ -223,7 +221,6 @@ def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, place: int) -> tup
 def published_replacement(
     first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any
 ) -> Alignment:
-    """Align two prompts word by word."""
     pieces = [prompt.prompt.split(" ") for prompt in (first, second)]
     if len(pieces[0]) != len(pieces[1]):
         raise InputError(
@@ -250,7 +247,6 @@ def published_replacement(
 def published_refinement(
     first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any
 ) -> Alignment:
-    """Align the tokens that two prompts share; new tokens keep their own attention."""
     sources = [*align_tokens(first.ids, second.ids), *range(len(second.ids), second.length)]
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.zeros(second.length, dtype=np.float32)

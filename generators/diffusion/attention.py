@@ -1,13 +1,13 @@
-"""Attention processors with which the first image's attention guides the second's.
+"""Define attention processors with which the first image's attention guides the second's.
 
-The replaced map is at once multiplied by the second image's values, so its right-hand factors can
-be multiplied into the values instead, and `softmax(q k) @ values` stays the ordinary fused kernel:
-no map is ever written to memory. For self-attention the second image takes the queries and keys of
-the first. To locate words, indicators of their tokens are used as values.
+The replaced map is immediately multiplied by the second image's values. So its right-hand factors
+can be multiplied into the values instead, and `softmax(q k) @ values` stays the ordinary fused
+kernel: no map is ever written to memory. For self-attention the second image takes the queries and
+keys of the first. To locate words, indicators of their tokens are used as values.
 
 A pair is four rows: two images, each with its prompt and, for guidance, without. Two at a time keep
-both images together. Even one at a time, the first guides the second, because queries and keys of
-the first are kept until the second comes.
+both images together. Even one at a time, the first guides the second, because its queries and keys
+are kept until the second comes.
 """
 
 from collections.abc import Iterator
@@ -128,7 +128,7 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
     for name, processor in plain.items():
         layer = name.removesuffix(".processor")
         attn, kind = modules[layer], type(processor).__name__
-        # A layer has to do nothing but project, attend and project.
+        # A layer may only project, attend and project.
         special = (attn.group_norm, attn.spatial_norm, attn.norm_q, attn.norm_k, attn.norm_cross)
         if (
             kind not in ("AttnProcessor", "AttnProcessor2_0")
@@ -164,7 +164,7 @@ _ROWS: dict[int, tuple[Row, ...]] = {
 
 @contextmanager
 def limited_rows(unet: Any, rows: int, control: AttentionControl) -> Iterator[None]:
-    """Limit the network to `rows` rows (4, 2 or 1) at a time, and tell the control which."""
+    """Limit the network to `rows` rows (4, 2 or 1) at a time, and record in the control which."""
     plain, replaced = unet.forward, "forward" in vars(unet)
 
     def forward(sample: "torch.Tensor", *args: Any, **kwargs: Any) -> Any:

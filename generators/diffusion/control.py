@@ -1,12 +1,12 @@
-"""Plans what is replaced of the second image's attention in each call of the network.
+"""Plan the replacement of the second image's attention in each call of the network.
 
-A replaced cross-attention map is a sum of two linear maps of the attention of both images,
-`first @ mapper + second * own`, mixed by word with the second's own map and scaled by word.
+A replaced cross-attention map is a sum of two linear maps of the attention of both images, `first @
+mapper + second * own`, mixed by word with the second's own map and scaled by word.
 
 Source: `get_time_words_attention_alpha` and `AttentionControlEdit` of prompt-to-prompt. The table
-  of steps has one row more than the steps, because the authors' first scheduler (PNDM) calls the
-  network once more. Its bounds are `int(fraction * rows)`; those of self-attention
-  `int(fraction * steps)`.
+of steps has one row more than the steps, because the authors' first scheduler (PNDM) calls the
+network once more. Its bounds are `int(fraction * rows)`, for self-attention `int(fraction *
+steps)`.
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ _MIN_SIDE = 16
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CallPlan:
-    """What is replaced and read in one call of the network; tensors have its dtype and device.
+    """The replacements and readings in one call of the network, in its dtype and on its device.
 
     Attributes:
       mapper, own: the second image's cross-attention is `first @ mapper + second * own`; [tokens,
         tokens] and [tokens, 1]. No mapper if it keeps its own map, no own if that is not used.
-      words: [2, tokens, 2], factors of each image's attention; the sum of both products is how
-        much the first and the second attend to their words of the local blend.
+      words: [2, tokens, 2], factors of each image's attention; the sum of both products is how much
+        the first and the second attend to their words of the local blend.
     """
 
     mapper: "torch.Tensor | None"
@@ -54,11 +54,11 @@ Row = Literal["plain first", "plain second", "first", "second"]
 
 @dataclass(kw_only=True, slots=True)
 class AttentionControl:
-    """What is replaced and read in which call of the network, shared by the layers of one pair.
+    """The replacements and readings per network call, shared by the layers of one pair.
 
     Attributes:
       calls: plans of cross-attention by call.
-      self_calls: self-attention is replaced in so many calls, from the first.
+      self_calls: number of first calls in which self-attention is replaced.
       pixels: self-attention maps of up to this many pixels are replaced, cross-attention maps of
         this many are read.
       is_blended: whether there is a local blend, for which they are read.
@@ -78,7 +78,6 @@ class AttentionControl:
 
     @property
     def call(self) -> CallPlan:
-        """What is replaced and read of cross-attention in this call."""
         return self.calls[self.number]
 
 
@@ -91,12 +90,12 @@ def plan_control(
     latents: "torch.Tensor",
     sides: Sequence[int],
 ) -> AttentionControl:
-    """Return what is replaced and read in which call of the network.
+    """Return the replacements and readings for each call of the network.
 
     Args:
       calls: how often the scheduler calls the network per image, in so many `steps`.
       latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
-      sides: of the network's cross-attention maps at this size; the one nearest to 16, as in the
+      sides: of the network's cross-attention maps at this size. The one nearest to 16, as in the
         authors' code, or to a quarter of a larger latent, is used.
     """
     import torch

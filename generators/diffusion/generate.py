@@ -1,4 +1,4 @@
-"""Generates a pair of images from one initial latent, the first guiding the second."""
+"""Generate a pair of images from one initial latent, the first guiding the second."""
 
 import functools
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 GENERATOR_VERSION: Final = 3
-"""Version of the code; increased by every change that alters an image."""
+"""Version of the code; every change that alters an image increases it."""
 
 
 class PairGenerator:
@@ -187,7 +187,7 @@ def blend(
 
     Source: `LocalBlend` in the notebooks of prompt-to-prompt: the attention to the words, summed
     over the steps so far, as replaced; widened by a 3x3 maximum, enlarged to the latent, cut at a
-    fraction of its largest value; the union of both pictures.
+    fraction of its largest value; the union of both images.
 
     Returns:
       The latents, [2, channels, height, width], and the mask of `blend_mask`.

@@ -1,4 +1,4 @@
-"""Loads a diffusion pipeline from a folder or the hub: safetensors only, no code from the model."""
+"""Load a diffusion pipeline from a folder or the hub: safetensors only, no code from the model."""
 
 import json
 import os
@@ -64,7 +64,7 @@ def import_libraries() -> None:
 
 
 def revision_of(settings: ModelSettings) -> str | None:
-    """Return the commit of a model on the hub; None for one in a folder or made on the spot."""
+    """Return the commit of a model on the hub; None for a local or generated one."""
     if settings.model == TINY:
         if settings.revision is not None:
             raise InputError("--revision: the model `tiny` is made on the spot and has none")
@@ -123,7 +123,7 @@ def find_folder(settings: ModelSettings) -> Path:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelIndex:
-    """What a pipeline's model_index.json says: its class in diffusers and its folders."""
+    """The content of a pipeline's model_index.json: its class in diffusers and its folders."""
 
     pipeline: str
     parts: tuple[str, ...]
@@ -156,7 +156,7 @@ def load_weights(
 ) -> tuple[Any, ModelIdentity]:
     """Load a pipeline of a class of diffusers, and return it with the identity of its weights.
 
-    `DiffusionPipeline` loads the class of the index. With `offload` a part is moved to the device
+    `DiffusionPipeline` loads the class of the index. With `offload`, each part is on the device
     only while it works.
     """
     import diffusers
@@ -266,7 +266,6 @@ def deterministic(threads: int) -> Iterator[None]:
 
 @contextmanager
 def quiet_libraries() -> Iterator[None]:
-    """Show only errors of diffusers and transformers for the block."""
     from diffusers.utils import logging as diffusers_logging
     from transformers.utils import logging as transformers_logging
 
@@ -298,6 +297,6 @@ def make_scheduler(name: Scheduler, own: Any) -> Any:
         return own
     import diffusers
 
-    # Those that clip by default were made for pixels in [-1, 1]; a latent goes beyond.
+    # Schedulers that clip by default were made for pixels in [-1, 1]; a latent goes beyond.
     clips = {"clip_sample": False} if name in ("ddim", "ddpm") else {}
     return getattr(diffusers, _CLASSES[name]).from_config(own.config, **clips)

@@ -1,16 +1,16 @@
-"""The pairs of Eq-SD: two prompts, with the words that the edit touches.
+"""Make the pairs of Eq-SD: two prompts, with the words that the edit touches.
 
-An edit changes the object, the scene or an attribute; everything else is the same on both sides.
-All edits that a vocabulary allows are listed, each in one direction only, in an order that a seed
-decides: first one edit of every object, then a second one of each, and so on, so that any prefix
-covers the objects evenly.
+An edit changes the object, the scene or an attribute; the rest is the same on both sides. All edits
+that a vocabulary allows are listed, each in one direction only, in an order that a seed decides:
+first one edit of every object, then a second one of each, and so on. Any prefix covers the objects
+evenly.
 
 A pair depends only on vocabulary, seed, mode, additions, kind and number, and can be made by
-itself; its id is kind and number, `eq-sd/object/000042`.
+itself. Its id is kind and number, `eq-sd/object/000042`.
 
-Source: EqBen, section 4.2 and appendix B.5. The paper prints pairs to which a scene or an
-  attribute is added ("a photo of beach", "… at sunset"), and pairs in which one is exchanged
-  ("wearing a cap", "… a crown"). The caption without the addition is true of both images.
+Source: EqBen, section 4.2 and appendix B.5. The paper prints pairs to which a scene or an attribute
+is added ("a photo of beach", "… at sunset"), and pairs in which one is exchanged ("wearing a cap",
+"… a crown"). The caption without the addition is true of both images.
 """
 
 import functools
@@ -32,7 +32,7 @@ ORDER_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """The content of an image, in the order of its caption; `before` and `after` are attributes."""
+    """The content of an image, in caption order; `before` and `after` are attributes."""
 
     style: Phrase
     before: Phrase | None = None
@@ -64,7 +64,6 @@ class Edit:
 
     @property
     def is_addition(self) -> bool:
-        """Whether the second image has a phrase where the first has none."""
         return getattr(self.pictures[0], self.slot) is None
 
 
@@ -132,7 +131,6 @@ def _attribute_edits(picture: Picture, group: Group) -> Iterator[Edit]:
 def _changes(
     kind: EditKind, picture: Picture, slot: str, group: Group, families: tuple[Family, ...]
 ) -> Iterator[Edit]:
-    """Yield the edits that add a phrase to a picture, or exchange two of one family."""
     for family in families:
         shown = [picture, *_each(picture, slot, (family,))]
         for pictures in combinations(shown, 2):
@@ -167,20 +165,20 @@ _PLACELESS = frozenset(
 class PromptPair:
     """Two prompts that differ in one thing.
 
-    Words are counted from 0, as `str.split` finds them in a prompt.
+    Words are counted from 0, in the order of `str.split`.
 
     Attributes:
       sample_id: the id the sample will have.
       kind, change, group: see Edit.
       thing: the object of the first prompt.
       captions: caption i describes image i; a sentence with a full stop.
-      prompts: what image i is made from: the caption without its full stop.
-      control: `replace` where the prompts have equally many words: word i of the second takes the
-        place of word i of the first. Else `refine`: the words that both have keep their places in
-        the image, and the others find their own.
+      prompts: caption i without its full stop, the prompt of image i.
+      control: `replace` if the prompts have equally many words: word i of the second replaces word
+        i of the first. Otherwise `refine`: shared words keep their places in the image, and the
+        others find their own.
       changed: the words of each prompt that the edit touches; without them the prompts are equal.
-      blended: the words of each prompt that say where the image may change; none in both if it
-        may change everywhere.
+      blended: the words of each prompt that locate the change; none in both if the whole image may
+        change.
       seed: seed of the initial noise of both images, in [0, 2**63).
     """
 
@@ -200,7 +198,7 @@ class PromptPair:
 def wanted_counts(
     pairs: int | None, by_kind: Mapping[str, int | None], seed: int
 ) -> dict[str, int]:
-    """Return how many pairs of each kind are asked for, by all `pairs` or `by_kind`."""
+    """Return how many pairs of each kind are requested, by all `pairs` or `by_kind`."""
     given = [number for number in (pairs, *by_kind.values()) if number is not None]
     if min(given, default=0) < 0:
         raise InputError(f"{min(given)} pairs: expected 0 or more")
@@ -212,7 +210,7 @@ def wanted_counts(
 
 
 def draw_counts(pairs: int, seed: int) -> dict[str, int]:
-    """Return how many pairs there are of each kind where every pair's kind is drawn.
+    """Return the number of pairs of each kind if every pair's kind is drawn.
 
     With the same seed, more pairs never mean fewer of a kind.
 
@@ -232,7 +230,7 @@ def prompt_pairs(
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    """Yield the pairs of some numbers of each kind, the kinds taking turns; see `prompt_pair`."""
+    """Yield pairs of each kind, the kinds taking turns; see `prompt_pair`."""
     for kind, asked in numbers.items():
         most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
         if asked and asked.stop > most:
@@ -261,9 +259,9 @@ def prompt_pair(
 ) -> PromptPair:
     """Return pair `number` of a kind, from 0; it depends on no other pair.
 
-    The `published` language is without the article of the object and with the phrases that the
-    vocabulary has as published: "A photo of beach at sunset." With `additions` there are pairs
-    that add a scene or attribute to the first image.
+    The `published` language omits the object's article and uses the vocabulary's published phrases:
+    "A photo of beach at sunset." With `additions`, some pairs add a scene or attribute to the first
+    image.
 
     Raises:
       IndexError: the vocabulary has no pair of this number.
@@ -340,10 +338,10 @@ def _equal_words(words_0: list[str], words_1: list[str]) -> int:
 
 
 def _blended(edit: Edit, prompt: _Prompt) -> Words:
-    """Return the words that say where the image may change.
+    """Return the words that locate the change in the image.
 
-    The object where it is exchanged, coloured, or given something that it had not; an attribute
-    that is exchanged for another stays where it is. A scene is everywhere.
+    It is the object if the edit exchanges, colours or adds something to it, and an exchanged
+    attribute itself. A scene is everywhere.
     """
     if edit.kind == "scene":
         return ()

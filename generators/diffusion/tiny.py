@@ -1,4 +1,4 @@
-"""Makes tiny models of random weights, for the demo and the tests: Stable Diffusion and a CLIP.
+"""Make tiny models of random weights, for the demo and the tests: Stable Diffusion and CLIP.
 
 The diffusion models have all parts of real ones and draw coloured noise that depends on the prompt.
 At their native size, 64x64 pixels, they have attention maps of 32x32 and 16x16, so every part of
@@ -46,7 +46,7 @@ def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipel
 
 @contextlib.contextmanager
 def called_tiny(folder: Path) -> Iterator[None]:
-    """Let errors of a model that was made in a temporary folder call it `tiny`."""
+    """Replace a temporary model folder by `tiny` in error messages."""
     try:
         yield
     except InputError as error:
@@ -97,7 +97,8 @@ def _tiny_sdxl(tokenizer: Any, pipeline: str, channels: int) -> Any:
 def _tiny_unet(**config: Any) -> Any:
     """Make a U-Net whose attention distinguishes words and places, and whose steps change little.
 
-    Weights initialised as usual attend to all words alike, and two prompts would share no pixel.
+    With the usual initial weights, all words would get equal attention and two prompts share no
+    pixel.
     """
     from diffusers import UNet2DConditionModel
 
@@ -242,6 +243,6 @@ def _merge(word: list[str], pair: Pair) -> list[str]:
 
 
 def byte_letters() -> list[str]:
-    """Return the characters that stand for the 256 bytes in CLIP's vocabulary."""
+    """Return the characters for the 256 bytes in CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -1,16 +1,15 @@
-"""The words of Eq-SD: objects in groups, and the scenes and attributes that fit each group.
+"""Define the words of Eq-SD: groups of objects, with their scenes and attributes.
 
 A vocabulary is a JSON file. `families` are lists of mutually exclusive phrases: no two can be true
-of one picture ("at sunset", "at night"). A phrase stands before the noun ("a red") or after it
+of one image ("at sunset", "at night"). A phrase stands before the noun ("a red") or after it
 ("wearing a cap"). A group has interchangeable objects, and names the families that make sense with
 all of them: `places`, `conditions` (time, season, weather, light) and `attributes`. All phrases are
-written in plain English with their articles; `published` lists those that the published captions
-write differently.
+in plain English with their articles; `published` lists the published captions' variants.
 
 Source: EqBen, appendix B.5: an object is replaced with one of the same subset (horse, cattle,
-  elephant, goat, deer, camel, zebra), with a scene of a subset that fits them. The paper gives
-  these seven objects and their four scenes, "in the winter", "at sunset", "with a sunglasses" and
-  "wearing a cap" and "a crown"; the other words are ours.
+elephant, goat, deer, camel, zebra), with a scene of a subset that fits them. The paper gives these
+seven objects and their four scenes, "in the winter", "at sunset", "with a sunglasses" and "wearing
+a cap" and "a crown"; the other words are ours.
 """
 
 import functools
@@ -55,8 +54,8 @@ class Family:
 class Group:
     """Two or more interchangeable objects, and the families that fit them.
 
-    No object is in two groups, no phrase in two families of a group. Places and conditions stand
-    after the noun.
+    No object is in two groups, no phrase in two families of a group. Places and conditions follow
+    the noun.
     """
 
     name: str

@@ -1,1 +1,1 @@
-"""Editors of pictures by diffusion models, behind one interface: `records`, `registry`."""
+"""Editors of images by diffusion models, behind one interface: `records`, `registry`."""

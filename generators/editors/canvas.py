@@ -1,8 +1,8 @@
-"""Brings pictures of any size to one that a model takes, and edited ones back.
+"""Fit images of any size to the size a model takes, and restore edited ones.
 
-A picture is scaled, its shape kept, and then padded with its own border at the right and the
-bottom, so nothing is cut off and nothing is stretched. Outside a mask an edited picture is locked:
-what may not change is the original's, bit for bit.
+An image is scaled with its shape kept, then padded with its own border at the right and the bottom:
+nothing is cropped or stretched. Outside the mask, an edited image keeps the original's pixels, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LONGEST = 2
-"""The longest side of a canvas, in resolutions: beyond, models repeat what they draw."""
+"""Maximum side of a canvas, in resolutions: on longer ones, models repeat what they draw."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Canvas:
-    """A picture as a model takes it.
+    """An image as a model takes it.
 
     Attributes:
       image: uint8 [height, width, 3], with padding.
-      mask: bool [height, width], True where the picture may change, never in the padding.
-      inner: height and width of the picture in it, at the upper left.
+      mask: bool [height, width], True where the image may change, never in the padding.
+      inner: height and width of the image in it, at the upper left.
       size: height and width of the original.
     """
 
@@ -45,7 +45,6 @@ class Canvas:
         return self.image.shape[1]
 
     def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return an edited canvas without padding, in the original's size."""
         return _resized(edited[: self.inner[0], : self.inner[1]], self.size)
 
 
@@ -55,7 +54,7 @@ def fit(
     resolution: int,
     multiple: int,
 ) -> Canvas:
-    """Return a picture scaled to about `resolution` pixels squared, no side to more than twice.
+    """Scale an image to about `resolution` pixels squared, with no side over twice that.
 
     The sides of the canvas are multiples of `multiple`.
     """
@@ -80,7 +79,7 @@ def _resized(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint
 
 
 def _covered(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Return a mask of another size, True in every pixel that touches one of the first."""
+    """Resize a mask; a pixel is True if it touches any True pixel of the original."""
     picture = Image.fromarray(mask.astype(np.float32), "F")
     return np.asarray(picture.resize(size[::-1], Image.Resampling.BOX)) > 0
 
@@ -91,14 +90,14 @@ def composite(
     mask: NDArray[np.bool_],
     feather_px: int,
 ) -> NDArray[np.uint8]:
-    """Return the edited picture inside a mask and the original outside, bit for bit.
+    """Return the edited image inside a mask and the original outside, bit for bit.
 
-    Inside the mask, over `feather_px` pixels from its rim, the one picture fades into the other; 0
-    changes at once. The picture's own rim is none.
+    Inside the mask, the original fades into the edit over `feather_px` pixels from the mask's rim;
+    0 switches at once. The image's own border counts as no rim.
 
     Args:
-      original, edited: RGB, uint8 of shape (height, width, 3).
-      mask: bool of shape (height, width), True where the picture may change.
+      original, edited: RGB, uint8 [height, width, 3].
+      mask: bool [height, width], True where the image may change.
     """
     if original.shape != edited.shape or original.shape[:2] != mask.shape:
         raise ValueError(f"expected one size: {original.shape}, {edited.shape}, {mask.shape}")
@@ -113,7 +112,6 @@ def composite(
 
 
 def grow(mask: NDArray[np.bool_], margin_px: int) -> NDArray[np.bool_]:
-    """Return a mask with all pixels that lie within a distance of it."""
     import scipy.ndimage
 
     if margin_px == 0 or not mask.any():

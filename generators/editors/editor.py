@@ -1,7 +1,7 @@
-"""Editors of pictures: one call of a diffusers pipeline each.
+"""Edit images: one call of a diffusers pipeline per image.
 
 Source: Brooks et al. 2023, "InstructPix2Pix"; Black Forest Labs 2025, "FLUX.1 Kontext"; Wu et al.
-  2025, "Qwen-Image Technical Report".
+2025, "Qwen-Image Technical Report".
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ if TYPE_CHECKING:
     from eqforge.generators.diffusion.settings import ModelIdentity
 
 VERSION: Final = 1
-"""Version of the editors; increased by every change that alters an edited picture."""
+"""Version of the editors; every change that alters an edited image increases it."""
 
 Need = Literal["mask", "instruction"]
-"""A part of a request that some editors cannot do without."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class EditRequest:
-    """A picture, and what is to change in it.
+    """An image, and the change to make.
 
     Attributes:
       image: uint8 [height, width, 3], RGB, upright; any size.
-      target: what the edited picture is to show.
-      instruction: what to do, such as "replace the dog with a cat"; None for editors without need.
-      mask: bool [height, width], True where the picture may change; None for editors without need.
+      target: caption of the edited image.
+      instruction: such as "replace the dog with a cat"; None for editors without need.
+      mask: bool [height, width], True where the image may change; None for editors without need.
     """
 
     image: NDArray[np.uint8]
@@ -65,13 +64,13 @@ class EditRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Edited:
-    """An edited picture.
+    """An edited image.
 
     Attributes:
       image: uint8 of the original's shape. No editor keeps pixels outside of the mask bit for bit:
-        all of the picture went through the model's autoencoder.
+        the whole image went through the model's autoencoder.
       parameters: everything that decided it except the request, for the row.
-      flagged: whether the model's safety checker made the picture black; None without a checker.
+      flagged: whether the model's safety checker made the image black; None without a checker.
     """
 
     image: NDArray[np.uint8]
@@ -80,10 +79,9 @@ class Edited:
 
 
 class Editor(ABC):
-    """A loaded pipeline that edits one picture at a time; not for several threads at once.
+    """A loaded pipeline that edits one image at a time; not thread-safe.
 
     Attributes:
-      name: the kind of editor.
       needs: the parts of a request that may not be None.
       runs: the pipeline that edits, for the class that a model was saved as.
       knobs: arguments of the pipeline, for the settings that it has.
@@ -100,7 +98,7 @@ class Editor(ABC):
         self.multiple = self.multiple_of(pipeline)
         unet = getattr(pipeline, "unet", None)
         latent = pipeline.default_sample_size if unet is None else unet.config.sample_size
-        # Without a setting, the side of the square pictures that the model was trained on.
+        # Without a setting, the side of the square images that the model was trained on.
         self.resolution = settings.resolution or int(latent * pipeline.vae_scale_factor)
         self.knob_values = self._knob_values()
         check_texts(pipeline, settings.model)
@@ -112,7 +110,7 @@ class Editor(ABC):
         """Return the arguments of the pipeline's call, besides numbers and noise."""
 
     def multiple_of(self, pipeline: Any) -> int:
-        """Return the number of pixels that divides the sides of every picture."""
+        """Return the number of pixels that divides the sides of every image."""
         # Transformers read latents in patches of 2x2; the U-Nets' pipelines insist on 8 pixels.
         patch = 1 if hasattr(pipeline, "unet") else 2
         return max(8, int(pipeline.vae_scale_factor * patch))
@@ -149,7 +147,7 @@ class Editor(ABC):
         return fingerprint(self.parameters)
 
     def edit(self, request: EditRequest) -> Edited:
-        """Edit a picture: the same bytes for the same request on the same device.
+        """Edit an image: the same bytes for the same request on the same device.
 
         Raises:
           InputError: the request lacks what the editor needs, or its text does not fit the model.
@@ -181,7 +179,7 @@ class Editor(ABC):
         )
 
     def _check_channels(self) -> None:
-        """Check that a U-Net reads what the editor gives it, latents and what it adds to them."""
+        """Check that a U-Net takes the latents and the editor's additional channels."""
         unet, latent = getattr(self.pipeline, "unet", None), self.pipeline.vae.config
         if unet is None:
             return
@@ -194,7 +192,6 @@ class Editor(ABC):
             )
 
     def _knob_values(self) -> dict[str, Any]:
-        """Return the value of every setting that the pipeline has: the user's, or its own."""
         own = inspect.signature(type(self.pipeline).__call__).parameters
         values: dict[str, Any] = {}
         for name in ("steps", "guidance", "image_guidance", "strength"):
@@ -230,10 +227,10 @@ class Editor(ABC):
 
 
 class Inpaint(Editor):
-    """Draws the target where the mask is.
+    """Draws the target inside the mask.
 
-    Models that were trained to inpaint know what is around the mask; Stable Diffusion, SDXL and
-    FLUX themselves inpaint too, by keeping what is around it at every step.
+    Inpainting models see the surroundings of the mask. Stable Diffusion, SDXL and FLUX inpaint by
+    keeping the surroundings at every step.
     """
 
     name = "inpaint"
@@ -284,7 +281,7 @@ class InstructPix2Pix(Editor):
         return (2 * latent,)  # with the original's
 
     def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
-        # Stable Diffusion's pipeline takes the sides from the picture.
+        # Stable Diffusion's pipeline takes the sides from the image.
         takes_sides = hasattr(self.pipeline, "text_encoder_2")
         sides = {"height": canvas.height, "width": canvas.width} if takes_sides else {}
         return {"prompt": request.instruction, **sides}
@@ -303,7 +300,7 @@ class FluxKontext(Editor):
             "prompt": request.instruction,
             "height": canvas.height,
             "width": canvas.width,
-            # Otherwise the pipeline brings both to sizes of its own, the original's shape lost.
+            # Otherwise the pipeline resizes both to its own sizes and loses the original's shape.
             "max_area": canvas.height * canvas.width,
             "_auto_resize": False,
         }
@@ -333,10 +330,10 @@ class QwenImageEdit(Editor):
 
 
 def _check_length(prompt: str, pipeline: Any) -> None:
-    """Check that a pipeline's text encoders read all of a prompt, which they would cut off.
+    """Check that no text encoder of a pipeline would cut off the prompt.
 
-    Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
-    that a prompt would meet.
+    In FLUX, CLIP reads only the start, for the gist, and T5 reads everything. Language models have
+    no limit that a prompt would reach.
     """
     encoders = {
         suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
@@ -363,7 +360,6 @@ EDITORS: Final[Mapping[EditorName, type[Editor]]] = {
 
 
 def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
-    """Return the editor that runs a model saved as a class of diffusers."""
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
@@ -378,7 +374,7 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
 
 
 def describe_editors(with_mask: bool = True) -> str:
-    """Return the editors with their pipelines of diffusers, if asked only those without a mask."""
+    """List the editors with their diffusers pipelines, optionally only the ones without a mask."""
     return "; ".join(
         f"{name} ({', '.join(editor.runs)})"
         for name, editor in EDITORS.items()

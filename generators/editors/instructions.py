@@ -1,4 +1,4 @@
-"""What an editor is told to do, and what is looked for in the picture, from two captions."""
+"""Derive an editor's instruction, and the things to find in the image, from two captions."""
 
 from dataclasses import dataclass
 
@@ -15,14 +15,14 @@ _DETERMINERS = _ARTICLES.union(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """What differs between a caption and the one that the edited picture shall have.
+    """The difference between a caption and the target caption.
 
     Attributes:
-      before: the phrases of the caption that the edit touches, in order: noun phrases where a
-        tagger finds them around the words, else the words; empty where words are only added.
-      after: those of the other caption.
-      things: what has to be found in the picture for the edit, without determiners. An edit that
-        touches no thing, such as that of "on" to "under", is about the things beside the words.
+      before: the phrases of the caption that the edit touches, in order: noun phrases if a tagger
+        finds them around the words, else the words; empty if words are only added.
+      after: the same for the target caption.
+      things: things to find in the image for the edit, without determiners. If the edit touches
+        none, as from "on" to "under", they are the things next to the words.
       is_named: whether the edit touches noun phrases alone, so that an instruction can name them.
     """
 
@@ -33,7 +33,7 @@ class Change:
 
 
 def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] | None) -> Change:
-    """Compare a picture's caption with the target's; without analyses, by words alone."""
+    """Compare an image's caption with the target's; without analyses, by words alone."""
     edit = word_edit(caption, target)
     nouns_0, nouns_1 = ({}, {}) if analyses is None else map(_noun_phrases, analyses)
     around = [span for span in nouns_0 if _touches(span, edit.spans_0)]
@@ -58,8 +58,8 @@ def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] |
 def make_instruction(target: str, change: Change) -> str:
     """Return an instruction in English for editors that follow one.
 
-    "replace the dog with a cat", "replace his bat with his racket", "add a hat", "remove the hat";
-    where more than one thing differs, or words that name none, it says what the picture shall show.
+    Examples: "replace the dog with a cat", "add a hat", "remove the hat". If several things differ,
+    or words that name no thing, the instruction describes the whole image.
     """
     is_same = [*map(_bare, change.before)] == [*map(_bare, change.after)]
     if is_same or not change.is_named or max(len(change.before), len(change.after)) != 1:

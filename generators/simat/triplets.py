@@ -1,9 +1,9 @@
-"""Names triplets as annotations do, and chooses those with enough regions and frequent objects.
+"""Name triplets as annotations do, and choose those with enough regions.
 
-The published files follow exactly from the published regions by these rules: triplets with at least
-two regions; of their objects, those with at least two relations; of these, the 20 most frequent for
-each subject and relation (SIMAT's text says 10), with ties going to the first in the file; and no
-triplet that differs from every other in more than one word.
+The published files follow exactly from the published regions by these rules. Keep triplets with at
+least two regions; of their objects, keep those with at least two relations; of these, keep the 20
+most frequent for each subject and relation (SIMAT's text says 10), ties going to the first in the
+file. Drop a triplet that differs from every other in more than one word.
 
 The canonical names are those of the published files: 15 subjects, people and animals, and 20
 relations, none purely spatial (SIMAT, figure 2). Visual Genome's annotators wrote the same relation
@@ -72,7 +72,7 @@ class Change:
 
 
 def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]:
-    """Return each triplet's changes to another one, by part and then alphabetically."""
+    """Return each triplet's changes to other triplets, by part and then alphabetically."""
     known = tuple(triplets)
     groups: defaultdict[tuple[Part, Triplet], list[Triplet]] = defaultdict(list)
     for triplet in known:
@@ -121,9 +121,9 @@ def select_triplets(
 
 
 def is_plausible(triplet: Triplet) -> bool:
-    """Return True if a triplet may be shown as it reads, whatever its annotators meant.
+    """Return True if a triplet makes sense read literally.
 
-    They wrote "woman laying in head" of a head on a pillow.
+    Annotators wrote "woman laying in head" of a head on a pillow.
     """
     if triplet.object in _BODY_PARTS and triplet.relation in _POSTURES:
         return triplet.subject == "bird"
@@ -202,10 +202,8 @@ class Vocabulary:
     """Maps the cleaned names in annotations to canonical names.
 
     Attributes:
-      objects: aliases of objects, and of subjects not in `subjects`; other objects keep their
-        name.
-      predicates: aliases of relations not in `relations`, mapped to names that are looked up
-        there.
+      objects: aliases of objects, and of subjects not in `subjects`; other objects keep their name.
+      predicates: aliases of relations not in `relations`, mapped to names that are looked up there.
     """
 
     subjects: Mapping[str, str]

@@ -1,8 +1,8 @@
-"""Words of triplets: their captions, such as "A man sitting on a chair", and synonyms.
+"""Word triplets as captions, such as "A man sitting on a chair", and define synonyms.
 
-The published captions were written by hand. Where a template reads badly, the user can replace the
-caption in a file. The published wording keeps the names of relations where it can ("a bear laying
-in a wall"); the other one says what annotators meant by them ("a bear lying against a wall").
+The published captions were written by hand. If a template reads badly, the user can replace the
+caption in a file. The published wording keeps the names of relations if it can ("a bear laying in a
+wall"); the other one says what annotators meant ("a bear lying against a wall").
 
 Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
@@ -26,7 +26,7 @@ _BARE = frozenset(
 _DEFINITE = frozenset(
     {"ground", "floor", "grass", "beach", "street", "sidewalk", "ocean", "sea", "air", "shade"}
 )
-# What one lies on (annotated as "laying in"), and plays on or in (annotated as "playing with").
+# Things one lies on (annotated as "laying in"), and plays on or in (annotated as "playing with").
 _SURFACES = frozenset(
     {
         "beach", "bench", "board", "car", "carpet", "chair", "computer", "couch", "counter",
@@ -133,7 +133,7 @@ def _capital(text: str) -> str:
 
 Synonyms = frozenset[frozenset[str]]
 
-# Words of the published triplets that a picture cannot tell apart.
+# Words of the published triplets that an image cannot tell apart.
 _GROUPS = (
     ("couch", "sofa"),
     ("bike", "bicycle"),
@@ -158,7 +158,7 @@ _GROUPS = (
 
 
 def load_synonyms(path: str | Path | None = None) -> Synonyms:
-    """Return the pairs of words that mean the same: a user's, or the built-in ones.
+    """Return pairs of synonyms, the user's or the built-in ones.
 
     A file has words of one meaning on a line, separated by commas.
     """

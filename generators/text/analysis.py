@@ -1,6 +1,6 @@
-"""One analysis per caption: tokens with spans, tags and lemmas, and noun phrases.
+"""Represent a caption's tokens, tags, lemmas and noun phrases.
 
-A tagger makes it once, and every step that edits or measures the caption reuses it.
+A tagger analyses a caption once, and every step that edits or measures it reuses the result.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ class Token:
     """A word, number or punctuation mark of a caption: caption[start:end], in code points.
 
     Attributes:
-      tag: Penn Treebank part-of-speech tag, e.g. "NNS"; "SYM" where the tagger has none.
+      tag: Penn Treebank part-of-speech tag, e.g. "NNS"; "SYM" if the tagger has none.
       lemma: dictionary form in lower case, e.g. "cat" for "Cats".
     """
 
@@ -62,7 +62,6 @@ class Analysis:
         return next((each for each in self.noun_phrases if each[0] == index), None)
 
     def phrase_to(self, index: int | None) -> Range | None:
-        """Return the noun phrase that ends right before a token."""
         return next((each for each in self.noun_phrases if each[1] == index), None)
 
     def phrase_around(self, index: int) -> Range | None:
@@ -89,11 +88,11 @@ def is_adjective(token: Token) -> bool:
 
 
 def is_word(token: Token) -> bool:
-    """Return True for tokens with a letter or digit, so neither punctuation nor symbols."""
+    """Return True for tokens with a letter or digit."""
     return any(character.isalnum() for character in token.text)
 
 
-# Combining marks, which belong to the letter before them; for use inside a character class.
+# Combining marks belong to the letter before them; for use inside a character class.
 MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
 _LETTER = rf"[^\W_][{MARKS}]*"
 _TOKEN = re.compile(
@@ -113,5 +112,5 @@ _TOKEN = re.compile(
 
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
-    """Yield a match per token, in order; only white space lies outside them."""
+    """Yield a match per token, in order; only white space lies outside the matches."""
     return _TOKEN.finditer(text)

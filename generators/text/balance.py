@@ -1,15 +1,15 @@
-"""Draw the negatives of captions so that a text alone does not show whether it is true.
+"""Draw negatives so that a text alone does not show whether it is true.
 
-A classifier learns which of a true text and its possible negatives is true. A negative is drawn by
-how true it looks, so that the expected sums of all features are the same over drawn negatives and
-true texts: the optimum at which a classifier of pairs has nothing to learn. Captions that look too
-true beside all their negatives are more likely to get none. Where several texts are true, a caption
-and its rewording, their mean is compared.
+A classifier learns which of a true text and its possible negatives is true. A negative's
+probability depends on how true it looks, so that the expected sums of all features are equal over
+drawn negatives and true texts. At this optimum a classifier of pairs has nothing to learn. Captions
+that look much truer than all their negatives often get none. A caption and its rewording count as
+one, by their mean.
 
-Nothing is made exactly equal: if every edit stood as often as its reverse, all rows but one would
-give away the last. So each caption is drawn on its own, from a classifier that weights captions at
-random (Rubin 1981, "The Bayesian bootstrap"): sums over the kept rows vary as if a fair coin had
-decided which text of each is true. The variance of a draw of chance p is p(1 - p), and that of its
+The balance is not exact: if every edit occurred as often as its reverse, all rows but one would
+reveal the last. So each caption is drawn on its own, from a classifier that weights captions at
+random (Rubin 1981, "The Bayesian bootstrap"). Sums over the kept rows then vary as if a fair coin
+had decided which text of each is true. A draw of probability p has variance p(1 - p), and its
 weight adds p^2.
 """
 
@@ -39,21 +39,21 @@ _THIRDS: Final = 3
 _LETTERS: Final = (2, 3, 4)
 _HASHED: Final = 1 << 22
 _FEWEST: Final = 20
-"""A feature is balanced if it changes in this many negatives; a rarer one cannot be learnt."""
+"""Minimum number of negatives that change a balanced feature; a rarer one cannot be learnt."""
 _PENALTY: Final = 20.0
-"""On squared weights: the precision of a normal prior. Chosen on half of the images of COCO's
-val2017 and of VLUE's captions: with 5, what true texts have by chance is copied, and a classifier
-of words is right on 46 to 48 % of the rows; with 30 it is right on 51 to 53 %."""
+"""On squared weights: the precision of a normal prior. Chosen on half of the images of COCO val2017
+and of VLUE's captions. With 5, chance features of true texts are copied, and a classifier of words
+is right on 46 to 48 % of the rows; with 30, on 51 to 53 %."""
 _NONE: Final = 0.05
-"""Weight of no negative, beside 1 for a negative that looks as true as the caption."""
+"""Weight of no negative; a negative that looks as true as the caption has 1."""
 _GROUPS: Final = 10
-"""Groups of images; how common words are is counted in the other groups."""
+"""Number of groups of images; word frequencies come from the other groups."""
 _CHUNK: Final = 2_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Possible:
-    """True texts that say the same, at least one, and their possible negatives."""
+    """True texts with the same meaning, at least one, and their possible negatives."""
 
     name: str
     image: str
@@ -62,7 +62,7 @@ class Possible:
 
 
 def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
-    """Return the place of each caption's negative, or NO_NEGATIVE; their order does not matter."""
+    """Return the index of each caption's negative, or NO_NEGATIVE; their order does not matter."""
     if not captions:
         return []
     order = sorted(range(len(captions)), key=lambda place: captions[place].name)
@@ -84,10 +84,10 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
 
 
 def features_of(text: str) -> Iterator[str]:
-    """Yield what a blind classifier may see of a text.
+    """Yield the features of a text that a blind classifier may use.
 
-    These are its words; two and three in a row, with its ends; any two of it; the third of the text
-    that each stands in; two to four letters in a row; and, as marks, the numbers of its words and
+    These are its words; runs of two and three, with its ends; any two of its words; the third of
+    the text in which each stands; runs of two to four letters; and its numbers of words and
     characters.
     """
     words = WORD.findall(text.lower())
@@ -112,8 +112,8 @@ def _runs(text: str) -> Iterator[str]:
 def _changes(captions: Sequence[Possible]) -> Any:
     """Subtract the features of the true texts from each negative's [negatives, features].
 
-    The last four are how common its runs of words are in the captions of other images, and how
-    likely they make it: features too rare to balance one by one are balanced together.
+    The last four are the frequency of its runs of words in captions of other images, and its
+    likelihood under them: together they balance features too rare to balance one by one.
     """
     from scipy import sparse  # type: ignore[import-untyped]
 
@@ -141,8 +141,8 @@ def _commonness(captions: Sequence[Possible]) -> Numbers:
 def _likelihoods(captions: Sequence[Possible]) -> Numbers:
     """Return how much likelier a model of words finds negatives, and how often [negatives, 2].
 
-    The model learns the true texts of the other groups of images. Both columns are means over the
-    true texts, and scaled: a few words that no other image has change the first, not the second.
+    The model learns the true texts of the other groups of images. Both columns are scaled means
+    over the true texts; a few unique words change only the first.
     """
     model = WordModel()
     groups: dict[int, list[int]] = {}
@@ -169,7 +169,6 @@ def _scaled(columns: Numbers) -> Numbers:
 
 
 def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
-    """Return the hashed features of each negative minus the mean of the true texts."""
     from scipy import sparse
 
     hashed = _hash(analyzer)
@@ -203,7 +202,7 @@ def _hash(analyzer: Analyzer) -> Any:
 
 
 def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
-    """Return how true each feature looks; `starts` are places of first negatives [captions]."""
+    """Return how true each feature looks; `starts` are indices of first negatives [captions]."""
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
     counted = np.repeat(counts, np.diff(starts, append=changes.shape[0]))

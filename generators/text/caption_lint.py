@@ -1,4 +1,4 @@
-"""Rejects captions and caption pairs that cannot be used to test a model."""
+"""Reject captions and caption pairs that cannot be used to test a model."""
 
 import dataclasses
 import re
@@ -13,12 +13,10 @@ CAPTION_REASONS = {
     "caption_too_long_chars": "The caption has too many characters.",
     "caption_too_long_tokens": "The caption has too many CLIP tokens.",
 }
-"""Why `lint_caption` rejects a caption."""
 
 CAPTION_PAIR_REASONS = {
     "equal_captions": "The captions are equal, apart from case and spacing.",
 }
-"""Why `lint_pair` rejects two captions."""
 
 _FINAL_PUNCTUATION = ".,;:!?\u2026\u3002\uff01\uff1f"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -37,10 +35,9 @@ class CaptionSettings:
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
-    """Return why a caption is unusable, None if it is not.
+    """Return why a caption is unusable; None if it is usable.
 
-    Length is checked before characters and CLIP tokens. Only counting tokens is slow, so with a
-    limit of length a caption of 10 MB costs no more than a short one.
+    Length is checked first, so that a caption of 10 MB is cheap: only counting CLIP tokens is slow.
     """
     if settings.max_chars is not None and len(text) > settings.max_chars:
         return Rejection(

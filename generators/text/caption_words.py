@@ -1,17 +1,17 @@
-"""Verbs of what a picture shows, and words that mean the same in a caption: lists made by hand.
+"""Read hand-made lists of verbs and synonyms for captions.
 
-In `caption_verbs.tsv`, `object` is `none` where no noun phrase follows the verb ("sitting on"),
-`object` where one has to ("holding a cup"), and `both` where one may. `subject` is `living` where
-things that are said to do it mean something else ("a shelf holds books"), `mover` where things that
-cannot move do ("a bridge crosses a river"), `posture` where only movable things do ("a cup sits on
-a table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
-riding" say the same of a picture.
+In `caption_verbs.tsv`, `object` is `none` if no noun phrase follows the verb ("sitting on"),
+`object` if one must ("holding a cup"), and `both` if one may. `subject` is `living` if the verb has
+a different sense for things ("a shelf holds books"), and `mover` if it has one for immobile things
+("a bridge crosses a river"). It is `posture` if only movable things do it ("a cup sits on a table",
+but not "a house sits on a hill"), else `any`. `simple` is `yes` if "rides" and "is riding" say the
+same of an image.
 
-In `caption_synonyms.tsv`, `before` names what has to follow a word: for an adjective the noun that
-it describes, else the next word; `NOUN` is any noun. `unless` names what the caption must not have.
-The first row of a word whose conditions hold is taken; its synonyms are empty where the word is
-better kept. A word that is no dictionary form, such as "clothes", stands for this form alone, and
-its synonyms are taken as they are.
+In `caption_synonyms.tsv`, `before` names what must follow a word: for an adjective the noun that it
+describes, else the next word; `NOUN` is any noun. `unless` names words that the caption must not
+have. The first row whose conditions hold applies; empty synonyms keep the word. A word that is not
+a dictionary form, such as "clothes", stands for this form alone, and its synonyms are used as
+written.
 """
 
 import functools
@@ -75,21 +75,20 @@ ANY_NOUN: Final = "NOUN"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Synonyms:
-    """The synonyms of a word, and where they hold; see above."""
+    """The synonyms of a word, and their conditions; see above."""
 
     words: tuple[str, ...]
     before: frozenset[str]
     unless: frozenset[str]
 
     def applies(self, following: Set[str], there: Set[str]) -> bool:
-        """Return True where they can stand for the word; both sets hold texts and lemmas."""
+        """Return True if they fit; both sets hold texts and lemmas."""
         is_followed = not self.before or not self.before.isdisjoint(following)
         return is_followed and self.unless.isdisjoint(there)
 
 
 @functools.cache
 def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
-    """Read the rows of each word of the list, in order."""
     found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
     for row in read_table("caption_synonyms.tsv"):
         key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])

@@ -1,8 +1,8 @@
-"""Counts the tokens CLIP's text encoder sees, exactly and without importing torch.
+"""Count the tokens CLIP's text encoder sees, exactly and without importing torch.
 
-What lies beyond token 77 never reaches the encoder, so if a pair's only edit is there, a text is
-compared with itself. The merges of CLIP's vocabulary are stored beside this module, since the
-packages that contain them depend on torch.
+CLIP ignores everything after token 77: if a pair's only edit is there, a text is compared with
+itself. CLIP's merges are stored in this folder, since the packages that contain them depend on
+torch.
 """
 
 import functools
@@ -24,15 +24,14 @@ _PIECES = "|".join(_ENDS) + r"|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L
 def count_clip_tokens(text: str) -> int:
     """Count the tokens of a text, start and end token included: 2 or more.
 
-    Takes time in proportion to the text's length, some 40 microseconds for an ordinary caption;
-    check the length of untrusted texts first.
+    Takes about 40 microseconds for an ordinary caption, in proportion to its length; check the
+    length of untrusted texts first.
 
     Source: open_clip's `SimpleTokenizer`, from OpenAI's `simple_tokenizer.py`: ftfy, HTML entities
-      unescaped twice, white space, lower case, byte-level byte-pair encoding.
+    unescaped twice, white space, lower case, byte-level byte-pair encoding.
     """
     import ftfy
 
-    # SimpleTokenizer cleans texts like this.
     text = html.unescape(html.unescape(ftfy.fix_text(text)))
     pieces = _piece_pattern().findall(" ".join(text.split()).lower())
     words = [piece for piece in pieces if piece not in _ENDS]
@@ -52,7 +51,7 @@ def read_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
     """Read CLIP's symbols in the order of their ids, and the pairs that it merges, by frequency."""
     lines = _MERGES.read_bytes().decode().strip("\n").split("\n")
     merges = [(left, right) for left, right in map(str.split, lines)]
-    # The characters that stand for the 256 bytes, in the order of CLIP's vocabulary.
+    # The characters for the 256 bytes, in the order of CLIP's vocabulary.
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     letters = [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]
     return [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)], merges
@@ -60,7 +59,6 @@ def read_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
 
 @functools.cache
 def _encoder() -> "Tokenizer":
-    """Build the byte-pair encoder, once per process, in 0.1 s."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     symbols, merges = read_vocabulary()

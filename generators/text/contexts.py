@@ -1,21 +1,21 @@
-"""What must stand around some words so that they have the sense that is meant.
+"""Check whether the words around a phrase give it the intended sense.
 
 A context is written as places separated by ";": `subject:living;object:room,-garage`. The places:
 
-  object    a noun phrase starts behind the words
+  object    a noun phrase starts after the words
   alone     none does
   subject   a noun phrase ends before them, or before a "be", "that" or "that is" there
   besides   no noun phrase of these classes ends there
   noun      they are adjectives in a noun phrase, before its head
   end       nothing but punctuation follows
-  clause    a noun phrase and a finite verb of what happens follow: not "a man is there"
+  clause    a noun phrase and a finite verb of action follow: not "a man is there"
 
-After a colon come the classes of which the noun must have one, and after a minus those of which it
-must have none; after "=" the noun phrase must be one of these texts alone.
+After a colon come the classes, of which the noun must have one; after a minus, classes of which it
+must have none; after "=", texts, of which the noun phrase must be one.
 
 The classes of a noun are the noun itself, its groups among the closed classes of objects, "living",
-"shapeless" (water, a light), and the name of a file of WordNet, such as "artifact" or "food": that
-of its groups or, for other nouns, of the most frequent sense that an image can show.
+"shapeless" (water, a light), and the name of a WordNet file, such as "artifact" or "food": that of
+its groups or, for other nouns, of the most frequent sense that an image can show.
 """
 
 import functools
@@ -48,7 +48,7 @@ Context = Mapping[str, _Wanted]
 
 
 def parse_context(text: str) -> Context:
-    """Parse a context as it is written, by place; raise ValueError for an unknown place."""
+    """Parse a written context by place; raise ValueError for an unknown place."""
     found = {}
     for part in filter(None, text.split(";")):
         place, _, wanted = part.partition(":")
@@ -111,11 +111,11 @@ _FILES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ground", "land", "slope or shore", "water"), "object"),
     "plant": "plant",
 }
-"""The files of WordNet that have the words of some groups; those of all others are artifacts."""
+"""WordNet files of some groups; all other groups are artifacts."""
 
 _VISIBLE: Final = word_set("contexts.visible")
 _SENSES: Final = 3
-"""Captions use one of a noun's most frequent senses."""
+"""Number of a noun's most frequent senses to consider."""
 
 
 def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
@@ -156,7 +156,6 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
 
 
 def suits_group(analysis: Analysis, index: int, group: str) -> bool:
-    """Return True if an attribute may be edited as one of a group."""
     return fits_context(analysis, (index, index + 1), _contexts("attribute").get(group, {}))
 
 

@@ -1,7 +1,7 @@
-"""Edits that change spans of a text and nothing else, among them of "a" and "an".
+"""Edit spans of a text and keep everything else; make "a" and "an" agree.
 
-Punctuation and spacing are kept, the changed spans can be stored with the result, and the change
-can be undone. Offsets count Unicode code points, as Python's strings do.
+Punctuation and spacing are kept, the changed spans can be stored with the result, and edits can be
+undone. Offsets count Unicode code points, like Python strings.
 """
 
 import dataclasses
@@ -38,7 +38,7 @@ class EditedText:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
-    """Apply edits to the original text; ValueError if they overlap, or are out of order."""
+    """Apply edits to the original text; raise ValueError if they overlap or are unsorted."""
     parts: list[str] = []
     before: list[Span] = []
     after: list[Span] = []
@@ -104,8 +104,8 @@ _MAYBE_LETTERS = re.compile(
     r"[fhlmnrsx](?:[^\Waeiouy_]*|\w*\d\w*|(?<=x)[^\Waeiouy_]\w*)"
     r"|(?:faq|fbi|fda|hiv|led|mba|mia|mri|nba|ngo|npa|rna|sos|suv|unesco|ups|usa)s?"
 )
-# Names and acronyms apart, the only words that inflect reads differently from the CMU Pronouncing
-# Dictionary, of the 47,726 that the dictionary has of the 60,000 most frequent ones.
+# Apart from names and acronyms, only words that inflect reads differently from the CMU Pronouncing
+# Dictionary, among the 47,726 that it has of the 60,000 most frequent ones.
 _MISREAD = (
     ("usher.*", "an"),
     ("hors", "an"),
@@ -118,7 +118,7 @@ _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "ty
 
 
 def article_for(word: str) -> str | None:
-    """Return the article a word takes, "a" or "an"; None if its spelling does not show it.
+    """Return a word's article, "a" or "an"; None if its spelling does not show it.
 
     Undecided are words that may be spelt out ("an MP", "a MAN", "an Xbox"), and words and numbers
     that take either ("a historic", "an historic"; "an 1800s house").

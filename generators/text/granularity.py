@@ -1,20 +1,20 @@
-"""Measures how fine-grained captions are: the features of Hendriksen et al., section 3.
+"""Measure how fine-grained captions are: the features of Hendriksen et al., section 3.
 
-The paper's definitions are ambiguous, and no code was published. Where a choice had to be made, it
-is the one that comes nearest to all columns of its Table 1. Below, each feature as measured with
-the lexicon tagger, followed by the paper's figure: for the 25,014 captions of COCO val2017 (the
-paper has all of MS-COCO), and for the first 1,000 captions of Flickr30k-FG:
+The paper's definitions are ambiguous and no code was published, so each choice here is the one
+nearest to all columns of its Table 1. Below are each feature with the lexicon tagger and the
+paper's figure: first for the 25,014 captions of COCO val2017 (the paper has all of MS-COCO), then
+for the first 1,000 captions of Flickr30k-FG:
 
     adjectives           0.79   0.76   1.22   1.30    concept depth       7.89  7.89   8.02   7.97
     complement phrases   1.67   1.56   2.15   2.19    characters         52.42 52.39  66.49  68.29
     articles             2.15   2.14   2.61   2.55    words              10.45 10.59  13.45  13.67
     quantifiers          0.13   0.12   0.20   0.27    concept diversity   9.13  9.14  10.84  10.68
 
-The text says that modifiers and determiners are counted "per identified noun"; its table holds
-counts per caption. Both are given.
+The text counts modifiers and determiners "per identified noun", its table per caption. Both are
+given here.
 
 Source: Hendriksen et al., "Assessing Brittleness of Image-Text Retrieval Benchmarks from
-  Vision-Language Models Perspective", sections 3.1 and 3.2, Table 1.
+Vision-Language Models Perspective", sections 3.1 and 3.2, Table 1.
 """
 
 import dataclasses
@@ -32,22 +32,22 @@ class Granularity:
     """The features of one caption.
 
     Attributes:
-      complement_phrases: prepositions, each of which opens one ("on a bench"). The paper does not
-        say what a complement phrase is.
+      complement_phrases: prepositions, each of which opens one ("on a bench"); the paper does not
+        define them.
       articles: determiners: "a", "the", and also "some", "each" and "this", as the paper's figure
         requires.
       quantifiers: numbers, in words or digits.
       adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
         these counts divided by the number of nouns; None for a caption without a noun.
-      concept_depth: mean over the words that WordNet has of the word's depth, the maximum over its
-        senses, of any part of speech, of the sense's minimum depth below the root. "a" and "in"
+      concept_depth: mean depth of the words that WordNet has. A word's depth is the maximum over
+        its senses, of any part of speech, of the sense's minimum depth below the root. "a" and "in"
         are included, as the paper's figure requires. None if WordNet has no word of the caption.
       noun_depth: likewise over nouns, by lemma, with noun senses only.
       characters: code points of the caption as given.
       words: tokens that hold a letter or digit.
-      concept_diversity: the number of distinct lemmas over all senses of the words, which are what
-        stands between spaces ("dog." has no sense), divided by their number; None for a caption
-        without a word.
+      concept_diversity: the number of distinct lemmas over all senses of the words, divided by the
+        number of words, which are split at spaces ("dog." has no sense); None for a caption without
+        a word.
     """
 
     nouns: int

@@ -1,11 +1,11 @@
-"""Detect captions and words that are not English, for which the editing rules are written.
+"""Detect captions and words that are not English; the editing rules need English.
 
-Captions are too short for one test, so a dictionary and a classifier have to agree: some word is in
-no English dictionary, and py3langid, which identifies 139 languages from character n-grams, finds
-another one 19 times as likely (999 times if the dictionary has at least four words in five). A
-caption whose words are all in the dictionary is English: most take only a few microseconds. But a
-large dictionary has "une femme en robe", too: where articles and prepositions are those of another
-language, and none is English, the classifier alone decides.
+Captions are too short for one test, so a dictionary and a classifier must agree. Some word is in no
+English dictionary, and py3langid, which identifies 139 languages from character n-grams, finds
+another language 19 times as likely (999 times if the dictionary has at least four words in five). A
+caption whose words are all in the dictionary is English, which most captions need only microseconds
+to show. But a large dictionary also has "une femme en robe". If articles and prepositions belong to
+another language and none is English, the classifier alone decides.
 """
 
 import functools
@@ -26,14 +26,14 @@ MIN_ENGLISH = 0.05
 MIN_ENGLISH_KNOWN = 0.001
 """Minimum probabilities of English against another language, below and from KNOWN_WORDS."""
 MIN_ENGLISH_FOREIGN = 0.5
-"""Minimum probability of English where all articles and prepositions are another language's."""
+"""Minimum probability of English if all articles and prepositions are another language's."""
 _FOREIGN = word_set("language.foreign")
 _ENGLISH = word_set("language.english")
 _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
 def refuse_language(text: str) -> Rejection | None:
-    """Return why a text is not an English caption; None if it is, or if that is unclear.
+    """Return why a text is not an English caption; None if it is English or unclear.
 
     The rejection's value is the probability of English against the likeliest other language.
     """
@@ -60,7 +60,7 @@ def refuse_language(text: str) -> Rejection | None:
 def known_words(text: str) -> float:
     """Return the share of a text's words that are in an English dictionary, in [0, 1].
 
-    Only the longest part of a word such as "man's" is looked up. A text without letters gives 1.
+    Of a word such as "man's", only the longest part counts. A text without letters gives 1.
     """
     words = [text[start:end].lower() for start, end in word_spans(text)]
     parts = [max(_CLITIC.split(word), key=len) for word in words]
@@ -70,7 +70,6 @@ def known_words(text: str) -> float:
 
 @functools.cache
 def _identifier() -> Any:
-    """Load py3langid's model of 139 languages, which is part of its wheel."""
     try:
         from py3langid import langid
     except ImportError as error:
@@ -88,11 +87,11 @@ _OF_WOMEN = {"woman": "man", "women": "men", "girl": "boy", "girls": "boys"}
 def is_known_word(word: str) -> bool:
     """Return True for words that captions use.
 
-    A dictionary has them, or CLIP's vocabulary as a single token, like the frequent words of web
-    captions; or they are agent nouns ("skateboarder"), or among the 320,000 words and names of
-    wordfreq, each found in several large corpora; or the same with "man" or "boy" for "woman" or
-    "girl" is one of these ("snowwoman"). Every part of a hyphenated word has to be known. A string
-    without a letter, or with a digit, counts as known.
+    A known word is in a dictionary, a single token in CLIP's vocabulary (like the frequent words of
+    web captions), an agent noun ("skateboarder"), or among the 320,000 words and names of wordfreq,
+    each found in several large corpora. The same holds with "man" or "boy" for "woman" or "girl"
+    ("snowwoman"). Every part of a hyphenated word must be known. A string without a letter, or with
+    a digit, counts as known.
     """
     return _is_known(word.lower().replace("\u2019", "'"), 0)
 
@@ -101,8 +100,8 @@ def is_known_word(word: str) -> bool:
 def is_sure_word(word: str) -> bool:
     """Return True for known words that are not just fragments in corpora.
 
-    Among words of up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"):
-    these have to occur there three times in ten million words, or in one of the other sources.
+    Among words of up to five letters wordfreq has many typing errors and syllables ("ofe", "plon").
+    These must occur three times in ten million words, or in one of the other sources.
     """
     return _is_known(word.lower().replace("\u2019", "'"), _SHORT_FREQUENCY)
 

@@ -1,17 +1,17 @@
-"""The lexicon of hard positives: words and replacements that keep the meaning.
+"""Read the lexicon of hard positives: words and replacements that keep the meaning.
 
-The paper's lexicon comes with the package; users may name their own file of tab-separated values
-with this header:
+The package includes the paper's lexicon. Users may name their own file of tab-separated values with
+this header:
 
     kind    group    word    replacement    synonymy    source
 
-`kind` is `relation` or `attribute`; `group` is the name of the VL-CheckList file the entry is for
-(`spatial`, `action`, `color`, `size`, `state`), or any other name; `synonymy` is `full`, or `weak`
-if the replacement says less or more than the word ("silver", "metallic"). Order matters within a
-group: the published rule takes the first match.
+`kind` is `relation` or `attribute`. `group` is the VL-CheckList file (`spatial`, `action`, `color`,
+`size`, `state`), or any other name. `synonymy` is `full`, or `weak` if the replacement says less or
+more than the word ("silver", "metallic"). Order matters within a group: the published rule takes
+the first match.
 
 In VL-CheckList the negative shows which word matters and in which sense. A free caption has no
-negative, so only entries that keep their sense wherever the tag fits are used in it; `in`, `by` and
+negative, so it gets only entries that keep their sense wherever the tag fits. `in`, `by` and
 `above` are left out ("a man in a hat" is not "a man within a hat"), and so are weak synonyms.
 """
 
@@ -60,7 +60,7 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
     """Return the entries of a lexicon file, in file order.
 
     Args:
-      path: a user's lexicon; None takes the words of the paper's tables, 15 relations and 23
+      path: a user's lexicon. None takes the words of the paper's tables, 15 relations and 23
         attributes (its text says 14 and 24), and "riding", which the authors counted under "riding
         on".
 
@@ -68,7 +68,7 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
       InputError: the file is not a valid lexicon; the message names line and column.
 
     Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality",
-      appendix A, tables 4 to 6.
+    appendix A, tables 4 to 6.
     """
     if path is None:
         resource = files("eqforge.generators.text") / "data" / "hard_positive_lexicon.tsv"
@@ -122,12 +122,11 @@ def _entry(row: list[str], where: str) -> LexiconEntry:
 
 
 def with_inflections(lexicon: Lexicon) -> Lexicon:
-    """Follow each entry by its other inflected forms: "holds", "grasps".
+    """Add other inflected forms after each entry: "holds", "grasps".
 
-    An entry is inflected if its word and replacement have the same form: two "-ing" forms of verbs
-    are inflected by person and tense, two adjectives by degree. In a phrase the first word is
-    inflected. Forms that the lexicon already has are left out; no two entries share kind, group and
-    word.
+    An entry is inflected if its word and replacement have the same form: two "-ing" forms by person
+    and tense, two adjectives by degree. In a phrase only the first word is inflected. Existing
+    forms are left out; no two entries share kind, group and word.
     """
     taken = {(entry.kind, entry.group, entry.word) for entry in lexicon}
     entries: list[LexiconEntry] = []
@@ -199,7 +198,7 @@ def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
 
 
 def _has_other_sense(analysis: Analysis, index: int) -> bool:
-    """Say whether a verb names no action: "a nice looking tray", "a man looking old"."""
+    """Return True if a verb names no action: "a nice looking tray", "a man looking old"."""
     token = analysis.tokens[index]
     before, behind = analysis.tokens[:index][-1:], analysis.tokens[index + 1 :][:1]
     if token.lemma == "look" and behind:

@@ -1,7 +1,7 @@
-"""Load parts of text packages, without what importing the whole packages loads.
+"""Load parts of text packages without importing the whole packages.
 
-`lemminflect` loads spaCy, and with it torch, `textblob` loads NLTK, and `inflect` prepares checks
-of types: seconds, for nothing that is called here.
+`lemminflect` loads spaCy and with it torch, `textblob` loads NLTK, and `inflect` prepares type
+checks: seconds of work that is not needed here.
 """
 
 import functools
@@ -58,7 +58,6 @@ def inflect_word(lemma: str, tag: str) -> str | None:
 
 @functools.cache
 def english() -> Any:
-    """Load textblob's module of English with its lexicon."""
     module = _part("textblob.en")
     with warnings.catch_warnings():
         # Its reader leaves the file open until it is garbage-collected.

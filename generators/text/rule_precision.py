@@ -1,14 +1,14 @@
-"""Precision of the rules that edit captions, by kind, from hand-labelled rows.
+"""Estimate the precision of the rules that edit captions, by kind, from hand-labelled rows.
 
 `python -m tools.rule_precision` makes the table from the labels.
 
-Few texts of most kinds were read, and five right out of five do not prove that all are right. So
+For most kinds few texts were read, and five right out of five do not prove that all are right. So
 the estimate of a kind starts from its family's precision, which counts as `PRIOR` texts, and adds
 the texts that were read. A family starts from its part's precision in the same way. The mean and
 the interval come from a beta distribution.
 
 Source: Efron and Morris 1975, "Data analysis using Stein's estimator and its generalizations"
-  (means of few are drawn towards that of all).
+(means of few are drawn towards that of all).
 """
 
 import functools
@@ -24,7 +24,7 @@ PRIOR: Final = 10
 """Number of texts for which the precision of a family counts in a kind."""
 
 Counts = Mapping[tuple[str, str], tuple[int, int]]
-"""How many texts were read and right, by part and kind."""
+"""Texts read and right, by part and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""The two taggers: a spaCy pipeline if the user has one, else a lexicon that textblob ships."""
+"""Provide two taggers: the user's spaCy pipeline if there is one, else textblob's lexicon."""
 
 import functools
 import re
@@ -28,7 +28,6 @@ _PHRASE = re.compile(rf"(?:[DC]+{_CORE}|A[RAVCH]*N+|N+)(?:S{_CORE})*|P")
 
 
 def find_noun_phrases(tags: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Find the noun phrases among the Penn Treebank tags of a caption's tokens."""
     letters = "".join(_CLASSES.get(tag, "x") for tag in tags)
     return tuple(match.span() for match in _PHRASE.finditer(letters))
 
@@ -54,7 +53,7 @@ def load_tagger(spacy_model: str | None = None) -> Tagger:
 
 
 class LexiconTagger:
-    """Tag with textblob's word lexicon (pattern.en), repaired by rules for captions.
+    """Tags with textblob's word lexicon (pattern.en), repaired by rules for captions.
 
     Lemmas come from lemminflect, noun phrases from the tags. Needs no data beyond the wheels.
     """
@@ -97,7 +96,7 @@ class LexiconTagger:
 
 
 def _plain_tag(word: str, tag: str) -> str:
-    """Return a Penn tag: of numbers and punctuation by form, of names without the entity type."""
+    """Return a Penn tag: numbers and punctuation by form, names without the entity type."""
     if word[0].isdigit():
         return "CD" if word[-1].isdigit() else tag
     if not any(character.isalnum() for character in word):
@@ -120,7 +119,7 @@ def lemmatise(word: str, tag: str) -> str:
 
 
 class SpacyTagger:
-    """Tag with the user's spaCy pipeline.
+    """Tags with the user's spaCy pipeline.
 
     Noun phrases come from the pipeline's parser, or from the tags if it has none; lemmas from its
     lemmatiser, or from lemminflect.
@@ -196,11 +195,11 @@ _SUBJECT_PRONOUNS = ("PRP", "EX", "WP", "WDT")
 
 
 def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """Return one tag per word, repaired where the words around show another part of speech.
+    """Return one tag per word, repaired if the words around show another part of speech.
 
-    A lexicon has the most frequent tag in newspapers: there "sink" and "bear" are verbs. Captions
-    are in the present tense and mostly noun phrases. One pass goes from left to right, so that the
-    tags before a word are repaired already.
+    The lexicon has the most frequent tag in newspapers: there "sink" and "bear" are verbs. Captions
+    are in the present tense and mostly noun phrases. One pass goes from left to right, so that
+    earlier tags are already repaired.
     """
     repaired = ["", "", *tags, ""]
     for i, word in enumerate(words, start=2):
@@ -243,7 +242,7 @@ def _is_noun_place(word: str, two_before: str, before: str) -> bool:
 
 
 def _is_noun_by_itself(word: str, tag: str, before: str, after: str) -> bool:
-    """Return True if an adjective or participle stands for a noun: "the top of", "a male"."""
+    """Return True if an adjective or participle is used as a noun: "the top of", "a male"."""
     if word in ("top", "back") and after == "IN":
         return before in ("DT", "PRP$", "IN")
     if tag not in (*_ADJECTIVES, "VBN") or word == "other" or before not in ("DT", "PRP$"):

@@ -1,4 +1,4 @@
-"""Finds WordNet on this machine, opens it with NLTK, and fetches it when the user asks.
+"""Find WordNet on this machine, open it with NLTK, and fetch it if the user asks.
 
 It is searched for in eqforge's cache, in NLTK's folders, and where Debian's package wordnet-base
 puts it. Only `eqforge setup wordnet` downloads anything.
@@ -31,8 +31,8 @@ WORDNET_LOCK = threading.RLock()
 _NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
 _DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
 LEXNAMES = Path(__file__).with_name("data") / "lexnames.tsv"
-"""Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): Debian ships them
-only as a manual page, and NLTK needs the file."""
+"""Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): NLTK needs the file,
+and Debian ships only the manual page."""
 
 
 def open_wordnet() -> "WordNetCorpusReader":
@@ -55,8 +55,8 @@ def wordnet_version() -> str:
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
     """Make WordNet available to this user and return its location.
 
-    If it is missing, it is downloaded with NLTK. If that fails, Debian's package is fetched and
-    unpacked, without root, into eqforge's cache.
+    If it is missing, NLTK downloads it. If that fails, Debian's package is fetched and unpacked,
+    without root, into eqforge's cache.
     """
     try:
         return str(_find())
@@ -92,7 +92,6 @@ def check_wordnet() -> None:
 
 
 def _folders() -> list[str]:
-    """Return the folders in which NLTK looks for its data."""
     if "nltk.data" in sys.modules:
         return list(sys.modules["nltk.data"].path)
     named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
@@ -117,12 +116,12 @@ def _find() -> Any:
 
 @functools.lru_cache(maxsize=8)
 def _remembered(*folders: Path | str) -> Any:
-    """Return `_find()`, asking the disk once for each set of folders: captions ask at each word."""
+    """Return `_find()`; check the disk once per set of folders, since captions ask at each word."""
     return _find()
 
 
 def _allow(folder: Path) -> None:
-    """Add a folder to NLTK's search path; NLTK refuses to read files outside it."""
+    """Add a folder to NLTK's search path; NLTK reads no files outside it."""
     import nltk
 
     if str(folder) not in nltk.data.path:

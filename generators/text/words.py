@@ -1,9 +1,9 @@
-"""Whole words of a text: finds those of a list, and the word edit between two texts.
+"""Find whole words of a list in a text, and the word edit between two texts.
 
-A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside
-it: "don't" and "façade" are one word each, "pick-up" is two. In scripts without spaces between
-words, ICU segments them with its dictionaries: "红色的狗" is three. Two words are the same if they
-are equal after Unicode normalisation and case folding.
+A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside it:
+"don't" and "façade" are one word each, "pick-up" is two. ICU segments scripts that have no spaces
+between words: "红色的狗" is three. Two words are the same if they are equal after Unicode normalisation
+and case folding.
 """
 
 import csv
@@ -19,7 +19,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import read_input
 
 VERSION = "2"
-"""Increased whenever the edit between the same texts would come out differently."""
+"""Increase it when the edit between the same texts would change."""
 
 DATA = Path(__file__).with_name("data")
 
@@ -47,10 +47,10 @@ def reasons(name: str) -> dict[str, str]:
 
 
 DENIALS = word_set("words.denials")
-"""Words that deny what a caption would say without them, with and without apostrophes."""
+"""Words that make a caption a denial, with and without apostrophes."""
 
 ACTION_WORDS = DATA / "action_words.txt"
-"""The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""
+"""Words, from EqBen's appendix B.2, for changes that one image cannot show."""
 
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
 """Equivalent to `_word_pattern` for ASCII text, and nine times as fast."""
@@ -132,9 +132,9 @@ def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
 def word_edit(text_0: str, text_1: str) -> WordEdit:
     """Return the Levenshtein edit between the words of two texts.
 
-    Letter case, spacing and punctuation between words are ignored; of several smallest edits the
-    same one is always returned. Memory grows with the product of the numbers of words: check the
-    length of untrusted texts first.
+    Ignores letter case, spacing and punctuation between words. Ties always resolve the same way.
+    Memory grows with the product of the numbers of words: check the length of untrusted texts
+    first.
     """
     from rapidfuzz.distance import Levenshtein
 
@@ -183,7 +183,6 @@ def word_spans(text: str) -> list[Span]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Return True if a text has letters of a script without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
@@ -258,15 +257,14 @@ _FIXED_EXPRESSIONS = DATA / "fixed_expressions.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
-    """Return True if a span overlaps an expression that loses its sense with a word: "red wine".
+    """Return True if a span overlaps an expression that needs all its words: "red wine".
 
-    A whole expression may be exchanged: it is not in itself.
+    A span that is the whole expression gives False: it may be exchanged.
     """
     return _is_in(_FIXED_EXPRESSIONS, text, start, end)
 
 
 def is_fixed_expression(text: str) -> bool:
-    """Return True if a text is one of the expressions, which as a whole may be exchanged."""
     return text in _expressions(_FIXED_EXPRESSIONS)[0]
 
 

@@ -1,1 +1,1 @@
-"""SWAP: exchanges the two sides of an "and" where that keeps the meaning."""
+"""SWAP: exchanges the two sides of an "and" if that keeps the meaning."""

@@ -1,4 +1,4 @@
-"""The two sides of an "and", and the reasons why they may be ambiguous."""
+"""Represent the two sides of an "and", and check them for ambiguity."""
 
 import functools
 import re
@@ -72,7 +72,7 @@ def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def is_fixed_pair(text: str, offset: int) -> bool:
-    """Return True if the character at an offset is in a fixed pair: "a black and white photo"."""
+    """Return True if an offset lies in a fixed pair: "a black and white photo"."""
     return any(found.start() <= offset < found.end() for found in _FIXED_PAIRS.finditer(text))
 
 
@@ -88,7 +88,7 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
 def may_color_person(analysis: Analysis, index: int) -> bool:
     """Return True if a color may be that of people: "a black man", "a woman who is white".
 
-    No rule edits such a color, or denies it.
+    No rule edits or denies a color of people.
     """
     if analysis.word(index) not in COLOURS:
         return False
@@ -108,5 +108,4 @@ def is_mass(lemma: str) -> bool:
 
 @functools.cache
 def listed(file: str) -> frozenset[str]:
-    """Read a list of words in the folder `data`."""
     return frozenset(read_word_list(DATA / file))

@@ -1,4 +1,4 @@
-"""The sides of an "and" between noun phrases.
+"""Find the sides of an "and" between noun phrases.
 
 Form alone decides what a modifier or a preposition belongs to: which side has a determiner, what
 stands before the left and after the right side, and whether both name living beings. A caption with
@@ -31,7 +31,7 @@ _QUANTITIES = frozenset(("few", "many", "multiple", "numerous", "several", "vari
 _BINDING_PREPOSITIONS = frozenset(("between", "of", "with"))
 # Nouns that apply to both sides of "of A and B"; in "bags of luggage and purses", bags may not.
 _OF_BOTH = word_set("noun_phrases.of_both")
-# These hold both sides if both are alike: "a bowl of rice and chopsticks" may hold only the rice.
+# These hold both sides if both are of one kind: "a bowl of rice and chopsticks" may hold only rice.
 _VESSELS = frozenset(("basket", "bowl", "box", "dish", "pan", "plate", "platter", "tray"))
 _RELATIVE = frozenset(("that", "which", "who"))
 _OF_ONE = frozenset(("carrying", "dressed", "flying", "holding", "named", "pointing", "wearing"))
@@ -185,7 +185,7 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
-    """Say whether a verb, or a preposition such as "between", stands before a phrase."""
+    """Return True if a verb, or a preposition such as "between", stands before a phrase."""
     start = _without_openers(analysis, phrase[0])
     is_verb = analysis.tag(start - 1).startswith("VB")
     return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS
@@ -198,7 +198,7 @@ def _without_openers(analysis: Analysis, start: int) -> int:
 
 
 def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
-    """Say whether a phrase is the caption's subject, or ends it: "a group of [men and women]"."""
+    """Return True if a phrase opens the caption or ends it: "a group of [men and women]"."""
     start = _without_openers(analysis, phrase[0])
     outer = analysis.phrase_to(start - 1) if analysis.word(start - 1) == "of" else None
     if outer is not None:
@@ -242,7 +242,6 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
 
 def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
-    """Return True if each side of "X and Y" clearly has its own noun and modifiers."""
     heads = [analysis.head(core) for core in cores]
     are_plural = [_is_plural(analysis, core) for core in cores]
     modified = [analysis.tag(core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]

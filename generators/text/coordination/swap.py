@@ -1,7 +1,7 @@
-"""Swaps the two sides of an "and".
+"""Swap the two sides of an "and".
 
-Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five worked examples are
-  used as tests; Yuksekgonul et al. 2023 (ARO) for the captions of Visual Genome Attribution.
+Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five worked examples are used
+as tests; Yuksekgonul et al. 2023 (ARO) for the captions of Visual Genome Attribution.
 """
 
 import re
@@ -64,11 +64,10 @@ def swap_phrases(caption: str) -> Swap | Rejection:
 
 
 def swap_coordination(analysis: Analysis) -> Swap | Rejection:
-    """Swap the two sides of an "and" where that keeps the caption's meaning.
+    """Swap the two sides of an "and" if that keeps the caption's meaning.
 
-    Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers,
-    around the first "and" whose sides are unambiguous; without one, the first "and" gives the
-    reason.
+    Noun phrases, adjectives, verb phrases and whole clauses move with their own modifiers, around
+    the first unambiguous "and". If none is, the first "and" gives the reason.
     """
     refusal: Rejection | None = None
     for index, token in enumerate(analysis.tokens):
@@ -138,8 +137,8 @@ _OBJECTS = (*OPENERS, *ADJECTIVES, "NN", "NNS", "NNP", "NNPS")
 def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     """Return the verb phrases around an "and" that begin with verbs of the same form.
 
-    In "standing and lying on a beach" only the verbs are joined: the place applies to both. What
-    follows other verbs may be the object or the place of both ("riding and washing elephants").
+    In "standing and lying on a beach" only the verbs are joined: the place applies to both. After
+    other verbs, the object or place may belong to both ("riding and washing elephants").
     """
     start, end = conjunction, conjunction - (analysis.tag(conjunction - 1) == ",")
     while start > 0 and not _is_border(analysis, start - 1):
@@ -159,7 +158,7 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if analysis.tag(end - 1) in ("IN", "TO"):
         refuse("shared_modifier")  # "standing next to and holding a horse"
     if left[1] - left[0] == 1 < right[1] - right[0]:
-        # Beside a lone verb, the right side is a verb with its object, without a place.
+        # If the left side is a lone verb, the right side is a verb and its object, without a place.
         lemma, behind = analysis.tokens[left[0]].lemma, right[0] + 1
         is_placed = analysis.word(behind) in PLACES - {"at"}  # not "smiling at"
         if is_placed and {lemma, analysis.tokens[right[0]].lemma} <= _POSTURES:
@@ -171,7 +170,7 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _refuse_unlike_verbs(analysis: Analysis, left: Range, right: Range) -> None:
-    """Check that both sides are verbs that may exchange their places.
+    """Check that both sides are verbs that may swap places.
 
     Simple forms tell a story in order ("climbs a tree and picks a fruit"), unless one is a state
     ("sits on a chair and plays a flute"). So do "gets" and "stands up" in any form.
@@ -218,10 +217,10 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def join_clauses(analysis: Analysis, conjunction: int) -> Conjuncts | None:
-    """Return the two halves of a caption of two parallel clauses: "a man sits and a dog runs".
+    """Return the halves of a caption of two parallel clauses: "a man sits and a dog runs".
 
-    Each half is a noun phrase that names a living being, a verb of the same form right after it,
-    and no other verb. Returns None for any other caption.
+    Each half is a noun phrase that names a living being, followed at once by its only verb, in the
+    same form. Returns None for any other caption.
     """
     ends = dict(analysis.noun_phrases)
     if 0 not in ends or conjunction + 1 not in ends:

@@ -1,1 +1,1 @@
-"""Hard negatives: captions made false by one small edit, in the sense of CREPE and SugarCrepe."""
+"""Hard negatives: captions made false by one small edit, as in CREPE and SugarCrepe."""

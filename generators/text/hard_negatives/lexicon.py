@@ -1,10 +1,9 @@
-"""Closed classes of words of which at most one is true of a thing: "red", "blue"; "on", "under".
+"""Read closed classes of mutually exclusive words: "red", "blue"; "on", "under".
 
 The file has the columns kind, group, sense, word and role. Words of one group exclude each other,
-except those of the same sense: "car" and "automobile". A word whose role is "target" is only put
-in, never replaced: "eating" may become "selling", but not everything sold can be eaten. One whose
-role is "source" is only replaced: who throws a ball has held it. One whose role is "class" is
-neither: a kitchen has a sink and an oven.
+except words of the same sense: "car" and "automobile". A "target" is only put in, never replaced:
+"eating" may become "selling", but not everything sold can be eaten. A "source" is only replaced:
+whoever throws a ball has held it. A "class" is neither: a kitchen has a sink and an oven.
 """
 
 import functools
@@ -40,8 +39,8 @@ class ClosedClasses:
 def closed_classes(kind: ClassKind) -> ClosedClasses:
     """Return the closed classes of a kind.
 
-    The alternatives of a word are the words that name the other senses of its groups, except any
-    that shares a sense with it in some group.
+    The alternatives of a word are the words of its groups' other senses, except any that shares a
+    sense with it in some group.
     """
     senses: dict[str, set[tuple[str, str]]] = defaultdict(set)
     known: dict[str, set[tuple[str, str]]] = defaultdict(set)

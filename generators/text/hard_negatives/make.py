@@ -1,4 +1,4 @@
-"""Make a hard negative of a caption; exchanges of noun phrases or adjectives are made here."""
+"""Make a hard negative of a caption, including exchanges of noun phrases or adjectives."""
 
 import itertools
 import random
@@ -42,11 +42,10 @@ _QUANTIFIERS = word_set("swap.quantifiers")
 
 
 def swap_objects(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
-    """Exchange two neighbouring people, or two animals, around what one does to the other.
+    """Exchange two neighbouring people or animals around what one does to the other.
 
     "a dog chasing two cats" becomes "two cats chasing a dog"; "a cat next to a dog" is rejected.
-    Either has to be able to do what the other does: nobody would write "a horse riding a man" or "a
-    bowl in a soup".
+    Both must be able to do the action: nobody would write "a horse riding a man".
     """
     pairs = list(_object_pairs(analysis))
     if not pairs:
@@ -74,7 +73,7 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
 
 
 def _is_whole(analysis: Analysis, phrase: Range) -> bool:
-    """Return True if a noun phrase begins where it seems to: not "trees" of "downed trees"."""
+    """Return True unless the tagger cut off the start: "trees" of "downed trees"."""
     has_opener = analysis.tag(phrase[0]) in ("DT", "CD")
     is_plural = analysis.head(phrase).tag == "NNS"
     is_cut = analysis.tag(phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
@@ -85,7 +84,6 @@ def _is_whole(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Return True if exchanging two noun phrases is grammatical and changes the meaning."""
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = analysis.head(left), analysis.head(right)
@@ -167,10 +165,9 @@ _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place
 _CHANGED: Final[
     Mapping[NegativeKind, Callable[[Analysis, random.Random], EditedText | Rejection]]
 ] = {"swap_object": swap_objects, "swap_attribute": swap_attributes, "negation": negate}
-"""The other kinds."""
 
 _POSSIBLE: Final = frozenset(("may", "might"))
-"""Modals that go with their own negation: what may be may not be."""
+"""Modals that are compatible with their own negation: what may be may not be."""
 
 
 def make_hard_negative(
@@ -178,7 +175,7 @@ def make_hard_negative(
 ) -> EditedText | Rejection:
     """Return a hard negative of one kind, or why the caption has none.
 
-    Words of other captions of the image (`known`) are never put in: they are likely in the image.
+    Words of the image's other captions (`known`) are never put in: they are likely in the image.
     """
     if reason := unclear_reason(analysis):
         is_affirmed = kind == "negation" and reason == "already_negated"
@@ -199,7 +196,7 @@ def make_hard_negative(
 def find_hard_negatives(
     analysis: Analysis, kind: NegativeKind, rng: random.Random, known: frozenset[str] = frozenset()
 ) -> Iterator[EditedText]:
-    """Yield every replacement of a kind, or one exchange or negation drawn among the possible."""
+    """Yield every replacement of a kind, or one random exchange or negation."""
     if kind not in _REPLACED:
         if isinstance(made := make_hard_negative(analysis, kind, rng, known), EditedText):
             yield made
@@ -211,10 +208,10 @@ def find_hard_negatives(
 
 
 def unclear_reason(analysis: Analysis) -> str | None:
-    """Return why what is changed in a caption may be true; None if nothing speaks for that.
+    """Return why the changed part of a caption may be true; None if nothing suggests that.
 
     "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
-    "only_possible" comes before "already_negated", which can be taken back.
+    "only_possible" comes before "already_negated", which can be undone.
     """
     if analysis.text.rstrip().endswith("?"):
         return "question"

@@ -1,7 +1,7 @@
-"""Negation: a caption that denies what the image shows.
+"""Negate captions so that they deny what the image shows.
 
-A negated caption can be recognised by its "not" alone, without the image: use negation together
-with other kinds, and run `eqforge audit`.
+The "not" alone gives a negated caption away: use negation together with other kinds, and run
+`eqforge audit`.
 """
 
 import random
@@ -36,11 +36,11 @@ _QUANTITIES = tuple(
         *("a variety of", "an assortment of", "lots of", "plenty of"),
     )
 )
-"""What opens a caption of several things, none of which its negation has."""
+"""Openers of captions about several things; the negation drops them."""
 
 
 def negate(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
-    """Negate a verb, a "with", or the first noun phrase of a caption without either.
+    """Negate a verb, a "with", or else the first noun phrase of a caption.
 
     "a man is sitting" becomes "a man is not sitting", "a dog runs" "a dog does not run", "a man
     riding a horse" "a man not riding a horse", "a cup with a lid" "a cup without a lid".
@@ -55,7 +55,7 @@ def negate(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
 
 
 def affirm(analysis: Analysis) -> EditedText | Rejection:
-    """Take back the one denial of a caption: "a man without a hat", "with a hat"."""
+    """Undo the one denial of a caption: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     if len(denied) != 1:
         return Rejection(reason="already_negated")
@@ -81,7 +81,7 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
             continue  # "not all" is some
         if _is_inverted(analysis, index) or may_color_person(analysis, index + 1):
             continue
-        # "That" or "who" has to be said of the one thing that the caption opens with.
+        # "That" or "who" has to refer to the one thing that opens the caption.
         is_clause = (
             before in _OF_SOME
             and analysis.word(0) in ("a", "an", "one", "the")
@@ -122,7 +122,7 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
 
 
 def _is_inverted(analysis: Analysis, verb: int) -> bool:
-    """Return True if the subject stands behind a verb: "on the table is a cup"."""
+    """Return True if the subject stands after a verb: "on the table is a cup"."""
     phrase = analysis.phrase_to(verb)
     tag = analysis.tag(phrase[0] - 1 if phrase else verb - 1)
     is_placed = tag in ("IN", "TO", ",") and all(first for first, _ in analysis.noun_phrases)
@@ -130,7 +130,7 @@ def _is_inverted(analysis: Analysis, verb: int) -> bool:
 
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
-    """Return True if some do what a verb says, and others may not: "some people sitting"."""
+    """Return True if a verb applies to some and maybe not to others: "some people sitting"."""
     if analysis.word(verb - 1) in _SOME:
         return True
     subject = analysis.phrase_to(verb)
@@ -143,7 +143,7 @@ def _is_of_some(analysis: Analysis, verb: int) -> bool:
 
 
 def _denied(analysis: Analysis, verb: int) -> str:
-    """Return "do not" in the form of a finite verb behind its subject; "" for other words.
+    """Return "do not" in the form of a finite verb after its subject; "" for other words.
 
     Taggers take the noun of "sets of train tracks" for a verb, and the plural "eat" of "dogs eat"
     for the infinitive: the verb is one of the closed classes and agrees with the noun before it.
@@ -165,7 +165,7 @@ def _denied(analysis: Analysis, verb: int) -> str:
 
 
 def _with_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Deny the "with" of what a noun has; not that of "topped with" or "with her dog"."""
+    """Deny the "with" of a noun's possession; not that of "topped with" or "with her dog"."""
     for index, token in enumerate(analysis.tokens):
         behind_noun = analysis.tag(index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)

@@ -1,4 +1,4 @@
-"""The nouns of a caption that can be replaced by others of their kind, in the same number."""
+"""Find nouns of a caption to replace with others of their kind and number."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class _Noun:
 
     Attributes:
       start: where the phrase starts if the tagger has cut it: "a snow | covered hill".
-      is_counted: whether "a", "an" or "one" does, which "rice" cannot follow.
+      is_counted: whether "a", "an" or "one" precedes it, which "rice" cannot follow.
       is_several: whether it names several without an ending: "three sheep", "a group of zebra".
     """
 
@@ -66,8 +66,8 @@ class _Noun:
 def object_places(analysis: Analysis) -> Iterator[Place]:
     """Yield the heads of noun phrases with their replacements.
 
-    A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
-    something, are skipped: what replaces them may be there as well. So are a man with "his" hat,
+    A compound ("fire hydrant") is replaced as a whole or not at all. Skipped are things in a list
+    or next to something, since the image may show the replacement as well, a man with "his" hat,
     and things that the caption names twice.
     """
     for noun in _nouns(analysis):
@@ -145,7 +145,7 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
-    """Return True for things in a list, beside something, or with others of their kind."""
+    """Return True for things in a list, next to something, or with others of their kind."""
     if {"another", "other"} & set(analysis.words(noun.phrase)):
         return True
     if is_living(analysis, noun.phrase):

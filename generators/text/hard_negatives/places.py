@@ -1,4 +1,4 @@
-"""Adjectives, numbers, prepositions and verbs of a caption that can be replaced, and the edits."""
+"""Find replaceable adjectives, numbers, prepositions and verbs of a caption."""
 
 import functools
 import itertools
@@ -35,7 +35,7 @@ class Place:
 def open_places(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    """Return the places in order, each with its words that are new; others are left out."""
+    """Return the places that have new words, in order, each with its new words."""
     taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
 
     def is_new(phrase: str) -> bool:
@@ -60,7 +60,7 @@ def replace_words(analysis: Analysis, place: Place, word: str) -> EditedText:
 
 _UNCOLOURED = ("black", "and", "white")
 _OF_TWO = frozenset(("both", "each", "either", "one", "other"))
-"""Words that tell how many there are, or tell them apart: "one sits and the other stands"."""
+"""Words that count things or distinguish them: "one sits and the other stands"."""
 GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 COATS = word_set("places.coats")  # colors of animals
 _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
@@ -105,7 +105,7 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
 
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
-# Verbs behind which "on" and "in" say where: not that of "waiting on a bus".
+# Verbs after which "on" and "in" are places: not "waiting on a bus".
 _PLACED = word_set("places.placed")
 _BESIDE = word_set("places.beside")  # the same, with an object between
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
@@ -169,7 +169,7 @@ def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
 
 @functools.cache
 def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    """Return the prepositions that are replaced, by their first word, the longest first."""
+    """Return the replaceable prepositions by their first word, longest first."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(closed_classes("relation").alternatives):
         words = tuple(name.split())
@@ -197,7 +197,7 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_idiom(analysis: Analysis, verb: int) -> bool:
-    """Return True if the words around a verb go with no other of its class."""
+    """Return True if the words around a verb fit no other verb of its class."""
     token, behind = analysis.tokens[verb], analysis.words((verb + 1, len(analysis.tokens)))
     if behind[:1] and behind[0] in _PARTICLES:
         return True  # "looking up"

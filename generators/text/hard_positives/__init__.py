@@ -1,1 +1,1 @@
-"""REPLACE hard positives: rewordings that stay true of the image, where the foil is false."""
+"""REPLACE hard positives: rewordings that stay true of the image, unlike the foil."""

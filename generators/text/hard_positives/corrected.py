@@ -1,11 +1,10 @@
-"""Corrected REPLACE: rewords only the words of a caption that its negative changed.
+"""Corrected REPLACE: reword only the words of a caption that its negative changed.
 
 The published rule (`published`) replaces the first word of its lexicon wherever its letters occur.
 Here the user's lexicon replaces the foiled words, on word boundaries. Without a lexicon, the rules
-of `rewordings` that touch these words reword the caption, so that a model is asked about what the
-negative changed; the negative then has to exclude the words that it replaces
-(`contexts.is_excluded`). Caption and negative are first repaired in the same way, so that neither
-can be recognised by its spelling; see REPAIRS in `reconcile`.
+of `rewordings` reword these words, so that the question stays about the foil. The negative then has
+to exclude the words that it replaces (`contexts.is_excluded`). Caption and negative first get the
+same repairs, so that neither can be recognised by its spelling; see REPAIRS in `reconcile`.
 """
 
 import random
@@ -51,7 +50,7 @@ class Foil:
       negative_words: the words that replace them, in lower case.
       negative_span: of those words, in the negative.
       lost_determiner: a determiner after the foiled words that the negative lacks: "a" in "on a
-        bench", where the negative has "beside bench"; otherwise empty.
+        bench" if the negative has "beside bench"; otherwise empty.
     """
 
     words: tuple[str, ...]
@@ -85,8 +84,8 @@ class RewordedFoil:
 def find_foil(caption: str, negative: str) -> Foil | None:
     """Return the foil between a caption and its negative, None if they have the same words.
 
-    Letter case is ignored, and so is the difference between "a" and "an". The span is the shortest
-    one outside which the two captions have the same words.
+    Ignores letter case and the difference between "a" and "an". The span is the shortest one
+    outside which the two captions have the same words.
     """
     tokens, negative_tokens = list(find_tokens(caption)), list(find_tokens(negative))
     words, negative_words = (
@@ -128,7 +127,7 @@ def _span(tokens: Sequence[re.Match[str]], start: int, end: int) -> Span:
 
 
 def repair_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Repair case, spacing and articles of a Visual Genome caption; return also the repairs."""
+    """Repair case, spacing and articles of a Visual Genome caption; also return the repairs."""
     squeezed = " ".join(text.split())
     lower = squeezed.lower()
     agreed = apply_edits(lower, agree_articles(lower)).text
@@ -160,7 +159,7 @@ def reword_by_rules(
     (analysis,) = tagger.analyse([caption])
     if not _excludes(analysis, foil):
         return Rejection(reason="negative_not_clear", detail=foil.detail)
-    # A rewording has to change the foiled words, or what stands right before or behind them.
+    # A rewording has to change the foiled words, or a word right before or after them.
     start, end = foil.span.start - 1, foil.span.end
     by_rule: dict[str, list[Rewording]] = {}
     for found in find_rewordings(analysis):
@@ -181,7 +180,7 @@ def reword_by_rules(
 
 
 def _excludes(analysis: Analysis, foil: Foil) -> bool:
-    """Return True if the foiled words rule out the negative's words at their place."""
+    """Return True if the foiled words rule out the negative's words in their place."""
     here = [
         index
         for index, token in enumerate(analysis.tokens)

@@ -35,7 +35,7 @@ _FILES = [(kind, group) for kind, groups in PUBLISHED_GROUPS.items() for group i
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedTriple:
-    """One row of the published set: where its record stands, and its three texts.
+    """One row of the published set: the position of its record, and its three texts.
 
     Attributes:
       pass_number: 0, or 1 for the relations of the second pass.
@@ -64,14 +64,14 @@ def published_place(
 
 
 def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
-    """Return the id of a VL-CheckList record, whatever its position in its file."""
+    """Return a VL-CheckList record's id, which does not depend on its position in the file."""
     return f"vl-checklist/{kind}/{group}/{record.name}"
 
 
 def replace_as_published(
     record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon
 ) -> list[PublishedTriple]:
-    """Return the rows that the published rule makes from a record: none, one, or two."""
+    """Return the rows that the published rule makes from a record: none, one or two."""
     entries = select(lexicon, kind, group)
     positive, negative = record.positives[0], record.negatives[0]
     if kind == "attribute":

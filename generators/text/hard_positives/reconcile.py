@@ -29,8 +29,7 @@ def reconcile_image(
     A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
     if an earlier one has the same caption and negative, if its negative is a true caption of the
     image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of
-    another candidate. Texts are compared by `what_is_said`. The result does not depend on the order
-    of the arguments.
+    another candidate. Texts are compared by `what_is_said`. The order of arguments does not matter.
     """
     said = {
         name: [what_is_said(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]
@@ -68,8 +67,8 @@ def reconcile_image(
 def what_is_said(text: str) -> str:
     """Return the same string for texts that say the same.
 
-    Letter case, spacing, punctuation between words, and the difference between "a" and "an" are
-    ignored. A text without words is compared by `normalize_caption`.
+    Ignores letter case, spacing, punctuation between words, and the difference between "a" and
+    "an". A text without words is compared by `normalize_caption`.
     """
     words = (normalize_caption(text[start:end]) for start, end in word_spans(text))
     return " ".join("a" if word == "an" else word for word in words) or normalize_caption(text)

@@ -1,1 +1,1 @@
-"""Finds defects that make text pairs unusable, in published sets and in eqforge's own."""
+"""Find defects that make text pairs unusable, in published sets and in eqforge's own."""

@@ -132,9 +132,9 @@ def _summary(report: LintReport, examples: int) -> str:
 
 
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
-    """Yield an erratum for each record that has findings, with what was found as the reason.
+    """Yield an erratum for each record with findings; the findings are the reason.
 
-    It holds no day: the same findings give the same errata on any.
+    Errata carry no date, so the same findings always give the same errata.
     """
     found: dict[str, dict[str, str]] = {}
     for finding in findings:
@@ -148,12 +148,12 @@ def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
 def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
     """Yield the findings of a path under the ids of their samples.
 
-    A pair of images is linted as two records, `SAMPLE/0` and `SAMPLE/1`, and a training caption as
-    one, whose texts are a sample each. Findings of a file, or of a dataset whose rows have other
-    ids, stay as they are.
+    A pair of images is linted as two records, `SAMPLE/0` and `SAMPLE/1`. A training caption is one
+    record, and each of its texts a sample. Findings of a file, or of a dataset whose rows have
+    other ids, stay as they are.
 
     Raises:
-      InputError: a finding is of no sample of the dataset.
+      InputError: a finding matches no sample of the dataset.
     """
     samples = _samples(path) if is_dataset(path) else None
     for finding in findings:
@@ -171,7 +171,7 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
 
 
 def _samples(path: Path) -> Mapping[str, list[str]] | None:
-    """Return the ids of a dataset's samples by what the lint calls them; None without ids."""
+    """Map the lint's record ids to a dataset's sample ids; None for a dataset without ids."""
     from eqforge.schemas.dataset.reader import open_samples
 
     dataset = open_samples(str(path))

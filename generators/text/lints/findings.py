@@ -1,4 +1,4 @@
-"""The findings of a lint and the closed list of their kinds."""
+"""Define the findings of a lint and the closed list of their kinds."""
 
 import dataclasses
 from typing import Literal, cast
@@ -12,10 +12,8 @@ KINDS: dict[str, tuple[Severity, str]] = {
     row["kind"]: (cast(Severity, row["severity"]), row["meaning"])
     for row in read_table("findings.tsv")
 }
-"""Severity and meaning of every kind of finding."""
 
 ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "error")
-"""The kinds whose records cannot be used."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from eqforge.sources.text_pairs import TextPair
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:
     """Yield the findings of the records of one file or dataset.
 
-    A record's findings are yielded as it is read, contradictions between records at the end.
+    A record's findings come as it is read, contradictions between records at the end.
 
     Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
@@ -40,12 +40,12 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
 
 _LENGTH_GAP_WORDS = 4
 _LENGTH_GAP_RATIO = 1.5
-# Words of grammar that no sentence has twice in a row, as it may have "that that" and "had had".
+# Grammar words that never repeat in a sentence, unlike "that that" and "had had".
 _TWICE = re.compile(
     r"\b(a|an|and|at|by|for|from|his|is|it|near|of|or|the|their|to|with)\s+\1\b(?![-\w'])",
     re.IGNORECASE,
 )
-# What no article stands before: a word is missing, or the article is written twice.
+# No article stands before these: a word is missing, or the article is written twice.
 _MISSING_NOUN = re.compile(r"\s+(a|an|and|are|as|at|if|in|into|is|of|on|onto|or)\b", re.IGNORECASE)
 _EQUAL_KINDS = {
     ("positive", "negative"): "negative_equals_positive",
@@ -127,15 +127,15 @@ def _is_cut_off(left: str, right: str) -> bool:
     return count_clip_tokens(prefix) >= CONTEXT_TOKENS
 
 
-# Records with equal positives are duplicates if the first of these that they have is equal too.
+# Records with equal positives are duplicates if the first of these fields they have is equal too.
 _MADE = ("negative", "perturbed", "hard_positive")
 
 
 @dataclass(slots=True)
 class SetChecks:
-    """Collect what records say of their images, and check it at the end.
+    """Collects what records say of their images, and checks it at the end.
 
-    Held are digests and ids, not captions: some 600 bytes per record.
+    It holds digests and ids, not captions: about 600 bytes per record.
     """
 
     _pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
@@ -148,7 +148,7 @@ class SetChecks:
     _partial_edits: list[tuple[str, str, PartialEdit]] = dataclasses.field(default_factory=list)
 
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
-        """Add a record; yield the findings that it gives with the records before it."""
+        """Add a record; yield its contradictions with earlier records."""
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
@@ -187,7 +187,7 @@ class SetChecks:
                         self._partial_edits.append((record.record_id, called, edit))
 
     def finish(self) -> Iterator[Finding]:
-        """Yield the findings that need all records: each kind in the order of the records."""
+        """Yield the findings that need all records: each kind in record order."""
         for kind, mine, others in (
             ("negative_true_elsewhere", self._negatives, self._true),
             ("hard_positive_false_elsewhere", self._hard_positives, self._false),
@@ -205,7 +205,7 @@ class SetChecks:
 
 
 def _picture(record: LabelledCaptions) -> str:
-    """Return a key of the image, with the box if a part of it is meant."""
+    """Return a key of the image, with the box if only a part of it is meant."""
     box, image = record.box, picture_key(record.image, record.record_id)
     return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 

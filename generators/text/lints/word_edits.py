@@ -1,10 +1,9 @@
-"""Edits of words between two texts: of whole words or inside them, and whether a text stays true.
+"""Compare words of two texts, also inside words, and check whether a text stays true.
 
-Whether an exchange keeps a caption true is decided by lists that come with the package: those made
-for captions (`caption_synonyms.tsv`), for hard positives (its full synonyms), and
-`broader_words.tsv`, in which whatever is a narrower word is also the broader one: a man is a
-person. WordNet is not asked: in the first senses of its words a girl is a woman, and a bike a
-motorcycle.
+Lists in the package decide whether an exchange keeps a caption true: one made for captions
+(`caption_synonyms.tsv`), the full synonyms of hard positives, and `broader_words.tsv`, in which
+every narrower word implies the broader one: a man is a person. WordNet is not used: in the first
+senses of its words a girl is a woman, and a bike a motorcycle.
 """
 
 import functools
@@ -43,7 +42,7 @@ class PartialEdit:
 
     Attributes:
       before, after: the two words: "covered", "covecrimson".
-      part_before, part_after: what was exchanged in them: "red", "crimson".
+      part_before, part_after: the exchanged parts: "red", "crimson".
       damaged: which of the two is not a word: "after", which leaves no other reading; "before", if
         the edit was made there ("baseball" from "basebat"); "neither", if both are words. The last
         two need proof: the same file exchanges the parts as whole words elsewhere ("old" for "aged"
@@ -94,10 +93,10 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
 
     A word has been edited inside if it equals another except for a part that is itself a word and
     was replaced with another word. If the result is not a word, only the reading with the shortest
-    parts is given. There is none where the words are forms of one word ("woman", "women"), or where
-    at most two letters differ, which is an inflection or another spelling. If both are words, there
-    is none either where they differ by an ending ("walking", "talking") or a member of a compound
-    ("onstage", "offstage"). Strings of more than 64 characters are no words.
+    parts is given. Nothing is given for forms of one word ("woman", "women"), or if at most two
+    letters differ, which is an inflection or another spelling. If both are words, they must also
+    differ by more than an ending ("walking", "talking") or a member of a compound ("onstage",
+    "offstage"). Strings of more than 64 characters are no words.
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
@@ -170,9 +169,9 @@ _ARTICLES = frozenset(("a", "an", "the"))
 def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> bool:
     """Return True if a caption with some words exchanged is true wherever the caption is.
 
-    Every exchange has to be one of articles, of a word or phrase for a synonym of the same number,
-    for another form of the same verb ("holds", "holding"), or for a broader word. A broader word
-    does not do in a caption that denies something: "no dog" does not say "no animal".
+    Each exchange must be one of articles, of a synonym of the same number, of another form of the
+    same verb ("holds", "holding"), or of a broader word. A caption that denies something takes no
+    broader word: "no dog" does not say "no animal".
     """
     is_denial = not DENIALS.isdisjoint(words)
     return bool(exchanges) and all(_keeps_truth(each, is_denial) for each in exchanges)
@@ -215,7 +214,7 @@ def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
 def _is_same_verb(before: str, after: str) -> bool:
     """Return True if two words are forms of one verb, one of them the "-ing" form.
 
-    Other forms are left out: "tattooed" may be passive, and "watches" the plural of "watch".
+    Other forms are ambiguous: "tattooed" may be passive, and "watches" the plural of "watch".
     """
     common = set(_lemmas(before, "VERB")) & set(_lemmas(after, "VERB"))
     for lemma in common:

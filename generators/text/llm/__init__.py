@@ -1,1 +1,1 @@
-"""Captions rewritten by a language model, each checked before it is accepted."""
+"""Rewrite captions with a language model, and check each before it is accepted."""

@@ -1,6 +1,6 @@
-"""A client of an OpenAI-compatible server whose answers are bounded in bytes and seconds.
+"""Open a client of an OpenAI-compatible server with limits on bytes and seconds per answer.
 
-A module of its own, so that `openai` is imported only where a server is asked.
+Kept separate so that `openai` is imported only to query a server.
 """
 
 import functools
@@ -16,13 +16,13 @@ import openai
 
 CONNECT_S: Final = 20.0
 MAX_BYTES: Final = 8 << 20
-"""The most bytes of an answer, and of a list of models."""
+"""Maximum bytes of an answer, and of a list of models."""
 _SENT: Final = frozenset(
     ("accept", "authorization", "content-length", "content-type", "host", "user-agent")
 )
-"""Headers that are sent: openai adds others that describe this machine and its accounts."""
+"""Headers to send; openai adds others that describe this machine and its accounts."""
 _LEAST_KEY: Final = 8
-"""A shorter key may be a part of any text."""
+"""Minimum length of a key; a shorter one may be a part of any text."""
 
 
 def open_client(base: str, key: str, at_once: int, timeout_s: float) -> openai.AsyncOpenAI:
@@ -31,7 +31,7 @@ def open_client(base: str, key: str, at_once: int, timeout_s: float) -> openai.A
     Args:
       base: the server's address up to `/v1`.
       key: empty for none; the variables that openai reads are ignored.
-      timeout_s: how long each try may take, to the last byte of its answer.
+      timeout_s: limit for each try, to the last byte of its answer.
     """
     limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)
     parts, proxy = urlsplit(base), None
@@ -48,9 +48,9 @@ def open_client(base: str, key: str, at_once: int, timeout_s: float) -> openai.A
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Read whole answers of at most MAX_BYTES within a time.
+    """Reads whole answers of at most MAX_BYTES within a time.
 
-    A longer one becomes a refusal of its question (413): another try would be as long.
+    A longer answer counts as status 413: another try would be as long.
     """
 
     def __init__(
@@ -94,10 +94,9 @@ def _tls() -> ssl.SSLContext:
 
 
 def without_key(text: str, key: str, name: str) -> str:
-    r"""Replace a key by its name in a text of a server, also where JSON escapes parts of it.
+    r"""Replace a key by its name in a server's text, including JSON-escaped forms.
 
-    `/` may stand there as `\/`, and every character as `\u002f`, more than once escaped where JSON
-    holds JSON.
+    `/` may appear as `\/`, and every character as `\u002f`, escaped again for JSON inside JSON.
     """
     if len(key) < _LEAST_KEY:
         return text

@@ -1,7 +1,7 @@
-"""Batched decoding in which no record depends on its neighbours.
+"""Decode in batches in which no record depends on its neighbours.
 
 A sampled record draws from its own generator, on the CPU. A matrix product of a different shape may
-sum in a different order, so every batch has the full number of rows, prompts are padded to a length
+sum in a different order. So every batch has the full number of rows, prompts are padded to a length
 that depends only on their own, and logits are rounded before a token is chosen. On one device and
 library version, results do not depend on order, neighbours or batch size, except for logits within
 rounding of each other.
@@ -38,9 +38,8 @@ class DecodingSettings:
 
     Attributes:
       temperature: divides the logits of sampled records; above 0.
-      top_p: samples from the fewest likeliest tokens with at least this total probability, in
-        (0, 1].
-      end_ids: tokens that end a completion.
+      top_p: samples from the fewest likeliest tokens with at least this total probability, in (0,
+        1].
       pad_id: the token that pads prompts; it is never attended to.
     """
 

@@ -1,7 +1,7 @@
-"""A language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama or a hosted one.
+"""Ask a language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama or hosted.
 
-The key is in the environment variable EQFORGE_MODEL_KEY and in no setting. If a server repeats it,
-it is blotted out before anything is read.
+The key comes from the environment variable EQFORGE_MODEL_KEY and from no setting. If a server
+repeats it, it is redacted before anything else reads the text.
 """
 
 import contextlib
@@ -28,14 +28,13 @@ if TYPE_CHECKING:
 
 ENDPOINT_VERSION: Final = 1
 KEY: Final = "EQFORGE_MODEL_KEY"
-"""The environment variable that holds the key."""
 TRIES = 18
-"""How often a question is sent, over about two minutes: openai waits up to 8 s between tries unless
+"""Number of tries per question, over about two minutes: openai waits up to 8 s between tries unless
 the server says how long."""
 MAX_ANSWER_CHARS: Final = 20_000
-"""The rest of an answer is cut off."""
+"""Answers are cut off here."""
 _PASSING: Final = frozenset((408, 409, 429))
-"""States that pass, beside the server's errors from 500 on: openai tries again."""
+"""Temporary statuses, besides server errors from 500 on: openai tries again."""
 _FILTERED: Final = frozenset(("content_filter", "content_policy_violation"))
 _ADDRESS: Final = re.compile(r"(?:(?P<name>\S.*?)@)?(?P<url>https?://\S*)")
 _SEEDS: Final = 2**31  # llama.cpp's seeds have 32 bits
@@ -47,7 +46,7 @@ class Address:
 
     Attributes:
       base: the server's address up to `/v1`.
-      chat: whether it is asked in its chat template, or given the bare prompt to go on with.
+      chat: whether to use its chat template; otherwise it continues the bare prompt.
     """
 
     name: str
@@ -93,9 +92,9 @@ class Endpoint:
     """Asks a model of a server.
 
     Attributes:
-      at_once: how many requests are under way at a time.
-      timeout_s: how long a request may take.
-      temperature, top_p: how answers with a seed are drawn.
+      at_once: maximum number of concurrent requests.
+      timeout_s: limit per request.
+      temperature, top_p: sampling of answers with a seed.
     """
 
     address: Address
@@ -106,7 +105,7 @@ class Endpoint:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything of ours that determines an answer, except the question."""
+        """Digest of our settings that determine an answer, except the question."""
         return fingerprint(
             {
                 "version": ENDPOINT_VERSION,
@@ -136,15 +135,15 @@ class Endpoint:
             raise InputError(f"{self.title}: the server has no such model, but {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the position of each question and its answer, in the order in which they come.
+        """Yield the index of each question and its answer, in order of arrival.
 
         Raises:
           InputError: the server rejects the key or the model.
           BuildError: the server does not answer after TRIES tries.
         """
         # The next question is sent when an answer has been taken, so that few are lost. After an
-        # error, or a signal, no more are sent; it is raised when those under way have come. While
-        # an answer is taken, a signal waits: it would end the loop, and they would be lost.
+        # The next question is sent when an answer has been taken, so that few are lost. After an
+        # error or a signal, no more are sent; it is raised after the pending ones arrive. While
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
         failure: BaseException | None = None
         with held(), self._client() as (portal, client):
@@ -236,7 +235,7 @@ class Endpoint:
         version = found.get("system_fingerprint") or "unversioned"
         end = str(choice.get("finish_reason"))
         return Answer(
-            # A lone surrogate, which JSON may hold, can be in no file.
+            # JSON may hold a lone surrogate, which no file can.
             text=text[:MAX_ANSWER_CHARS].encode(errors="replace").decode(),
             model=f"{_plain(found.get('model') or self.address.name)}@{_plain(version)}",
             refusal="the server's filter took the answer" if end in _FILTERED else "",
@@ -299,7 +298,7 @@ def _key() -> str:
 
 
 def _plain(said: Any) -> str:
-    """Shorten what a server calls itself for a row: no path of its disk."""
+    """Shorten a server's name for itself, so that rows hold no path of its disk."""
     name = str(said)
     name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
     return "".join(letter for letter in name if letter.isprintable())[:100]

@@ -1,7 +1,7 @@
-"""Ask a language model: questions go in, answers come out, and none is asked twice.
+"""Ask a language model, and never ask the same question twice.
 
 `CaptionWriter` runs a model of transformers, `Endpoint` asks an OpenAI-compatible server;
-`open_model` opens either by its settings.
+`open_model` opens either from settings.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ class Question:
 
     Attributes:
       seed: draws the answer, in [0, 2**63); None takes the likeliest tokens.
-      max_new_tokens: maximum number of tokens of the answer.
     """
 
     prompt: str
@@ -27,13 +26,13 @@ class Question:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answer:
-    """What a model wrote; it is somebody else's text, and nothing in it is ever followed.
+    """A model's text, which is untrusted: nothing in it is ever followed.
 
     Attributes:
-      model: the model and its version, as stored in rows; a server's as it reports them.
-      refusal: why there is no answer, in the server's words; empty where there is one.
-      is_cut: whether it had no token left to come to an end.
-      tokens_in, tokens_out: tokens of the prompt and of the answer, where a server counts them.
+      model: the model and its version as rows store them; a server reports its own.
+      refusal: why there is no answer, in the server's words; empty if there is one.
+      is_cut: whether it ran out of tokens.
+      tokens_in, tokens_out: tokens of the prompt and of the answer, if a server counts them.
     """
 
     text: str
@@ -52,15 +51,15 @@ class LanguageModel(Protocol):
         """Digest of everything that determines an answer, except the question."""
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the position of each question and its answer, in the order in which they come.
+        """Yield the index of each question and its answer, in order of arrival.
 
         Raises:
-          BuildError: the model cannot be reached any more; what has come so far is kept.
+          BuildError: the model cannot be reached any more; earlier answers are kept.
         """
 
 
 class Memory(Protocol):
-    """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or a store."""
+    """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or remote storage."""
 
     def recall(self, inputs: Any, kind: type[T]) -> T | None: ...
 
@@ -73,7 +72,7 @@ def ask(
     """Return the answers to questions, in order; equal questions are asked once.
 
     Args:
-      memory: where answers are kept as they come, by model and question; None keeps none.
+      memory: keeps answers as they come, by model and question; None keeps none.
     """
     known: dict[Question, Answer] = {}
     unknown: list[Question] = []
@@ -91,5 +90,4 @@ def ask(
 
 
 def key(model: LanguageModel, question: Question) -> list[Any]:
-    """Return what an answer is kept by: the model and the question, whoever asks it."""
     return [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]

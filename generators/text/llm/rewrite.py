@@ -1,11 +1,11 @@
-"""Rewrite captions by the authors' prompts: ask, check, and ask again with the next seed.
+"""Rewrite captions with the authors' prompts: ask, check, and ask again with the next seed.
 
 The prompts come from their code, except `replace_printed`, which the paper prints: it has no
 "Input:" and "Output:", and says "this sentence". REPLACE_VERB and REPLACE_SPATIAL are only in the
 code.
 
 Source: Kamath et al. 2024, appendix C.1; github.com/amitakamath/hard_positives,
-  generate_hard_positives.py.
+generate_hard_positives.py.
 """
 
 import random
@@ -29,12 +29,11 @@ from eqforge.generators.text.llm.validate import (
 from eqforge.generators.text.words import DATA
 
 OF_THE_CODE: Final[tuple[PromptName, ...]] = ("swap", "replace", "replace_verb", "replace_spatial")
-"""The prompts of the authors' code."""
 OF_THE_PAPER: Final[tuple[PromptName, ...]] = ("swap", "replace_printed")
-"""Those of the paper's main training set (section 5.1, appendix C.1): SWAP, and one REPLACE."""
+"""Prompts of the paper's main training set (section 5.1, appendix C.1): SWAP, and one REPLACE."""
 
 Taken = Literal["checked", "raw"]
-"""Take answers with one edit of the prompt's kind, or as the authors did, any text like the
+"""Accept only answers with one edit of the prompt's kind; or, as the authors did, any text like the
 caption."""
 
 _STEP_VERSION: Final = 2
@@ -44,7 +43,7 @@ _MAX_SWAP_WORDS: Final = 15
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
-    """A prompt in which `{example}` stands for the caption, with the paper's limit of tokens."""
+    """A prompt with `{example}` in place of the caption, and the paper's limit of tokens."""
 
     name: PromptName
     template: str
@@ -70,7 +69,7 @@ PROMPTS: Final = msgspec.toml.decode(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Asking:
-    """How a model is asked, and which answers are taken.
+    """How to ask a model, and which answers to accept.
 
     Attributes:
       sample: whether the first answer is sampled too.
@@ -84,7 +83,7 @@ class Asking:
     taken: Taken = "checked"
 
     def prompt_of(self, caption_id: str, caption: str) -> Prompt:
-        """Return SWAP where it applies, as in the paper; else a REPLACE prompt that is drawn."""
+        """Return SWAP if it applies, as in the paper; otherwise draw a REPLACE prompt."""
         others = sorted(name for name in self.prompts if name != "swap")
         if not others or ("swap" in self.prompts and PROMPTS["swap"].applies_to(caption)):
             return PROMPTS["swap"]
@@ -92,7 +91,7 @@ class Asking:
         return PROMPTS[random.Random(seed).choice(others)]
 
     def question(self, caption_id: str, caption: str, attempt: int = 0) -> Question | None:
-        """Return what is asked at an attempt, from 0 on; None where no prompt applies.
+        """Return the question of an attempt, from 0; None if no prompt applies.
 
         The first answer takes the likeliest tokens, unless sampled; others have seeds of their own.
         """

@@ -1,9 +1,9 @@
-"""Check how a language model rewrote a caption, and apply only the one allowed edit.
+"""Check a language model's rewrite of a caption, and apply only the one allowed edit.
 
 Models also fix grammar, drop full stops and change capitals. An answer is compared with the caption
-word by word; if it differs only in the one allowed edit, that edit is applied to the original
-caption, so that nothing else can have changed. The authors took answers as they came, with several
-edits (appendix C.3); then all that is asked is that the answer is a text like the caption.
+word by word. If it differs only in the one allowed edit, that edit is applied to the original
+caption, so nothing else can change. The authors accepted any answer, with several edits (appendix
+C.3); in that mode the answer only has to be a text like the caption.
 """
 
 import random
@@ -35,7 +35,8 @@ MAX_WORDS_AFTER = 4
 LINES: Final = 3
 MAX_TIMES_AS_LONG: Final = 2
 LEAST_SHARE_OF_WORDS: Final = 0.5
-"""Of an answer's words, those of the caption; in the authors' own sample at least 8 of 14."""
+"""Minimum share of an answer's words that are the caption's; the authors' sample has at least 8 of
+14."""
 _MARKUP: Final = re.compile(r"[<>{}()\[\]\\`|*#=^~_@$]|://|www\.", re.IGNORECASE)
 _QUOTATION_MARKS: Final = ('""', "''", "\u201c\u201d")
 _FALSE: Final[tuple[NegativeKind, ...]] = (
@@ -52,10 +53,10 @@ class InvalidRewrite(Exception):
 
 
 def lines_of(answer: str, caption: str) -> list[str]:
-    """Return the first lines of an answer that are not blank, without what surrounds the text.
+    """Return the first lines of an answer that are not blank, without surrounding text.
 
-    A model may announce its answer in a line of its own or before a colon, put it into quotation
-    marks, and set typographic apostrophes. There is always one line, be it empty.
+    A model may announce its answer in a line of its own or before a colon, quote it, and use
+    typographic apostrophes. There is always one line, even if empty.
     """
     if "\u2019" not in caption:
         answer = answer.replace("\u2019", "'")
@@ -72,7 +73,7 @@ def lines_of(answer: str, caption: str) -> list[str]:
 def first_valid(
     answer: str, caption: str, check: Callable[[str], EditedText], *, is_cut: bool = False
 ) -> EditedText:
-    """Return what a check makes of the first line of an answer that it does not reject.
+    """Apply a check to the lines of an answer, and return its first result without an error.
 
     An answer that is cut loses its last line. If all lines are rejected, the first error is raised.
     """
@@ -89,7 +90,7 @@ def first_valid(
 
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
-    """Return the caption with the one edit of a line of an answer, or raise InvalidRewrite."""
+    """Return the caption with the one edit of an answer's line, or raise InvalidRewrite."""
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
     line = line.lower() if line.isupper() else line
@@ -117,7 +118,7 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
 
 
 def parse_published_rewrite(caption: str, line: str) -> EditedText:
-    """Return a line with whatever it changes, as the authors took it, or raise InvalidRewrite."""
+    """Return a line with all its changes, as the authors did, or raise InvalidRewrite."""
     longest = MAX_TIMES_AS_LONG * len(caption) + 20
     words, new_words = (
         [t for match in find_tokens(text) if any(map(str.isalnum, t := match[0].lower()))]
@@ -143,7 +144,6 @@ def parse_published_rewrite(caption: str, line: str) -> EditedText:
 def _replacement(
     analysis: Analysis, tokens: list[Token], found: list[str], prompt: PromptName
 ) -> Edit:
-    """Return the single edit that turns the caption's words into the answer's words."""
     words, new_words = [t.text.lower() for t in tokens], [word.lower() for word in found]
     first, last = common_ends(words, new_words)
     old, new = tokens[first : len(tokens) - last], found[first : len(found) - last]
@@ -174,7 +174,6 @@ def _replacement(
 def _swap_edits(
     analysis: Analysis, tokens: list[Token], words: list[str], new_words: list[str]
 ) -> tuple[Edit, Edit]:
-    """Return the edits that exchange the two phrases around the "and" that was swapped."""
     if Counter(words) != Counter(new_words):
         raise InvalidRewrite("not_a_permutation")
     first, last = common_ends(words, new_words)

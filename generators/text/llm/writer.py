@@ -1,4 +1,4 @@
-"""The language model that settings name: one of transformers, run here, or one of a server."""
+"""Open the language model of the settings: a local one of transformers, or a server's."""
 
 import functools
 import hashlib
@@ -40,7 +40,7 @@ class WriterSettings:
 
 @functools.lru_cache(maxsize=2)
 def open_model(settings: WriterSettings) -> LanguageModel:
-    """Open a language model, once in every process; a server is not asked anything."""
+    """Open a language model, once per process; does not contact a server yet."""
     if not is_endpoint(settings.model):
         return CaptionWriter(settings)
     return Endpoint(
@@ -70,7 +70,6 @@ class CaptionWriter:
 
     @property
     def fingerprint(self) -> str:
-        """Digest of everything that determines a completion, except prompt and seed."""
         settings = self.settings
         return fingerprint(
             {
@@ -97,7 +96,7 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Complete each prompt up to the end of the first line; say whether it ran out of tokens.
+        """Complete each prompt up to the end of the first line; flag those that ran out of tokens.
 
         A seed of None takes the likeliest token at every step.
         """
@@ -175,7 +174,6 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
 
 
 def _revision(settings: WriterSettings, model: Any) -> str:
-    """Return the commit on the hub, or a digest of a local folder's files."""
     folder = Path(settings.model)
     if not folder.is_dir():
         return str(getattr(model.config, "_commit_hash", None) or settings.revision or "unknown")

@@ -1,4 +1,4 @@
-"""All perturbations by name, each in a corrected version and as the published code does it."""
+"""List all perturbations by name, each corrected and as in the published code."""
 
 import random
 import re
@@ -43,7 +43,7 @@ def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Make a caption's edits, or a reason for none; and the published text, for paper mode."""
+    """Edits of a caption, or a reason for none; and the published text, for paper mode."""
 
     edit: Callable[[Analysis, random.Random, PerturbationSettings], list[Edit] | Reason]
     published: Callable[[Analysis, random.Random], str] | None = None

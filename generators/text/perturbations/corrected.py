@@ -1,19 +1,19 @@
-"""Typos and shuffles.
+"""Make typos and shuffles.
 
 A typo is two characters swapped, one missing, one too many, or one from a neighbouring key. Each
-changes one word of two or more letters and digits, at a place drawn uniformly from all where the
-change shows. One-letter words are kept: dropping "a" altogether is not a typo.
+changes one word of two or more letters and digits, at a place drawn uniformly from all visible
+ones. One-letter words are kept: dropping "a" altogether is not a typo.
 
 Shuffles are of nouns and adjectives, all words, all other words, within trigrams, and of trigrams.
 Words move; the punctuation and white space between them stay. Words are separated by white space,
-without the punctuation at their ends, so that "man's" and "t-shirt" move whole; only the shuffle of
-nouns and adjectives moves single tokens ("man" of "man's"), except those that a letter, digit,
-hyphen or underscore touches. The capital of a sentence stays at its start, that of a name goes
-with it: "New and old building" becomes "Old and new building". Orders are drawn until the caption
-reads differently, ignoring letter case: at most about half of all orders read the same.
+without the punctuation at their ends, so that "man's" and "t-shirt" move whole. Only the shuffle of
+nouns and adjectives moves single tokens ("man" of "man's"), except tokens next to a letter, digit,
+hyphen or underscore. The capital of a sentence stays at its start, that of a name goes with it:
+"New and old building" becomes "Old and new building". Orders are drawn until the caption reads
+differently, ignoring letter case: at most about half of all orders read the same.
 
 Source: `TextShuffler` in ARO's dataset_zoo/perturbations.py, which the published code copies. It
-  splits differently (see `published`), joins with spaces and may return the caption itself.
+splits differently (see `published`), joins with spaces and may return the caption itself.
 """
 
 import functools
@@ -36,7 +36,6 @@ Place = tuple[int, int]
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle the nouns among their places, and the adjectives among theirs."""
     text = analysis.text
     free = [
         token
@@ -97,7 +96,7 @@ def find_words(text: str) -> tuple[Place, ...]:
 def _rearrange(
     analysis: Analysis, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
-    """Return the edits that put words in an order of `draw` that reads differently."""
+    """Return the edits that put words in a drawn order that reads differently."""
     capitals = sentence_capitals(analysis)
     written = [analysis.text[start:end] for start, end in places]
     words = written.copy()
@@ -210,7 +209,7 @@ def _words(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def _cased_as(character: str, place: str) -> str:
-    """Return a character in the case of another, if that is still a single character."""
+    """Copy the case of `place` to a character, if it stays a single character."""
     cased = character.upper() if place.isupper() else character.lower()
     return cased if len(cased) == 1 and place.lower() != place.upper() else character
 

@@ -1,13 +1,13 @@
-"""The 13 perturbations as the published code makes them, its defects included.
+"""Make the 13 perturbations as the published code does, including its defects.
 
-Known defects kept: typos at the same place in all captions with as many places;
-punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
-or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
-true"; shuffles that may give back the caption itself; exceptions that leave the caption unchanged.
-The published code cuts captions to 300 characters when it encodes them. Captions are stored whole
-here, `eqforge score` cuts them, and `words_changed` compares what is left after the cut.
+Known defects kept: typos at the same place in all captions with as many places; punctuation
+re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun or adjective
+replaced by the first other lemma of any sense of any part of speech; "and true it true"; shuffles
+that may return the caption itself; exceptions that leave the caption unchanged. The published code
+cuts captions to 300 characters when it encodes them. Here captions are stored whole, `eqforge
+score` cuts them, and `words_changed` compares the rest after the cut.
 
-Deviations, because the models and data of the authors' run are not part of this package:
+Deviations, because this package lacks the models and data of the authors' run:
 
 * shuffles use the caption's seed; theirs are not seeded at all;
 * part-of-speech tags, and the tokens of the noun and adjective shuffles, come from the tagger in
@@ -15,13 +15,13 @@ Deviations, because the models and data of the authors' run are not part of this
 * the word tokenizer is NLTK's too, but sentences are split at every ".", "!" and "?" before white
   space, where NLTK uses a trained model (punkt).
 
-Two of the three published copies of the code misspell `np.random.permutation` in the shuffle of
-nouns and adjectives, which then always fails and leaves the caption unperturbed; the copy followed
-here has it right.
+Two of the three published copies misspell `np.random.permutation` in the shuffle of nouns and
+adjectives, which then always fails and leaves the caption unchanged. This module follows the
+correct copy.
 
 Source: mariyahendriksen/model-robustness-for-itr, src/perturbations/ and
-  src/retrieval/retriever.py; the copies are mariyahendriksen/evaluating-cmr-in-vl and
-  bloomberg/evaluating-cmr-in-mm.
+src/retrieval/retriever.py; the copies are mariyahendriksen/evaluating-cmr-in-vl and
+bloomberg/evaluating-cmr-in-mm.
 """
 
 import functools
@@ -52,7 +52,6 @@ def perturb_as_published(
     analysis: Analysis,
     rng: random.Random,
 ) -> Perturbation:
-    """Return what the published code makes of a caption."""
     before, reason = analysis.text, None
     try:
         after = published(analysis, rng)
@@ -78,7 +77,7 @@ def perturb_as_published(
 
 
 def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
-    """Replace the first word that has one of the tags and a synonym, and re-spaces the text."""
+    """Replace the first word with one of the tags and a synonym; change the spacing."""
     words = _tagged_words(analysis)
     for i, (word, tag) in enumerate(words):
         if tag in tags and (synonym := first_synonym(word)) is not None:
@@ -100,12 +99,10 @@ def first_synonym(word: str) -> str | None:
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffle the nouns among their places, then the adjectives among theirs."""
     return _shuffle_tagged(analysis, rng, (NOUNS.__contains__, ADJECTIVES.__contains__))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffle all tokens but nouns and adjectives among their places."""
     return _shuffle_tagged(analysis, rng, (lambda tag: tag not in (*NOUNS, *ADJECTIVES),))
 
 
@@ -128,7 +125,7 @@ def _shuffle_tagged(
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
-    """Shuffle tokens within groups of three, or the groups; joins tokens with spaces."""
+    """Shuffle tokens within groups of three, or the groups; join tokens with spaces."""
     words = tokenize_words(analysis.text)
     trigrams = [words[i : i + 3] for i in range(0, len(words), 3)]
     for trigram in trigrams if within else [trigrams]:

@@ -1,4 +1,4 @@
-"""The modes and settings of perturbations, why one is not applied, and the result."""
+"""Define modes, settings and results of perturbations, and reasons for not applying one."""
 
 import dataclasses
 import enum
@@ -9,17 +9,17 @@ from eqforge.generators.text.edits import Span
 Mode = Literal["corrected", "paper"]
 
 VERSIONS: dict[Mode, int] = {"corrected": 4, "paper": 1}
-"""Increased whenever the same caption and seed would be perturbed differently."""
+"""Increase it when the same caption and seed would be perturbed differently."""
 
 
 class Reason(enum.StrEnum):
-    """Why a perturbation was not applied: every reason that one can give."""
+    """Why a perturbation was not applied."""
 
     NO_WORD_TO_EDIT = "no_word_to_edit"
     """Typos: no word of two or more characters can be changed."""
 
     NO_SYNONYM = "no_synonym"
-    """Synonyms: no word of the part of speech has one that fits."""
+    """Synonyms: no word of the part of speech has a synonym that fits."""
 
     NO_WORDS = "no_words"
     """Distractions: the caption has no word to add a statement to."""

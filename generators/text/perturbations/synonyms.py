@@ -1,11 +1,11 @@
-"""Replaces nouns and adjectives with words that mean the same in a caption.
+"""Replace nouns and adjectives with words that mean the same in a caption.
 
-Synonyms come from a list made for captions (`caption_synonyms.tsv`), which says where they hold: so
-"couch" becomes "sofa", and neither "put" nor "redact", as in the published code.
+Synonyms come from a list made for captions (`caption_synonyms.tsv`), which says where they hold. So
+"couch" becomes "sofa", and not "put" or "redact", as in the published code.
 
 Parts of compounds ("fire hydrant"), of fixed expressions ("red wine") and of phrases that work as
 one word ("next to") are kept, and no word becomes one that the caption has already. The replacement
-takes the number, degree and letter case of the word, and an article before it is made to agree.
+copies the number, degree and letter case of the word, and an article before it agrees.
 """
 
 import functools
@@ -24,13 +24,13 @@ from eqforge.generators.text.words import is_in_fixed_expression, is_in_function
 _TAGS: dict[PartOfSpeech, tuple[str, ...]] = {"n": ("NN", "NNS"), "a": ("JJ", "JJR", "JJS")}
 _PLAIN_TAGS = ("NN", "JJ")
 _BEFORE_NOUNS = ("JJ", "JJR", "JJS", "VBN", "VBG", "CD", ",")
-"""Tags of what may stand between an adjective and its noun."""
+"""Tags that may stand between an adjective and its noun."""
 
 
 def replace_by_synonyms(
     analysis: Analysis, rng: random.Random, pos: PartOfSpeech, max_words: int = 1
 ) -> list[Edit] | Reason:
-    """Replace up to `max_words` words of a part of speech, drawn from those with a synonym."""
+    """Replace up to `max_words` words of a part of speech, drawn from words with a synonym."""
     options = synonym_places(analysis, pos)
     if not options:
         return Reason.NO_SYNONYM
@@ -65,7 +65,7 @@ def words_there(tokens: Sequence[Token]) -> set[str]:
 def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return words that can replace a token and are not `there`: as listed, and in its form."""
+    """Return synonyms of a token that are not `there`: as listed, and in its form."""
     token = tokens[index]
     listed = caption_synonyms()
     rows = listed.get((pos, token.text.lower()))
@@ -92,7 +92,6 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
 
 
 def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Return the edit of an "a" or "an" right before a token, if it has to agree anew."""
     article = tokens[index - 1] if index > 0 else None
     if article is None or article.text.lower() not in ("a", "an"):
         return []
@@ -136,7 +135,7 @@ def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[st
 
 @functools.lru_cache(maxsize=65_536)
 def _inflected(word: str, tag: str) -> str | None:
-    """Return a word in the form of a tag, None for degrees of an adjective that has none."""
+    """Return a word in the form of a tag; None for degrees that an adjective lacks."""
     if tag in _PLAIN_TAGS:
         return word
     form = inflect_word(word, tag)
@@ -160,7 +159,7 @@ _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
     """Find words with the capital of their sentence; True for names, acronyms and "I".
 
-    Captions in capitals throughout, or with one in every word, have no such words. A name behind a
+    Captions in capitals throughout, or with one in every word, have no such words. A name after a
     full stop need not start a sentence ("St. Louis") and is left out.
     """
     found: dict[int, bool] = {}

@@ -1,1 +1,1 @@
-"""Rules that reword a caption so that it says exactly the same."""
+"""Rules that reword a caption and keep its exact meaning."""

@@ -1,4 +1,4 @@
-"""Whether a caption is one noun phrase or one clause, and where its subject ends."""
+"""Parse a caption as one noun phrase or one clause, and find where its subject ends."""
 
 import dataclasses
 import functools
@@ -35,7 +35,7 @@ STATES: Final = {
 }
 """Past participles of states, with the words that follow them."""
 MADE: Final = word_set("introduced.made")
-"""Past participles of what is done to things, which are no verbs in the past without an object."""
+"""Past participles of actions on things, which are no past-tense verbs without an object."""
 DRESSED: Final = word_set("introduced.dressed")
 _COLORS = word_set("conjuncts.colours")
 _OBJECTS = ("DT", "PRP$", "PRP", "CD")
@@ -46,10 +46,10 @@ _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
-    """The noun phrase that opens a caption, or two with "and" between them, up to token `last`.
+    """The noun phrase that opens a caption, or two joined by "and", up to token `last`.
 
     Attributes:
-      modifiers: the things in phrases of place or clothing behind it: "in a hat", "on a bench".
+      modifiers: the things in phrases of place or clothing after it: "in a hat", "on a bench".
       be: the form of "be" that agrees.
     """
 
@@ -64,7 +64,7 @@ class Subject:
 
 
 def read_subject(analysis: Analysis) -> Subject | None:
-    """Return what opens a caption; None if that is unclear, or shows what the caption is of."""
+    """Return a caption's opening subject; None if unclear, or if it names the image itself."""
     left = nominal_from(analysis, 0)
     if left is None or left.is_framed or not left.is_determined:
         return None
@@ -91,10 +91,10 @@ def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
 
 
 def with_first_verb(analysis: Analysis) -> Analysis:
-    """Return an analysis in which a verb behind the caption's subject is no part of the subject.
+    """Detach a verb that the tagger has made part of the caption's subject.
 
-    Word lexicons know "drives" and "skis" as nouns, but there is no "a man drives" of nouns, nor
-    "two men drive".
+    Word lexicons know "drives" and "skis" as nouns, but neither "a man drives" nor "two men drive"
+    is a compound noun.
     """
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0:
         return analysis
@@ -110,9 +110,9 @@ def with_first_verb(analysis: Analysis) -> Analysis:
 
 
 def with_first_participle(analysis: Analysis) -> Analysis:
-    """Return an analysis in which a participle behind the caption's subject is no noun.
+    """Detach a participle that the tagger has made part of the caption's subject.
 
-    Word lexicons know "reading" as a noun, but there is no "person reading" of nouns before "a".
+    Word lexicons know "reading" as a noun, but "person reading" before "a" is no compound noun.
     """
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0:
         return analysis
@@ -134,7 +134,7 @@ def with_first_participle(analysis: Analysis) -> Analysis:
 
 
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
-    """Return the tag of a verb that is taken for a noun in the caption's first noun phrase."""
+    """Return the tag of a verb that the tagger takes for a noun in the first noun phrase."""
     verb, be = finite_forms().get(analysis.word(index), (None, ""))
     if verb is None:
         return None
@@ -149,7 +149,7 @@ def _verb_tag(analysis: Analysis, index: int) -> str | None:
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     """Return the finite verbs from a token on that may be the main clause's.
 
-    Verbs of relative clauses, and what follows "while", "as" and the like, are left out.
+    Verbs of relative clauses, and of clauses with "while", "as" and the like, are left out.
     """
     found = []
     for index in range(start, len(analysis.tokens)):
@@ -263,14 +263,14 @@ def _has_object(analysis: Analysis, index: int) -> bool:
 
 
 def _ends_in_color(analysis: Analysis, index: int) -> bool:
-    """Return True right behind a color that is no adjective: "in black"."""
+    """Return True right after a color that is no adjective: "in black"."""
     return analysis.word(index - 1) in _COLORS and analysis.tag(index - 2) == "IN"
 
 
 def is_one_sentence(analysis: Analysis) -> bool:
     """Return True if only the end of a caption ends a sentence, and all tags may be right.
 
-    "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
+    "A pink top takes", "two dogs and a cat sleep": a phrase that ends like this ends in a verb.
     """
     if may_hide_verb(analysis):
         return False
@@ -298,7 +298,7 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
 
 def _is_one(analysis: Analysis, first: int, last: int) -> bool:
-    """Return True if a noun phrase names one thing, and no group or other thing is joined to it."""
+    """Return True if a noun phrase names one thing that is no group and joined to nothing."""
     tags = (analysis.tag(last - 2), analysis.tag(last - 1))
     is_single = analysis.word(first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
     around = {analysis.word(first - 1), analysis.word(last)}
@@ -306,7 +306,7 @@ def _is_one(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Return True if a noun phrase behind a verb, such as "and a dog", may be another subject.
+    """Return True if a noun phrase after a verb, such as "and a dog", may be another subject.
 
     "A man riding a bike and a dog": the dog rides nothing, or is ridden.
     """

@@ -1,12 +1,12 @@
-"""Captions that say what there is: "there is a man riding a wave".
+"""Reword captions as existentials: "there is a man riding a wave".
 
-So does a caption that is no sentence, "a man riding a wave", and one whose subject is new to the
-reader, "a man is riding a wave". "There is a dog on a couch" is more usual than "a dog is on a
-couch", which is therefore not made of it. What a caption calls the picture itself is not there, but
-shown: "this is a view of a street".
+A fragment, "a man riding a wave", says the same, and so does a clause about a new subject, "a man
+is riding a wave". "There is a dog on a couch" is more usual than "a dog is on a couch", so the
+latter is not made from it. Captions about the image itself are reworded with "this is": "this is a
+view of a street".
 
 Source: Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 16; Quirk et
-  al. 1985, A Comprehensive Grammar of the English Language, ch. 3 (contractions) and 6 ("this").
+al. 1985, A Comprehensive Grammar of the English Language, ch. 3 (contractions) and 6 ("this").
 """
 
 from collections.abc import Iterator
@@ -43,7 +43,6 @@ _SHOWN_ALL = ("complete", "of", "with", "showing", "from", "that", "through", "i
 
 
 def _opened(analysis: Analysis, words: str) -> Edit:
-    """Return the edit that opens a caption with some words, which take its capital."""
     start, letter = analysis.tokens[0].start, analysis.tokens[0].text[0]
     opening = words if letter.islower() else words.capitalize()
     is_name = sentence_capitals(analysis).get(start, False)
@@ -52,7 +51,6 @@ def _opened(analysis: Analysis, words: str) -> Edit:
 
 
 def _without_opening(analysis: Analysis) -> Edit:
-    """Return the edit that removes the two words that open a caption, except their capital."""
     opening, _, first = analysis.tokens[:3]
     letter = first.text[0] if opening.text.islower() else first.text[0].upper()
     return Edit(start=opening.start, end=first.start + 1, replacement=letter)

@@ -1,15 +1,15 @@
-"""Forms of a caption's verb, and captions in the style of headlines.
+"""Reword verb forms and headline style.
 
 Headlines lack "be" or the first article: "a man riding a wave" and "a man is riding a wave", or "a
-man rides a wave"; "cat on a bed" and "a cat on a bed". No article is left out, since that is no
-style for all captions.
+man rides a wave"; "cat on a bed" and "a cat on a bed". No rule drops an article, since not all
+captions read well without one.
 
 Simple present and progressive, "a man rides a horse" and "a man is riding a horse", say the same of
-what a picture shows, for verbs of activity; "has", "looks like" and "contains" are left out, and so
-are "stands" of a tower and bare plurals, which may speak of all there are ("giraffes eat leaves").
+an image, for verbs of activity. Left out are "has", "looks like" and "contains", "stands" of a
+tower, and bare plurals, which may be generic ("giraffes eat leaves").
 
 Source: Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4 (the present and
-  the progressive of captions), 11 (block language) and 17 (participles behind a noun).
+the progressive of captions), 11 (block language) and 17 (participles behind a noun).
 """
 
 import dataclasses
@@ -72,7 +72,7 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
-    """Return the subject of a caption whose only verb is a participle some tokens behind it."""
+    """Return the subject of a caption whose only verb is a participle some tokens after it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return None
     subject = read_subject(analysis)
@@ -91,7 +91,7 @@ def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
 
 
 def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Return True if a participle is said of no thing before it: "a man in a hat riding"."""
+    """Return True if a participle describes nothing before it: "a man in a hat riding"."""
     if not subject.modifiers:
         return True
     verb = participles().get(analysis.word(index))
@@ -212,7 +212,7 @@ HEADLINES: Final = {
 
 
 _EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
-"""Heads behind which both "is" and "are" are usual."""
+"""Heads after which both "is" and "are" are usual."""
 _FURNITURE = frozenset(("appliance", "seat or bed", "table"))
 
 

@@ -1,4 +1,4 @@
-"""The noun phrase of a thing that a caption introduces, and the participles that describe it."""
+"""Find the noun phrase that a caption introduces, and the participles that describe it."""
 
 from collections.abc import Collection
 from typing import Final
@@ -17,13 +17,13 @@ from eqforge.generators.text.rewordings.clauses import (
 from eqforge.generators.text.rewordings.nominals import Nominal, names_living, nominal_from
 from eqforge.generators.text.words import word_set
 
-# What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".
+# Names of the image itself, or of a time: "a view of a street", "a day at the beach".
 _NO_THINGS = word_set("introduced.no_things")
 _PREPOSITIONS = word_set("introduced.prepositions")
 PLACES: Final = _PREPOSITIONS - {
     *("close", "for", "from", "full", "into", "next", "that", "which", "who", "with", "without")
 }
-"""Prepositions that say by themselves where something is."""
+"""Prepositions that name a place on their own."""
 
 _ADVERBS = frozenset(("high", "out", "up"))
 _NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "including"))
@@ -45,10 +45,10 @@ def is_single_phrase(
 
 
 def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return a noun phrase with "a" that makes up a caption, whatever it is of or joined to.
+    """Return the noun phrase with "a" that a caption consists of, with all "of" phrases and joins.
 
     "A statue of a man reading a book", "a herd of zebra", "a cat and a mouse on the ground": it is
-    there, whichever of its parts what follows is said of.
+    there, whichever of its parts the rest describes.
     """
     if not is_single_phrase(analysis, start):
         return None
@@ -82,7 +82,7 @@ def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return the noun phrase at a token if it introduces a thing, and not the picture itself."""
+    """Return the noun phrase at a token if it introduces a thing, and not the image itself."""
     if analysis.tag(start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
@@ -102,7 +102,7 @@ def is_active(analysis: Analysis, index: int) -> bool:
 
 
 def _is_followed(analysis: Analysis, index: int) -> bool:
-    """Return True if a token may follow a noun phrase that is all of a caption."""
+    """Return True if a token may follow a noun phrase that is the whole caption."""
     word, tag = analysis.word(index), analysis.tag(index)
     for here in range(index, len(analysis.tokens)):
         is_form = analysis.tag(here) == "NNS" and analysis.word(here) in finite_forms()
@@ -139,7 +139,7 @@ def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
 
 
 CONTENTS = word_set("participles.contents")
-"""States that are said of the noun right before them."""
+"""States of the noun right before them."""
 _OBJECTS = ("DT", "PRP$", "CD", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "PRP", "VBG", "VBN")
 _ADVERBS = word_set("participles.adverbs")
 _DIRECTIONS = word_set("participles.directions")
@@ -154,7 +154,7 @@ def may_describe(word: str) -> bool:
 
 
 def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
-    """Return the verb of a present participle of what a picture shows, None for other words."""
+    """Return the verb of a present participle that an image can show, None for other words."""
     verb = participles().get(analysis.word(index))
     if verb is None or analysis.tag(index) != "VBG":
         return None
@@ -162,7 +162,7 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
 
 
 def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
-    """Return True if what follows a form of a verb suits it: "sitting on", not "sitting area"."""
+    """Return True if the next words suit a form of a verb: "sitting on", not "sitting area"."""
     word, tag = analysis.word(index + 1), analysis.tag(index + 1)
     if word in ("not", "n't", "n\u2019t"):
         return False
@@ -177,7 +177,7 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
-    """Return True if a word behind a noun phrase is a participle that describes it."""
+    """Return True if a word after a noun phrase is a participle that describes it."""
     word = analysis.word(index)
     if word == "being":
         return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in ("IN", ".", "")
@@ -190,7 +190,6 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
 
 
 def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
-    """Return True if what a noun phrase names can do what a verb says."""
     if noun.is_living or verb.subject == "any":
         return True
     groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
@@ -201,11 +200,11 @@ def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
 
 
 def has_second_participle(analysis: Analysis, index: int) -> bool:
-    """Return True if a participle is followed by another, which may be said of its object.
+    """Return True if a participle is followed by another, which may describe its object.
 
     "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". A
-    second participle does not count if "and" or "while" joins it, if it can be said of the object
-    alone ("a plate filled with food"), or behind a verb without an object: "sitting on a bench
+    second participle does not count if "and" or "while" joins it, if it can only describe the
+    object ("a plate filled with food"), or after a verb without an object: "sitting on a bench
     reading".
     """
     verb = participles().get(analysis.word(index))

@@ -1,6 +1,6 @@
-"""Noun phrases with their "of" phrases, and what agrees with them: "a group of people" "who are".
+"""Parse noun phrases with their "of" phrases, and agreement: "a group of people who are".
 
-Where two readings of number or head are left, or the tags cannot be right, nothing is returned.
+If number or head are ambiguous, or the tags cannot be right, nothing is returned.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _INVARIANT = frozenset(("bison", "buffalo", "deer", "elk", "fish", "moose", "she
 _ONE = frozenset(("a", "an", "another", "each", "every", "one", "that", "this"))
 _SEVERAL = word_set("nominals.several")
 _INDEFINITE = word_set("nominals.indefinite")
-# What is compared with something named before, or with all there is.
+# Compared with something named before, or with everything.
 _NOT_NEW = word_set("nominals.not_new")
 # May name people or animals, or one or many of them.
 _UNCLEAR = word_set("nominals.unclear")
@@ -33,18 +33,18 @@ _HOLDERS = word_set("nominals.holders")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nominal:
-    """A noun phrase with its "of" phrases; by default a new thing of which all agrees with "is".
+    """A noun phrase with its "of" phrases; by default a new thing that agrees with "is".
 
     Attributes:
-      head: the noun that what follows is said of: "people" in "a picture of a group of people".
+      head: the noun that the rest describes: "people" in "a picture of a group of people".
       kind: what the head names; None for a living being that may be either.
-      be: the form of "be" behind the phrase as a subject.
-      relative: the form in a clause with "who" or "that" behind it; None where both are usual.
-      there: the form behind "there".
+      be: the form of "be" after the phrase as a subject.
+      relative: the form in a clause with "who" or "that" after it; None if both are usual.
+      there: the form after "there".
       is_determined: whether it needs no article: not "man".
       is_bare: whether it is a plural without a determiner: "men".
       is_indefinite: whether the phrase introduces what it names: "a man", "two men", "men".
-      is_framed: whether it opens with what shows the rest: "a picture of a man".
+      is_framed: whether it opens with a frame for the rest: "a picture of a man".
     """
 
     first: int
@@ -83,7 +83,7 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def _joined_core(analysis: Analysis, start: int) -> int:
-    """Return the token behind "a black and" and the like, where some taggers begin the phrase."""
+    """Return the token after "a black and" and the like, where some taggers begin the phrase."""
     here = start + (analysis.tag(start) in ("DT", "CD", "PRP$"))
     first = here
     while analysis.tag(here) == "JJ":
@@ -93,7 +93,7 @@ def _joined_core(analysis: Analysis, start: int) -> int:
 
 
 def nominals(analysis: Analysis) -> Iterator[Nominal]:
-    """Yield the noun phrases of a caption that are no part of another's "of" phrases."""
+    """Yield the noun phrases of a caption that are not inside the "of" phrases of a longer one."""
     done = 0
     for first, last in analysis.noun_phrases:
         start = joined_start(analysis, first)

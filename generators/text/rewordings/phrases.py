@@ -1,10 +1,10 @@
-"""Words and phrases of which either stands for the other where the words around them allow it.
+"""Exchange words and phrases that mean the same if the words around them allow it.
 
 `data/rewordings.tsv` has the columns word, replacement, ways, tag, where, fits, plural and ground,
-the source that says they mean the same. With "both" as ways the replacement may become the word,
-too. `tag` names tags of the first word, or how they start; V stands for a verb in any form. `where`
-is a context, as `contexts` has it, `fits` one of the functions below, and `plural` an ending that
-both may have.
+the source that says they mean the same. `ways` is "both" if the replacement may become the word,
+too. `tag` names tags of the first word, or their prefixes; V is a verb in any form. `where` is a
+context (see `contexts`), `fits` one of the functions below, and `plural` an ending that both may
+have.
 
 Left out, because only one of the two follows from the other: "a couple of" and "two" (it may be
 three), "on top of" and "on" (a picture on a wall), "in the middle of" and "in the center of".
@@ -32,13 +32,12 @@ from eqforge.generators.text.words import (
 )
 
 Fits = Callable[[Analysis, int, int], bool]
-"""Whether a phrase may be exchanged where it stands, given its tokens; the last is exclusive."""
+"""Whether a phrase may be exchanged in its place, given its tokens; the last is exclusive."""
 
 _BE: Final = frozenset(("are", "is"))
-"""Forms of "be" in captions."""
 
 _DEGREES: Final = word_set("phrases.degrees")
-"""What says how near or how close up something is: "so near", "very close up"."""
+"""Words for how near or how close up something is: "so near", "very close up"."""
 
 
 def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
@@ -62,24 +61,24 @@ def is_whole_phrase(analysis: Analysis, _: int, last: int) -> bool:
 
 
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
+    """Return True if a person opens the caption as a noun phrase: not "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and analysis.word(last) != "else"
     return first == 0 and is_whole and is_whole_phrase(analysis, first, last)
 
 
 def _is_place(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a preposition of place stands before a noun phrase: not "the next to last"."""
+    """Return True if a preposition of place stands before a noun phrase: not "the next to last"."""
     is_free = analysis.tag(first - 1) not in ("DT", "PRP$", "TO")
     return is_free and analysis.word(first - 1) != "by" and precedes_phrase(analysis, first, last)
 
 
 def _is_support(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether something stands on another thing: not "a kiss on top of her head"."""
+    """Return True if something stands on another thing: not "a kiss on top of her head"."""
     return analysis.tag(last) != "PRP$" and _is_place(analysis, first, last)
 
 
 def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether "inside" or "outside" is no noun and stands before a noun with an article."""
+    """Return True for a preposition "inside" or "outside" before a noun with an article."""
     before = analysis.tag(first - 1)
     if before.startswith(("DT", "JJ", "PRP$", "IN", "TO", "POS")):
         return False
@@ -100,7 +99,7 @@ _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita
 
 
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether what is full is named right before, and is no food with a filling."""
+    """Return True if the full thing is named right before, and is no food with a filling."""
     is_one = analysis.tag(last) in ("DT", "CD", "PRP$") or analysis.word(last) == "lots"
     if is_one or not precedes_phrase(analysis, first, last):
         return False  # "filled with a bowl", "filled with lots of"
@@ -120,7 +119,7 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether what covers has no article: "covered in snow", not "covered in a box"."""
+    """Return True if the cover has no article: "covered in snow", not "covered in a box"."""
     has_article = analysis.tag(last) in ("DT", "PRP$", "CD", "PRP", "WP", "EX")
     return not has_article and precedes_phrase(analysis, first, last)
 
@@ -135,7 +134,7 @@ _COUNTED_BEFORE = word_set("phrases.counted_before")
 
 
 def _counts(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a quantity is that of a plural noun, and nothing before it belongs to it."""
+    """Return True if a quantity is that of a plural noun and has nothing before it."""
     before = analysis.tag(first - 1), analysis.word(first - 1)
     if before[0] in ("DT", "PRP$", "POS", "CD") or before[1] in _COUNTED_BEFORE:
         return False
@@ -159,7 +158,7 @@ def _counts(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _counts_large(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether nothing else is large: not "a large number of large dogs"."""
+    """Return True if nothing else is large: not "a large number of large dogs"."""
     others = analysis.tokens[:first] + analysis.tokens[last:]
     return all(token.lemma != "large" for token in others) and _counts(analysis, first, last)
 
@@ -180,7 +179,7 @@ def _is_amount(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a noun is no part of a compound, such as "photo booth", and no verb."""
+    """Return True if a noun is no verb and no part of a compound, such as "photo booth"."""
     if analysis.tag(last) in ("DT", "PRP", "PRP$"):
         return False  # "photographs herself"
     return not any(
@@ -190,7 +189,7 @@ def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether the caption opens with a noun for itself: "a large picture of a dog"."""
+    """Return True if the caption opens with a noun for itself: "a large picture of a dog"."""
     opener = analysis.word(0) in ("a", "an", "the", "this") or first == 0
     is_first = bool(analysis.noun_phrases) and analysis.noun_phrases[0] == (0, last)
     is_of = analysis.word(last) == "of" and analysis.tag(last + 1) not in PRONOUNS
@@ -198,12 +197,12 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a whole noun opens the caption, or what stands before its "of"."""
+    """Return True if a whole noun opens the caption, or the part before its "of"."""
     return first == 0 and _is_whole_noun(analysis, first, last)
 
 
 def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
-    """Return True for a whole noun behind "a" without a participle: no "street lined with cars"."""
+    """Return True for a whole noun after "a" without a participle: no "street lined with cars"."""
     begins = any(
         start <= first < end and analysis.word(start) in ("a", "an")
         for start, end in analysis.noun_phrases
@@ -213,7 +212,7 @@ def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether what is close up has no degree: not "a very close up view"."""
+    """Return True if "close up" has no degree: not "a very close up view"."""
     is_free = analysis.word(first - 1) not in _DEGREES
     return is_free and precedes_phrase(analysis, first, last)
 

@@ -1,4 +1,4 @@
-"""A rewording, what finds rewordings, and the edits that rules make."""
+"""Define a rewording, the rules that find rewordings, and their edits."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ Edits = tuple[Edit, ...]
 """The edits of one rewording: in order, not overlapping, and together they change the caption."""
 
 Finder = Callable[[Analysis], Iterator[Edits]]
-"""A rule: yields the rewordings of a caption, in the order of their places."""
+"""A rule: yields the rewordings of a caption, in text order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
-    """Edits after which a caption says the same in other words, and the rule that found them."""
+    """Edits that keep a caption's meaning in other words, and the rule that found them."""
 
     rule: str
     edits: Edits
@@ -24,7 +24,7 @@ class Rewording:
 def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
     """Return True if the tokens of a range are not in capitals and have one space between them.
 
-    Words are put in and taken out with the space behind them, so that either can be undone.
+    Words are inserted and removed with the space after them, so that either can be undone.
     """
     if first < 0 or last > len(analysis.tokens) or analysis.text.isupper():
         return False

@@ -1,14 +1,14 @@
-"""Relative clauses: "a man riding a wave" and "a man who is riding a wave".
+"""Reword relative clauses: "a man riding a wave" and "a man who is riding a wave".
 
-A participle behind a noun is a relative clause without its pronoun and "be". It is spelt out, or
-shortened, right behind a noun phrase that it clearly describes: one that opens the caption or
-follows "there is", the only living being so far, or what "topped with" and the like are said of.
+A participle after a noun is a relative clause without its pronoun and "be". It is spelt out, or
+shortened, right after a noun phrase that it clearly describes: one that opens the caption or
+follows "there is", the only living being so far, or the noun of "topped with" and the like.
 
-A caption that is a clause, "a man rides a wave", shows the same as the noun phrase that it makes
-with a pronoun: "a man who rides a wave".
+A caption that is a clause, "a man rides a wave", says the same of the image as the noun phrase with
+a pronoun: "a man who rides a wave".
 
 Source: Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 12 (relative
-  clauses) and 14 (participial modifiers); Quirk et al. 1985, ch. 11 (noun phrases as captions).
+clauses) and 14 (participial modifiers); Quirk et al. 1985, ch. 11 (noun phrases as captions).
 """
 
 import dataclasses
@@ -146,7 +146,7 @@ def _to_clause(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _opening(analysis: Analysis) -> Subject | None:
-    """Return the subject that opens a caption, if it brings one thing or group that is new."""
+    """Return the subject that opens a caption, if it introduces one thing or group."""
     if analysis.word(0) in ("one", "1"):
         return None
     subject = read_subject(analysis)
@@ -163,7 +163,7 @@ def _opening(analysis: Analysis) -> Subject | None:
 
 
 def _with_others(analysis: Analysis, subject: Subject) -> Subject:
-    """Extend a thing by the things behind it: "a pizza with burned edges"."""
+    """Extend a thing by the things after it: "a pizza with burned edges"."""
     others: list[Nominal] = []
     here = subject.last
     while analysis.word(here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):

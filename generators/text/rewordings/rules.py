@@ -1,4 +1,4 @@
-"""All rules by name: to add one, add it to the rules of its module, or its module to the list."""
+"""List all rules by name; add a rule to its module, or a module to the list."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -23,7 +23,6 @@ FAMILIES: Final[Mapping[str, Mapping[str, Finder]]] = {
     "color": COLORS,
     "synonym": SYNONYMS,
 }
-"""The rules by family and name."""
 
 KINDS: Final[Mapping[str, str]] = {
     rule: f"{family}/{rule}" for family, rules in FAMILIES.items() for rule in rules
@@ -34,7 +33,7 @@ KINDS: Final[Mapping[str, str]] = {
 def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
     """Yield the rewordings of a caption by all rules, rule by rule.
 
-    One in capitals is read as if it were not, and stays in capitals.
+    A caption in capitals is read in lower case and stays in capitals.
     """
     is_in_capitals = analysis.text.isupper() and analysis.text.isascii()
     if is_in_capitals:

@@ -1,12 +1,12 @@
-"""Rewordings of one word: synonyms, colours of things and numbers.
+"""Reword one word: synonyms, colours of things and numbers.
 
-Synonyms ("a couch" and "a sofa"): a row of `caption_synonyms.tsv` says what is true wherever a word
-is; here two rows have to say so of each other, where the word stands, so that "an armchair" does
-not become "a chair". Some pairs do for a perturbation, or show near-synonyms of foils, and are
-still not what a careful writer would exchange.
+Synonyms ("a couch" and "a sofa"): a row of `caption_synonyms.tsv` is true in one direction. Here
+two rows have to agree in both directions at this place, so that "an armchair" does not become "a
+chair". Pairs that a careful writer would not exchange are left out, although perturbations and
+foils use them.
 
 Colours ("a red car" and "a red-colored car"): skipped are colours of living beings, food, plants
-and water, shades ("light blue"), several colours of one thing and colours behind a verb ("is red").
+and water, shades ("light blue"), several colours of one thing and colours after a verb ("is red").
 
 Numbers from two to twelve ("with two dogs" and "with 2 dogs"): no sentence begins with digits, so
 at the start of a caption digits are spelt out, and never the reverse.
@@ -101,7 +101,7 @@ SYNONYMS: Final = {
 _COLORED = re.compile(
     r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS)))
 )
-# Nouns of these classes have a colour that is theirs by nature, or that names their kind.
+# Nouns of these classes have a natural colour, or a colour that names their kind.
 _NATURAL = word_set("colors.natural")
 _METALS = frozenset(("gold", "golden", "silver"))
 _VARIED = word_set("colors.varied")
@@ -151,7 +151,7 @@ _WORDS = (
 )
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
 _SPELT = {number: word for word, number in _DIGITS.items()}
-# "two story houses" are not two; nor is "a size 2 shoe", where the number is in no phrase's front.
+# "two story houses" are not two; nor is "a size 2 shoe", whose number does not open a phrase.
 _UNITS = word_set("numerals.units")
 _NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":")
 
