@@ -1,9 +1,9 @@
 """Find whole words of a list in a text, and the word edit between two texts.
 
 A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside it:
-"don't" and "façade" are one word each, "pick-up" is two. ICU segments scripts that have no spaces
-between words: "红色的狗" is three. Two words are the same if they are equal after Unicode normalisation
-and case folding.
+"don't" and "façade" are one word each, "pick-up" is two. ICU segments scripts without spaces:
+"红色的狗" is three. Two words are the same if they are equal after Unicode normalisation and case
+folding.
 """
 
 import csv
