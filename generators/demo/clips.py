@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 Box: TypeAlias = tuple[float, float, float, float]
 
 GLIDE_S: Final = 0.6
-"""Duration of the camera's move from one view of a photograph to the next."""
 
 DRIFT: Final = 1.04
 """How far the camera zooms in during a shot, so that it is not a still image."""
 
 MARGIN_PX: Final = 4
-"""White margin of a print."""
 
 
 class Shot(msgspec.Struct, frozen=True, array_like=True):
@@ -247,7 +245,6 @@ def _shot_index(clip: Clip, time_s: float) -> int:
 
 
 def _view_at(clip: Clip, index: int, time_s: float) -> tuple[float, float, float]:
-    """Return the centre of a view and its zoom, on the way from the last shot if it glides."""
     shot, since_s = clip.shots[index], time_s - clip.starts_s[index]
     zoom = shot.zoom * shot.drift ** (since_s / shot.seconds)
     before = clip.shots[index - 1] if index > 0 else shot

@@ -64,7 +64,6 @@ class TokenizedPrompt:
 
 
 def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
-    """Split a prompt into words, and find the tokens of each with a CLIP tokenizer."""
     encoded = tokenizer(prompt, return_offsets_mapping=True, truncation=False)
     ids, length = tuple(encoded["input_ids"]), int(tokenizer.model_max_length)
     if len(ids) > length:

@@ -104,7 +104,6 @@ class ControlledAttention:
         return found
 
     def _read_heat(self, query: "torch.Tensor", key: "torch.Tensor") -> None:
-        """Accumulate the images' attention to their words, as replaced."""
         from torch.nn import functional
 
         # The rows of the images are the last ones of every batch.
@@ -121,7 +120,6 @@ class ControlledAttention:
 
 @contextmanager
 def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
-    """Apply the control to the network's attention for the block, and restore it afterwards."""
     plain = dict(unet.attn_processors)
     modules = dict(unet.named_modules())
     processors = {}

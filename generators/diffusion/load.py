@@ -52,7 +52,6 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
 
 
 def import_libraries() -> None:
-    """Import torch, diffusers and transformers, set up to compute reproducibly."""
     # Required for deterministic matrix products on a GPU, before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     try:
@@ -97,7 +96,6 @@ def revision_of(settings: ModelSettings) -> str | None:
 
 
 def find_folder(settings: ModelSettings) -> Path:
-    """Return the model's folder; download it from the hub if needed."""
     from diffusers import DiffusionPipeline
 
     revision = revision_of(settings)
@@ -200,7 +198,6 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
 
 
 def check_texts(pipeline: Any, model: str) -> None:
-    """Check that the tokenizers and text encoders of a pipeline belong together."""
     for suffix in ("", "_2"):
         tokenizer = getattr(pipeline, f"tokenizer{suffix}", None)
         encoder = getattr(pipeline, f"text_encoder{suffix}", None)
@@ -292,7 +289,6 @@ _CLASSES: dict[Scheduler, str] = {
 
 
 def make_scheduler(name: Scheduler, own: Any) -> Any:
-    """Return a scheduler of diffusers; the name `model` returns the model's own."""
     if name == "model":
         return own
     import diffusers

@@ -198,7 +198,6 @@ class PromptPair:
 def wanted_counts(
     pairs: int | None, by_kind: Mapping[str, int | None], seed: int
 ) -> dict[str, int]:
-    """Return how many pairs of each kind are requested, by all `pairs` or `by_kind`."""
     given = [number for number in (pairs, *by_kind.values()) if number is not None]
     if min(given, default=0) < 0:
         raise InputError(f"{min(given)} pairs: expected 0 or more")
@@ -230,7 +229,6 @@ def prompt_pairs(
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    """Yield pairs of each kind, the kinds taking turns; see `prompt_pair`."""
     for kind, asked in numbers.items():
         most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
         if asked and asked.stop > most:

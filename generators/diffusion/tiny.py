@@ -46,7 +46,6 @@ def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipel
 
 @contextlib.contextmanager
 def called_tiny(folder: Path) -> Iterator[None]:
-    """Replace a temporary model folder by `tiny` in error messages."""
     try:
         yield
     except InputError as error:
@@ -121,7 +120,6 @@ def _tiny_unet(**config: Any) -> Any:
 
 
 def tiny_vae(**config: Any) -> Any:
-    """Return an autoencoder that halves the sides."""
     from diffusers import AutoencoderKL
 
     return AutoencoderKL(

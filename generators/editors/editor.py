@@ -106,8 +106,7 @@ class Editor(ABC):
         pipeline.set_progress_bar_config(disable=True)
 
     @abstractmethod
-    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
-        """Return the arguments of the pipeline's call, besides numbers and noise."""
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]: ...
 
     def multiple_of(self, pipeline: Any) -> int:
         """Return the number of pixels that divides the sides of every image."""
@@ -179,7 +178,6 @@ class Editor(ABC):
         )
 
     def _check_channels(self) -> None:
-        """Check that a U-Net takes the latents and the editor's additional channels."""
         unet, latent = getattr(self.pipeline, "unet", None), self.pipeline.vae.config
         if unet is None:
             return
@@ -374,7 +372,6 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
 
 
 def describe_editors(with_mask: bool = True) -> str:
-    """List the editors with their diffusers pipelines, optionally only the ones without a mask."""
     return "; ".join(
         f"{name} ({', '.join(editor.runs)})"
         for name, editor in EDITORS.items()

@@ -33,7 +33,6 @@ class Change:
 
 
 def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] | None) -> Change:
-    """Compare an image's caption with the target's; without analyses, by words alone."""
     edit = word_edit(caption, target)
     nouns_0, nouns_1 = ({}, {}) if analyses is None else map(_noun_phrases, analyses)
     around = [span for span in nouns_0 if _touches(span, edit.spans_0)]
@@ -88,7 +87,6 @@ def _touches(span: Span, others: tuple[Span, ...]) -> bool:
 
 
 def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
-    """Return the noun phrases by their characters, without the capital of a sentence."""
     tokens, capitals = analysis.tokens, sentence_capitals(analysis)
     found: dict[Span, str] = {}
     for first, last in analysis.noun_phrases:

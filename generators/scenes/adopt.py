@@ -139,7 +139,6 @@ def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | No
 
 
 def _changing(looks: Looks, colour: str) -> list[str] | None:
-    """List the materials that mostly have the main colour: None for all or for too few."""
     found = {
         name: surface.share
         for name, surface in looks.surfaces.items()

@@ -110,7 +110,6 @@ class AssetLibrary:
 
 @functools.cache
 def is_remote(manifest: str) -> bool:
-    """Return True if a manifest, or an archive that it names, is in remote storage."""
     if manifest == BUILTIN:
         return False
     archives = (asset.archive for asset in read_manifest(manifest).assets.values())
@@ -288,7 +287,6 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
 
 @contextlib.contextmanager
 def one_error() -> Iterator[None]:
-    """Turn all errors that damaged archives raise into BadArchive."""
     try:
         yield
     except BadArchive:

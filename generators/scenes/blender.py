@@ -149,14 +149,12 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
-    """Name a Blender object after its asset, as kubric's own add_asset does."""
     from kubric.renderer import blender_utils
 
     return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
 
 
 def _add_material(renderer: Any, asset: Any) -> Any:
-    """Add a principled material, whose inputs have other names since Blender 4.0."""
     import bpy
     from kubric.renderer.blender import AttributeSetter
 

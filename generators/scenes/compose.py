@@ -40,7 +40,6 @@ AHEAD = (0.7, 2.6)  # their distances from the camera, as shares of the scene's
 def add_bystanders(
     layout: Layout, pieces: tuple[Piece, ...], ground: Ground | None, progress: float, rng: Random
 ) -> bool:
-    """Add bystanders, fewer in later tries; return False if most of them found no room."""
     named = [placed for placed in layout.placed if not placed.is_support]
     added = [_add(layout, piece, named, ground, rng) for piece in pieces]
     return sum(added) >= (1 - 8 * progress) * len(added) / 2
@@ -76,7 +75,6 @@ def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
 
 
 def _is_aside(layout: Layout, new: Placed) -> bool:
-    """Return True if an object hides none of those placed, and they hide little of it."""
     for other in layout.placed:
         if other.is_support:
             gap = new.footprint.gap(other.footprint)

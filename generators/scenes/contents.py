@@ -100,7 +100,6 @@ class Vocabulary:
         return len(self.countable) * len(self.counts)
 
     def other(self, noun: Noun, far: int) -> Noun:
-        """Return the noun `far` places after the next one."""
         return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
 
     @cached_property
@@ -171,7 +170,6 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
 
 
 def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, Asset]]:
-    """Return assets that can show a thing in two colours: one asset twice, or two similar scans."""
     first, second = (
         [each for each in noun.colours.get(colour, ()) if _own_colour(each) == colour]
         for colour in colours
@@ -256,7 +254,6 @@ def _own_colour(asset: Asset) -> str:
 
 
 def _are_alike(first: Asset, second: Asset) -> bool:
-    """Return True if two assets have similar proportions, and the same words except for colour."""
     one, two = first.naming, second.naming
     sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]
     return (

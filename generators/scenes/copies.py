@@ -42,7 +42,6 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copy an asset's archive into a folder, and return the asset with its digest."""
     data = fetch_archive(asset)
     for finding in _findings_inside(asset, data):
         if finding.is_wrong:
@@ -66,7 +65,6 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
 
 
 def is_there(asset: Asset | None, source: Asset) -> bool:
-    """Return True if a copy is complete and matches the source's digest, if it has one."""
     if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
         return False
     found = storage.exists(asset.archive) and storage.digest(asset.archive)

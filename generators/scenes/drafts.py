@@ -89,7 +89,6 @@ class Drafter:
         )
 
     def location(self, number: int, rng: Random) -> RelatedDraft:
-        """Draft one object in two positions relative to another."""
         number, far = divmod(number, len(self.vocabulary.nouns) - 1)
         head, pair = divmod(number, len(RELATION_PAIRS))
         noun, colour = self.vocabulary.coloured[head]
@@ -144,7 +143,6 @@ class Drafter:
     def pieces(
         self, nouns: Sequence[Noun], names: Sequence[str], first: str | None, rng: Random
     ) -> list[Piece]:
-        """Draw objects in different-looking colours if possible; `first` sets the first one's."""
         found: list[Piece] = []
         for noun, name in zip(nouns, names, strict=True):
             used = [colour for piece in found for colour in piece.colours]
@@ -180,7 +178,6 @@ class Drafter:
         rng: Random,
         stand: Piece | None = None,
     ) -> StagedDraft:
-        """Draft objects of which the first moves between two relations."""
         first, second = words
         relations = shuffled((first, second), rng)
         target, reference, *others = pieces

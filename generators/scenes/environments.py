@@ -129,7 +129,6 @@ def _clamped_away(
     directions: NDArray[np.float32],
     least: float,
 ) -> Sun | None:
-    """Return a sun equal to the removed light on the floor; None if below `least`."""
     rows, columns = np.nonzero(removed.any(axis=-1))
     flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
     towards = directions[rows, columns].astype(np.float64)
@@ -155,13 +154,11 @@ def environment_ids() -> tuple[str, ...]:
 
 
 def place_of(asset_id: str) -> Place | None:
-    """Return where an environment image was taken; None if it is not eqforge's."""
     asset = stage_assets().get(asset_id)
     return None if asset is None else msgspec.convert(asset.entry["place"], Place)
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Check the environment images in the settings; measure them for the photographic stage."""
     for asset_id in settings.hdri:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")

@@ -38,11 +38,9 @@ class Family(Protocol):
 
     def size(self, vocabulary: Vocabulary) -> int: ...
 
-    def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft:
-        """Draft one content; draw at random what it leaves open."""
+    def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft: ...
 
-    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        """Draw where the things stand in the first and in the second scene."""
+    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]: ...
 
 
 def _placed(draft: StagedDraft, spots: Mapping[str, Spots]) -> tuple[Spots, Spots]:
@@ -58,7 +56,6 @@ class Beside:
     """A thing next to another, or far from it."""
 
     FAR_M = (1.3, 2.0)
-    """Extra distance that counts as far."""
 
     def size(self, vocabulary: Vocabulary) -> int:
         return len(vocabulary.coloured) * (len(vocabulary.nouns) - 1)
@@ -242,8 +239,6 @@ CARRIERS: Mapping[Relation, Callable[[Asset], bool]] = {
 
 
 class _Single:
-    """A family with one thing in the middle, which both captions describe."""
-
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         del draft, rng
         return {"target": MIDDLE}, {"target": MIDDLE}
@@ -340,7 +335,6 @@ class Trimmed(_Single):
         return drafter.staged("trim", (noun,), (piece,), (claim, claim), captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
-        """Return things with a part, and two colours for the part that the thing does not have."""
         trims = {
             trim
             for noun in vocabulary.nouns

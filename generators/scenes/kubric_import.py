@@ -98,7 +98,6 @@ def stand_in_for_sklearn() -> None:
 
 
 def _put_module(name: str, *path: str) -> Any:
-    """Register an empty package; it finds submodules in a folder, if one is given."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     module: ModuleType = importlib.util.module_from_spec(spec)
     module.__path__ = list(path)

@@ -60,7 +60,6 @@ def draft_ladder(drafter: Drafter, grade: Grade, number: int, rng: Random) -> St
 
 
 def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-    """Draw positions side by side, neither nearer to the camera."""
     if draft.change == "count":
         cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
         return cells, cells
@@ -80,7 +79,6 @@ def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
 
 
 def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
-    """Return the pair of one step, scaled down from the largest."""
     change: Grade = next(each for each in GRADES if each == draft.change)
     size = STEPS[number] * JUST_NOTICEABLE[change]
     # If lightness changes, all sides have to get the same light.
@@ -93,7 +91,6 @@ def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
-    """Return possible subjects of ladders: nouns in their colours that name a single thing."""
     one = [each for each in vocabulary.coloured if not each[0].words.is_plural]
     tinted = [(noun, base) for noun, base in one if base in _BASES and recolourable(noun, [base])]
     return {"size": one, "lightness": tinted, "place": one, "count": one}
@@ -167,7 +164,6 @@ def _count(
 
 
 def _more(side: str, step: int) -> Claim:
-    """Claim that a side has `step` more copies than the other side, which has one."""
     return Claim(
         target=f"{side}1",
         copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
@@ -201,7 +197,6 @@ def _cell(name: str, rng: Random) -> tuple[float, float, float]:
 
 
 def _facing(scene: SceneSpec) -> SceneSpec:
-    """Turn the copies at the sides so that both show the camera the same side."""
     axes = camera_axes(scene.camera)
     objects = []
     for item in scene.objects:
@@ -225,7 +220,6 @@ def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
 
 
 def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
-    """Make the target lighter and the other darker, by half of the steps each."""
     halves = {claim.target: steps / 2, str(claim.reference): -steps / 2}
 
     def change(item: SceneObject) -> SceneObject:
@@ -254,7 +248,6 @@ def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
 
 
 def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
-    """Keep one copy on one side and add copies on the other; the added ones come last."""
     side = LEFT if claim.target.startswith(LEFT) else RIGHT
     said = _more(side, round(copies))
     kept = {*said.copies, str(said.reference)}

@@ -25,12 +25,10 @@ LENIENCE = 0.9  # by how much these shares fall over the first eighth of the tri
 
 
 def share(placed: Placed) -> float:
-    """Estimate the share of the image that an object covers if nothing hides it."""
     return FILL * placed.silhouette.area()
 
 
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
-    """Return True if each scene shows its own caption's relation and not the other's."""
     reference, *targets = layout.placed
     if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
@@ -62,7 +60,6 @@ def is_counted(layout: Layout, number: int, progress: float) -> bool:
 
 
 def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
-    """Return True if an object is large enough to name, or if the user chose the distance."""
     if layout.settings.distance_m is not None:
         return True
     smallest, largest = layout.settings.target_area
@@ -94,7 +91,6 @@ MIN_FAR = 0.28  # least gap of things that are far from each other
 
 
 def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:
-    """Return True if each scene shows what its own caption says and not the other's."""
     claims = draft.claims
     named = {name for claim in claims for name in names_of(claim)}
     for placed in layout.placed:
@@ -119,7 +115,6 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
 
 
 def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
-    """Return True if viewers could take the other caption's claim for true, too."""
     if other.relation == "on":
         ends = [seen[name].silhouette.high[1] for name in (str(other.reference), other.target)]
         return float(ends[0]) - float(ends[1]) > MAX_CROSSED_HEIGHT

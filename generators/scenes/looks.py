@@ -65,7 +65,6 @@ class Graph:
         return next(each for each in node.outputs if each.enabled)
 
     def ramp(self, value: Any, low: float, high: float) -> Any:
-        """Rise smoothly from 0 to 1 as a value goes from low to high."""
         inputs = {"Value": value, "From Min": low, "From Max": high}
         node = self.node("MapRange", inputs, interpolation_type="SMOOTHSTEP")
         return node.outputs["Result"]
@@ -77,7 +76,6 @@ NATURAL: Mapping[SurfaceMaterial, Vector] = {
     "glass": (0.86, 0.93, 0.91),
     "wooden": (0.36, 0.17, 0.065),
 }
-"""Linear colours of untinted materials."""
 
 GLASS_PATHS = 24  # surfaces of glass that light may go through: a mug before a bowl before a vase
 EDGE_M = 0.035  # width of the edges of glass, which are seen as bright and dark lines
@@ -127,7 +125,6 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _rounded(graph: Graph) -> Any:
-    """Return the shader normal of an object with rounded edges."""
     return graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
 
 

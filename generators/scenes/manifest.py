@@ -134,7 +134,6 @@ class Asset:
 
     @property
     def naming(self) -> AssetWords:
-        """Its words; only for an asset that has some."""
         assert self.words is not None
         return self.words
 
@@ -154,7 +153,6 @@ class Manifest:
 
 
 def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-    """Return an object's box after tipping about its y axis, its top towards its x axis."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     return ((z0, y0, -x1), (z1, y1, -x0))
 
@@ -188,7 +186,6 @@ def read_manifest(url: str) -> Manifest:
 
 
 def manifest_to_grow(url: str, name: str) -> Manifest:
-    """Read the manifest at a path or URL, or return an empty one if there is none."""
     if not storage.exists(url):
         return Manifest(name=name, version="1", assets={})
     known = read_manifest(url)

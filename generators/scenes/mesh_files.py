@@ -67,7 +67,6 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
 
 
 def pictures_named(library: str, only_colour: bool = False) -> list[str]:
-    """List the images that a library's text names, with slashes, without repeats."""
     names = (
         _plain(name)
         for _, keyword, name in _PICTURE.findall(library)
@@ -95,13 +94,11 @@ def showing(library: str, picture: str) -> str:
 
 
 def plain_library(mesh: str) -> str:
-    """Return a library in which all surfaces of an OBJ file are grey."""
     names = list(dict.fromkeys(_USED.findall(mesh))) or ["surface"]
     return "\n".join(f"newmtl {name}\n{GREY}" for name in names)
 
 
 def with_library(mesh: str, name: str, library: str) -> str:
-    """Return an OBJ file's text that names only this library."""
     text = re.sub(r"^[ \t]*mtllib\b.*\n?", "", mesh, flags=re.MULTILINE)
     surfaces, face = _SURFACE.findall(library), _FACE.search(text)
     if surfaces and face and not _USED.search(text):
@@ -122,7 +119,6 @@ def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[
 
 
 def _plain(name: str) -> str:
-    """Normalise a file name: slashes, no surrounding blanks or quotes."""
     return name.strip().strip('"').replace("\\", "/")
 
 
@@ -200,7 +196,6 @@ class Gltf:
         return replace(self, document=document)
 
     def files_named(self) -> list[str]:
-        """List the other files that it names, without repeats."""
         return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(self.document)))
 
     def pictures_named(self) -> list[str]:
@@ -208,7 +203,6 @@ class Gltf:
         return list(dict.fromkeys(unquote(each["uri"]) for each in found))
 
     def pictures_inside(self) -> Iterator[bytes]:
-        """Yield the encoded images in its JSON and in the chunk after that."""
         views = self.document.get("bufferViews", ())
         for image in self.document.get("images", ()):
             if "bufferView" in image:
@@ -250,7 +244,6 @@ def read_gltf(data: bytes, file: str) -> Gltf:
 
 
 def _is_forest(nodes: Sequence[dict[str, Any]]) -> bool:
-    """Return True if every node has at most one parent and no node is its own descendant."""
     children = [child for node in nodes for child in node.get("children", ())]
     if len(set(children)) < len(children):
         return False

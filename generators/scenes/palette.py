@@ -57,7 +57,6 @@ TOO_CLOSE = frozenset(
 
 
 def are_distinct(first: str, second: str) -> bool:
-    """Return True if two palette colours look different in any lighting of the scenes."""
     return first != second and not {(first, second), (second, first)} & TOO_CLOSE
 
 
@@ -196,7 +195,6 @@ def encoded(linear: Floats) -> NDArray[np.float64]:
 
 
 def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
-    """Return each texel's share of the main colour, in [0, 1]."""
     level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
     main = lab_of(colour[None])[0]
     seen = lab_of(linear * level)
@@ -212,7 +210,6 @@ def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:
 
 
 def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Return the palette index of the colour, in any shade, that is nearest to each."""
     weights = np.array((_LIGHTNESS, 1.0, 1.0))
     best = np.full(len(lab), np.inf)
     found = np.zeros(len(lab), np.intp)
@@ -240,13 +237,11 @@ def lightness_of(colour: Vector) -> float:
 
 
 def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
-    """Return a colour of the same hue with this lightness and a share of its chroma."""
     a, b = lab_of(np.array(colour)[None])[0, 1:] * chroma
     return _surface(np.array((lightness, a, b)))
 
 
 def shifted(colour: Vector, steps: float) -> Vector:
-    """Add steps to a colour's lightness, and keep a* and b*."""
     return _surface(lab_of(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
 
 

@@ -28,7 +28,6 @@ class Surround:
     image: Any
 
     def seen(self, graph: Graph, direction: Any) -> Any:
-        """Return the radiance from a direction, in a shader."""
         environment = self.environment
         turned = graph.turned(direction, -math.radians(environment.turn_deg))
         found = graph.node("TexEnvironment", {"Vector": turned})
@@ -37,13 +36,11 @@ class Surround:
         return graph.scaled(clamped, environment.exposure)
 
     def projected(self, graph: Graph) -> Any:
-        """Return the radiance that the image shows at a surface, in its shader."""
         place = graph.node("NewGeometry", {}).outputs["Position"]
         return self.seen(graph, graph.vector("SUBTRACT", place, (0.0, 0.0, VIEWPOINT_M)))
 
 
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
-    """Light a Blender scene with an environment image and its sun, and add a dome."""
     import bpy
     from mathutils import Vector as BlenderVector
 
@@ -107,7 +104,6 @@ _SECOND = (2.399, (0.37, 0.71, 0.0))
 
 
 def rim_m(floor: FloorTexture, camera: SceneCamera) -> float:
-    """Return the radius of the whole floor, which includes the camera, in metres."""
     return max(RIM * floor.radius_m, BEHIND * math.hypot(*camera.position))
 
 

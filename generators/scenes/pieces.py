@@ -41,7 +41,6 @@ class Piece:
 
     @property
     def height(self) -> float:
-        """The larger of its heights in both scenes, in metres."""
         return max(self.heights)
 
     @property
@@ -49,7 +48,6 @@ class Piece:
         return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
 
     def asset_in(self, number: int) -> Asset:
-        """Return its asset in one of the scenes, tipped over if it lies there."""
         asset = self.asset if self.other is None or number == 0 else self.other
         is_lying = self.variants[number].posture == "lying"
         return replace(asset, bounds=tipped(asset.bounds)) if is_lying else asset

@@ -84,7 +84,6 @@ class Layout:
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
-        """Return True if other objects are so near that a piece does not fit at any rotation."""
         own = min(piece.sides()) / 2
         return any(
             math.dist(place, other.item.position) < own
@@ -93,7 +92,6 @@ class Layout:
         )
 
     def add_support(self, item: SceneObject, asset: Asset) -> bool:
-        """Add the object on which all others will stand, if its top is in view."""
         box = corners(item, asset.bounds)
         seen = project(self.camera, box)
         if not _is_in_view(seen[4:], 0.0):
@@ -105,7 +103,6 @@ class Layout:
         return tuple(placed.item for placed in self.placed if scene in placed.scenes)
 
     def is_plain(self, names: Collection[str]) -> bool:
-        """Return True if no object's box is hidden too much in either scene."""
         return all(
             self.hidden(placed, scene)
             <= (self.settings.most_hidden if placed.item.name in names else MAX_HIDDEN_OF_OTHERS)
@@ -146,7 +143,6 @@ class Layout:
 
 
 def _is_in_view(seen: Points, margin: float) -> bool:
-    """Return True if projected points keep a margin to the image's edges."""
     return bool(seen.min() >= margin and seen.max() <= 1 - margin)
 
 
@@ -184,7 +180,6 @@ def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: R
 
 
 def put(camera: SceneCamera, piece: Piece, place: Vector, rng: Random) -> SceneObject:
-    """Place a piece, as the first scene has it, with a random rotation."""
     yaw = turn_deg(camera, place, piece.front_deg, rng)
     return replace(piece.variants[0], position=place, yaw_deg=yaw)
 

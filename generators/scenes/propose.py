@@ -76,13 +76,11 @@ class SceneProposer:
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
-        """Yield all requested pairs, kind by kind, with rejects among them."""
         for kind in self._settings.kinds:
             for number in range(self._settings.pairs_of(kind)):
                 yield self.pair(kind, number)
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Return one pair, or a reject if no arrangement was found."""
         sample_id = sample_id_of(kind, number)
         base = _first_of_ladder(kind, number)
         base_id = sample_id_of(kind, base)
@@ -131,7 +129,6 @@ class SceneProposer:
         }
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
-        """Add the surroundings to a pair; for a ladder, also apply its step."""
         if self._settings.stage == "photo":
             said = [PALETTE[colour] for colour in draft.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]

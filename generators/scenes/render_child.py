@@ -186,7 +186,6 @@ def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int
 
 
 def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clip triangles, [n, 3 corners, 3], to the part beyond the plane z = -NEAREST_M."""
     inside = triangles[..., 2] <= -NEAREST_M
     count = inside.sum(axis=1)
     pieces = [triangles[count == 3]]
@@ -207,7 +206,6 @@ def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cut(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return where lines between points, each [n, 3], cross the plane z = -NEAREST_M."""
     share = (-NEAREST_M - start[:, 2]) / (end[:, 2] - start[:, 2])
     return start + share[:, None] * (end - start)
 

@@ -182,8 +182,6 @@ class _Packer:
 
 
 class _Names:
-    """Unique material names that Blender neither truncates nor numbers."""
-
     def __init__(self) -> None:
         self._taken: set[str] = set()
 

@@ -57,7 +57,6 @@ def override_surface(
     material: SurfaceMaterial | None,
     parts: Collection[str] | None = None,
 ) -> None:
-    """Replace an object's colour, material or both; None keeps the asset's own."""
     slots = changed_slots(made, parts)
     if colour is None and material is None:
         return
@@ -74,7 +73,6 @@ def override_surface(
 
 
 def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
-    """Return the slots of the materials that are among an object's parts, or all for None."""
     if not made.material_slots:
         made.data.materials.append(_principled("surface"))
     return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
@@ -113,7 +111,6 @@ def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
 
 
 def _is_plain(shader: Any) -> bool:
-    """Return True if a surface shows only its base colour, so that it can be measured."""
     inputs = shader.inputs
     alpha, base = inputs["Alpha"], inputs["Base Color"]
     texture = _texture_of(base)
@@ -166,7 +163,6 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
 
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
-    """Set the colour of a surface, or the main colour of its texture."""
     import bpy
 
     texture = _texture_of(socket)
@@ -256,7 +252,6 @@ def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
 
 
 def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
-    """Return texture coordinates of the triangles that have a material, and their areas."""
     name, steps = _layout(texture) or (None, [])
     layers = made.data.uv_layers
     layer = layers.active if name is None else layers.get(name)

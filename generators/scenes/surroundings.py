@@ -45,7 +45,6 @@ FLOOR_SIZE_M = 400.0  # so large that the floor's edges look like a horizon
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
-    """Draw a muted colour that is close to the fewest of the objects' colours."""
     names = [name for name in MUTED if name != avoid]
     rng.shuffle(names)
     return min(names, key=lambda name: len(MUTED[name][1].intersection(colours)))

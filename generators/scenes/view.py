@@ -107,7 +107,6 @@ class Shape:
         return np.all((along >= self.low) & (along <= self.high), axis=1)
 
     def covered_by(self, others: list[Shape]) -> float:
-        """Return the share of the shape that others cover, in [0, 1], estimated on a grid."""
         x, y = (np.linspace(self.low[k], self.high[k], GRID + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
         own = grid[self.contains(grid)]
@@ -163,7 +162,6 @@ class Standpoint:
 
     @property
     def towards(self) -> Vector:
-        """The unit vector from the pivot towards the camera."""
         azimuth, elevation = math.radians(self.azimuth_deg), math.radians(self.elevation_deg)
         flat = math.cos(elevation)
         return (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
@@ -191,7 +189,6 @@ def frame(
     progress: float,
     rng: Random,
 ) -> SceneCamera:
-    """Return a camera that shows the subjects at the drawn size, or as large as fits."""
     room = max(1 - 2 * (settings.image_margin + RESERVE), RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress

@@ -88,7 +88,6 @@ def is_adjective(token: Token) -> bool:
 
 
 def is_word(token: Token) -> bool:
-    """Return True for tokens with a letter or digit."""
     return any(character.isalnum() for character in token.text)
 
 

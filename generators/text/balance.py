@@ -62,7 +62,6 @@ class Possible:
 
 
 def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
-    """Return the index of each caption's negative, or NO_NEGATIVE; their order does not matter."""
     if not captions:
         return []
     order = sorted(range(len(captions)), key=lambda place: captions[place].name)

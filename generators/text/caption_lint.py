@@ -54,7 +54,6 @@ def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
 
 
 def lint_pair(text_0: str, text_1: str) -> Rejection | None:
-    """Reject two linted captions that are equal once normalised."""
     normalized = normalize_caption(text_0)
     if normalized != normalize_caption(text_1):
         return None

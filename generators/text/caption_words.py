@@ -45,7 +45,6 @@ def participles() -> Mapping[str, CaptionVerb]:
 
 @functools.cache
 def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
-    """Return the verbs by their forms of the simple present, with the agreeing form of "be"."""
     return {
         form: (verb, be)
         for verb in _verbs()

@@ -144,7 +144,6 @@ def _shapeless() -> frozenset[str]:
 
 
 def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -> tuple[str, ...]:
-    """Return the sorted words that may replace some tokens; empty if they fit no class."""
     alternatives = closed_classes(kind).alternatives.get(name, {})
     contexts = _contexts(kind)
     found = [

@@ -82,7 +82,6 @@ def exchange_phrases(
 
 
 def common_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
-    """Count the parts that two texts share at the start, and of the rest at the end."""
     from rapidfuzz.distance import Postfix, Prefix
 
     first = Prefix.similarity(left, right)

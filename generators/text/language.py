@@ -125,7 +125,6 @@ def _is_known(word: str, short_frequency: float) -> bool:
 
 @functools.cache
 def _frequencies() -> dict[str, float]:
-    """Return the relative frequency of every word in running text, 1e-8 or more."""
     try:
         from wordfreq import get_frequency_dict
     except ImportError as error:

@@ -165,7 +165,6 @@ _DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 def reword_caption(
     analysis: Analysis, lexicon: Lexicon
 ) -> Iterator[tuple[EditedText, LexiconEntry]]:
-    """Yield a free caption with each of its words of the lexicon replaced, one at a time."""
     usable = _usable(lexicon)
     indices = {token.start: index for index, token in enumerate(analysis.tokens)}
     for start, end, word in find_words(analysis.text, tuple(usable)):

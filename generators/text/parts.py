@@ -40,7 +40,6 @@ def inflect_engine() -> "inflect.engine":
 
 @functools.cache
 def lemmatizer() -> Any:
-    """Load lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
     return _part("lemminflect.core.Lemmatizer").Lemmatizer()
 
 

@@ -43,7 +43,6 @@ class Precision:
         return _interval(self.right, self.wrong)
 
     def of_some(self, read: int, right: int) -> "Precision":
-        """Return the precision of a part of these texts, of which some were read and some right."""
         known = PRIOR * self.share
         return Precision(right=known + right, wrong=PRIOR - known + read - right)
 

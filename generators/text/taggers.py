@@ -48,7 +48,6 @@ _NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect returns firs
 
 
 def load_tagger(spacy_model: str | None = None) -> Tagger:
-    """Return the lexicon tagger, or that of an installed spaCy package or a pipeline's folder."""
     return LexiconTagger() if spacy_model is None else SpacyTagger(spacy_model)
 
 
@@ -96,7 +95,6 @@ class LexiconTagger:
 
 
 def _plain_tag(word: str, tag: str) -> str:
-    """Return a Penn tag: numbers and punctuation by form, names without the entity type."""
     if word[0].isdigit():
         return "CD" if word[-1].isdigit() else tag
     if not any(character.isalnum() for character in word):

@@ -187,7 +187,6 @@ def is_unspaced(text: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """Count the parts between white space, or the words in scripts without spaces."""
     parts = text.split()
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
 
@@ -200,14 +199,12 @@ def _words(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=2)  # a text is compared with several others
 def _letters(text: str) -> str:
-    """Return the case-folded words of a text without spaces and apostrophes."""
     if text.isascii():  # the same, and five times as fast
         return text.lower().encode().translate(None, _NOT_LETTERS).decode()
     return "".join(_words(text)).replace("'", "")
 
 
 def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:
-    """Return the span of text of each range of words; adjoining ranges are merged."""
     merged: list[tuple[int, int]] = []
     for first, last in ranges:
         if first == last:
@@ -232,7 +229,6 @@ def _fold_all(phrase: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=65_536)
 def _fold(word: str) -> str:
-    """Case-fold a word into a single encoding of its accents."""
     return _folded(word)
 
 

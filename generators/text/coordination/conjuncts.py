@@ -77,7 +77,6 @@ def is_fixed_pair(text: str, offset: int) -> bool:
 
 
 def is_living(analysis: Analysis, phrase: Range) -> bool:
-    """Return True if a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
     if not _TOYS.isdisjoint(analysis.words(phrase)):
         return False

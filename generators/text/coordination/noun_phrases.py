@@ -185,7 +185,6 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
-    """Return True if a verb, or a preposition such as "between", stands before a phrase."""
     start = _without_openers(analysis, phrase[0])
     is_verb = analysis.tag(start - 1).startswith("VB")
     return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS

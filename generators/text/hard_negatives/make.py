@@ -57,7 +57,6 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> EditedText | Rejecti
 
 
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
-    """Yield neighbouring noun phrases that both name people, or both animals."""
     for left, right in itertools.pairwise(analysis.noun_phrases):
         around = {analysis.word(index) for index in (left[0] - 1, left[1], right[1])}
         tags = {analysis.tag(index) for phrase in (left, right) for index in range(*phrase)}
@@ -97,7 +96,6 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
 
 
 def swap_attributes(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
-    """Exchange two adjectives of one kind, such as colours, that stand before different nouns."""
     places = [
         (phrase, index)
         for phrase in analysis.noun_phrases
@@ -226,6 +224,5 @@ def _in_its_capitals(analysis: Analysis, made: EditedText) -> EditedText:
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:
-    """Return the words of captions in lower case, and the singular of plurals."""
     words = {match[0].lower() for caption in captions for match in find_tokens(caption)}
     return frozenset(words | {lemmatise(word, "NNS") for word in words})

@@ -197,7 +197,6 @@ def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
 
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Deny the noun phrase that opens the caption: "No dog on a beach"."""
     if {token.text.lower() for token in analysis.tokens[1:]} & {"some", ","}:
         return
     for words in _QUANTITIES:

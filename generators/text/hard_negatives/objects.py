@@ -126,7 +126,6 @@ def _start(analysis: Analysis, first: int) -> int:
 
 
 def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
-    """Return True if a noun does not stand for a thing of its class, or is not whole."""
     last, head = noun.last, noun.head
     before, behind = analysis.word(noun.phrase[0] - 1), analysis.tag(last)
     if head.text.lower() in _NEVER or behind in OPENERS:  # "watches the water"
@@ -145,7 +144,6 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
-    """Return True for things in a list, next to something, or with others of their kind."""
     if {"another", "other"} & set(analysis.words(noun.phrase)):
         return True
     if is_living(analysis, noun.phrase):

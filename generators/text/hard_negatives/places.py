@@ -35,7 +35,6 @@ class Place:
 def open_places(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    """Return the places that have new words, in order, each with its new words."""
     taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
 
     def is_new(phrase: str) -> bool:
@@ -197,7 +196,6 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_idiom(analysis: Analysis, verb: int) -> bool:
-    """Return True if the words around a verb fit no other verb of its class."""
     token, behind = analysis.tokens[verb], analysis.words((verb + 1, len(analysis.tokens)))
     if behind[:1] and behind[0] in _PARTICLES:
         return True  # "looking up"

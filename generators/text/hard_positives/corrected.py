@@ -127,7 +127,6 @@ def _span(tokens: Sequence[re.Match[str]], start: int, end: int) -> Span:
 
 
 def repair_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Repair case, spacing and articles of a Visual Genome caption; also return the repairs."""
     squeezed = " ".join(text.split())
     lower = squeezed.lower()
     agreed = apply_edits(lower, agree_articles(lower)).text
@@ -136,7 +135,6 @@ def repair_caption(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _repair(record: VlChecklistRecord) -> tuple[str, str, tuple[str, ...]]:
-    """Repair caption and negative, and restore a determiner that was lost with the foil."""
     caption, repairs = repair_caption(record.positives[0])
     negative, more = repair_caption(record.negatives[0])
     foil = find_foil(caption, negative)
@@ -180,7 +178,6 @@ def reword_by_rules(
 
 
 def _excludes(analysis: Analysis, foil: Foil) -> bool:
-    """Return True if the foiled words rule out the negative's words in their place."""
     here = [
         index
         for index, token in enumerate(analysis.tokens)
@@ -214,7 +211,6 @@ def reword_foil(
     *,
     allow_weak: bool = True,
 ) -> RewordedFoil | Rejection:
-    """Return a record's caption with its foiled words replaced, or why that is not possible."""
     caption, negative, repairs = _repair(record)
     foil = find_foil(caption, negative)
     if foil is None:

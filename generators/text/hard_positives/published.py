@@ -59,7 +59,6 @@ class PublishedTriple:
 def published_place(
     kind: Kind, group: str, index: int, pass_number: int = 0
 ) -> tuple[int, int, int]:
-    """Return the sort key of a row in the published files: numbers of file, pass and record."""
     return (_FILES.index((kind, group)), pass_number, index)
 
 
@@ -71,7 +70,6 @@ def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
 def replace_as_published(
     record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon
 ) -> list[PublishedTriple]:
-    """Return the rows that the published rule makes from a record: none, one or two."""
     entries = select(lexicon, kind, group)
     positive, negative = record.positives[0], record.negatives[0]
     if kind == "attribute":

@@ -68,7 +68,6 @@ class LintReport:
 
 
 def lint_command(settings: LintSettings) -> int:
-    """Lint the paths and print the findings; return 1 if one is severe enough, else 0."""
     from eqforge.generators.text.lints.lint import lint_records
     from eqforge.sources.errata import write_lines
 
@@ -171,7 +170,6 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
 
 
 def _samples(path: Path) -> Mapping[str, list[str]] | None:
-    """Map the lint's record ids to a dataset's sample ids; None for a dataset without ids."""
     from eqforge.schemas.dataset.reader import open_samples
 
     dataset = open_samples(str(path))

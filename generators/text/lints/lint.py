@@ -148,7 +148,6 @@ class SetChecks:
     _partial_edits: list[tuple[str, str, PartialEdit]] = dataclasses.field(default_factory=list)
 
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
-        """Add a record; yield its contradictions with earlier records."""
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
@@ -187,7 +186,6 @@ class SetChecks:
                         self._partial_edits.append((record.record_id, called, edit))
 
     def finish(self) -> Iterator[Finding]:
-        """Yield the findings that need all records: each kind in record order."""
         for kind, mine, others in (
             ("negative_true_elsewhere", self._negatives, self._true),
             ("hard_positive_false_elsewhere", self._hard_positives, self._false),
@@ -205,7 +203,6 @@ class SetChecks:
 
 
 def _picture(record: LabelledCaptions) -> str:
-    """Return a key of the image, with the box if only a part of it is meant."""
     box, image = record.box, picture_key(record.image, record.record_id)
     return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 

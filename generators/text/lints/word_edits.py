@@ -58,7 +58,6 @@ class PartialEdit:
 
 @functools.lru_cache(maxsize=4)  # the checks of one record ask several times; texts may be long
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
-    """Return the smallest exchange of words between two texts, ignoring case and spacing."""
     from rapidfuzz.distance import Levenshtein
 
     words, other = words_of(before), words_of(after)
@@ -206,7 +205,6 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
 
 
 def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
-    """Return True if the list for captions has a synonym of a word that holds in any caption."""
     rows = caption_synonyms().get((pos, word), ())
     return any(row.before <= {ANY_NOUN} and not row.unless and synonym in row.words for row in rows)
 
@@ -227,7 +225,6 @@ def _is_same_verb(before: str, after: str) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def _nouns(word: str) -> tuple[tuple[str, bool], ...]:
-    """Return the lemma of a noun and whether it is a plural; nothing for other words."""
     if word == "people":
         return (("person", True),)
     lemmas = _lemmas(word, "NOUN")

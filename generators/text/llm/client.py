@@ -16,7 +16,6 @@ import openai
 
 CONNECT_S: Final = 20.0
 MAX_BYTES: Final = 8 << 20
-"""Maximum bytes of an answer, and of a list of models."""
 _SENT: Final = frozenset(
     ("accept", "authorization", "content-length", "content-type", "host", "user-agent")
 )

@@ -32,7 +32,6 @@ TRIES = 18
 """Number of tries per question, over about two minutes: openai waits up to 8 s between tries unless
 the server says how long."""
 MAX_ANSWER_CHARS: Final = 20_000
-"""Answers are cut off here."""
 _PASSING: Final = frozenset((408, 409, 429))
 """Temporary statuses, besides server errors from 500 on: openai tries again."""
 _FILTERED: Final = frozenset(("content_filter", "content_policy_violation"))
@@ -59,7 +58,6 @@ class Address:
 
 
 def is_endpoint(model: str) -> bool:
-    """Return True if a model is named by a server's address, NAME@https://... ."""
     return _ADDRESS.fullmatch(model) is not None
 
 
@@ -247,7 +245,6 @@ class Endpoint:
     async def _request(
         self, client: "openai.AsyncOpenAI", path: str, body: dict[str, Any] | None
     ) -> tuple[int, Any]:
-        """Return the status and the JSON that a server answers, or its text."""
         import httpx2
         import openai
 

@@ -83,7 +83,6 @@ class Asking:
     taken: Taken = "checked"
 
     def prompt_of(self, caption_id: str, caption: str) -> Prompt:
-        """Return SWAP if it applies, as in the paper; otherwise draw a REPLACE prompt."""
         others = sorted(name for name in self.prompts if name != "swap")
         if not others or ("swap" in self.prompts and PROMPTS["swap"].applies_to(caption)):
             return PROMPTS["swap"]

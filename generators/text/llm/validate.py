@@ -90,7 +90,6 @@ def first_valid(
 
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
-    """Return the caption with the one edit of an answer's line, or raise InvalidRewrite."""
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
     line = line.lower() if line.isupper() else line
@@ -118,7 +117,6 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
 
 
 def parse_published_rewrite(caption: str, line: str) -> EditedText:
-    """Return a line with all its changes, as the authors did, or raise InvalidRewrite."""
     longest = MAX_TIMES_AS_LONG * len(caption) + 20
     words, new_words = (
         [t for match in find_tokens(text) if any(map(str.isalnum, t := match[0].lower()))]

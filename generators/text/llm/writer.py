@@ -40,7 +40,6 @@ class WriterSettings:
 
 @functools.lru_cache(maxsize=2)
 def open_model(settings: WriterSettings) -> LanguageModel:
-    """Open a language model, once per process; does not contact a server yet."""
     if not is_endpoint(settings.model):
         return CaptionWriter(settings)
     return Endpoint(

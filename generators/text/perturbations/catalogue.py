@@ -133,7 +133,6 @@ def perturb(
 def perturb_all(
     analysis: Analysis, record_id: str, run_seed: int, settings: PerturbationSettings = _DEFAULTS
 ) -> list[Perturbation]:
-    """Return all perturbations of a caption, each seeded by its name and the record's id."""
     version = VERSIONS[settings.mode]
     names = names_of(settings.mode)
     seeds = (derive_seed(run_seed, record_id, f"perturb/{name}", version) for name in names)

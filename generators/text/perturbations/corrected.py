@@ -59,7 +59,6 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Re
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle all words that contain neither a noun nor an adjective."""
     starts = [token.start for token in _nouns_and_adjectives(analysis)]
     others = [
         word
@@ -89,14 +88,12 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
 
 @functools.lru_cache(maxsize=2)  # four shuffles of a caption ask
 def find_words(text: str) -> tuple[Place, ...]:
-    """Return the words separated by white space, without the punctuation at their ends."""
     return tuple(match.span() for match in _WORD.finditer(text))
 
 
 def _rearrange(
     analysis: Analysis, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
-    """Return the edits that put words in a drawn order that reads differently."""
     capitals = sentence_capitals(analysis)
     written = [analysis.text[start:end] for start, end in places]
     words = written.copy()
@@ -204,12 +201,10 @@ def _neighboured(text: str) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=2)  # all four ask
 def _words(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the start and text of each run of two or more letters and digits."""
     return tuple((match.start(), match[0]) for match in _LETTERS.finditer(text))
 
 
 def _cased_as(character: str, place: str) -> str:
-    """Copy the case of `place` to a character, if it stays a single character."""
     cased = character.upper() if place.isupper() else character.lower()
     return cased if len(cased) == 1 and place.lower() != place.upper() else character
 

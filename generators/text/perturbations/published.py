@@ -88,7 +88,6 @@ def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def first_synonym(word: str) -> str | None:
-    """Return the first lemma other than the word, over its senses of any part of speech."""
     wordnet = open_wordnet()
     with WORDNET_LOCK:
         for sense in wordnet.synsets(word):
@@ -125,7 +124,6 @@ def _shuffle_tagged(
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
-    """Shuffle tokens within groups of three, or the groups; join tokens with spaces."""
     words = tokenize_words(analysis.text)
     trigrams = [words[i : i + 3] for i in range(0, len(words), 3)]
     for trigram in trigrams if within else [trigrams]:
@@ -134,7 +132,6 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) ->
 
 
 def tokenize_words(text: str) -> list[str]:
-    """Split a text by NLTK's word tokenizer, sentence by sentence."""
     tokenizer = _word_tokenizer()
     return [word for part in _SENTENCE_END.split(text) for word in tokenizer(part)]
 
@@ -191,7 +188,6 @@ have it at the same one. `typo` seeds the global generator; a local one makes th
 def _typo(
     place: str, change: Callable[[str, random.Random], str], least: int = 1
 ) -> Callable[[str], str]:
-    """Return a function that changes a text from a drawn place on, if it has enough places."""
     pattern = re.compile(place)
 
     def make(text: str) -> str:

@@ -30,7 +30,6 @@ _BEFORE_NOUNS = ("JJ", "JJR", "JJS", "VBN", "VBG", "CD", ",")
 def replace_by_synonyms(
     analysis: Analysis, rng: random.Random, pos: PartOfSpeech, max_words: int = 1
 ) -> list[Edit] | Reason:
-    """Replace up to `max_words` words of a part of speech, drawn from words with a synonym."""
     options = synonym_places(analysis, pos)
     if not options:
         return Reason.NO_SYNONYM
@@ -58,14 +57,12 @@ def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tup
 
 
 def words_there(tokens: Sequence[Token]) -> set[str]:
-    """Return the texts, in lower case, and the lemmas of a caption's words."""
     return {form for token in tokens for form in (token.text.lower(), token.lemma)}
 
 
 def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return synonyms of a token that are not `there`: as listed, and in its form."""
     token = tokens[index]
     listed = caption_synonyms()
     rows = listed.get((pos, token.text.lower()))
@@ -85,7 +82,6 @@ def synonyms_at(
 
 
 def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Replace a token by an inflected word in its letter case, and make its article agree."""
     token = tokens[index]
     edit = Edit(start=token.start, end=token.end, replacement=cased(replacement, tokens, index))
     return [*article_edits(tokens, index, replacement), edit]
@@ -121,7 +117,6 @@ def match_case(replacement: str, replaced: str) -> str:
 
 
 def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[str]:
-    """Return text and lemma of the noun that an adjective describes, or of the next word."""
     first = index + 1
     place = first
     while pos == "a" and place < len(tokens) and tokens[place].tag in _BEFORE_NOUNS:
@@ -135,7 +130,6 @@ def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[st
 
 @functools.lru_cache(maxsize=65_536)
 def _inflected(word: str, tag: str) -> str | None:
-    """Return a word in the form of a tag; None for degrees that an adjective lacks."""
     if tag in _PLAIN_TAGS:
         return word
     form = inflect_word(word, tag)
@@ -145,7 +139,6 @@ def _inflected(word: str, tag: str) -> str | None:
 
 
 def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
-    """Return True if a noun or a hyphen stands next to a word; for an adjective, a hyphen."""
     around = [*tokens[max(index - 1, 0) : index], *tokens[index + 1 : index + 2]]
     if any(token.tag == "HYPH" for token in around):
         return True
@@ -194,6 +187,5 @@ def lowered(word: str) -> str:
 
 
 def _with_first(word: str, letter: str) -> str:
-    """Change the case of a word's first letter, if that can be undone."""
     is_undone = word[0] in (letter.upper(), letter.lower())
     return letter + word[1:] if is_undone and word[1:] == word[1:].lower() else word

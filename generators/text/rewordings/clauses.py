@@ -64,7 +64,6 @@ class Subject:
 
 
 def read_subject(analysis: Analysis) -> Subject | None:
-    """Return a caption's opening subject; None if unclear, or if it names the image itself."""
     left = nominal_from(analysis, 0)
     if left is None or left.is_framed or not left.is_determined:
         return None
@@ -134,7 +133,6 @@ def with_first_participle(analysis: Analysis) -> Analysis:
 
 
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
-    """Return the tag of a verb that the tagger takes for a noun in the first noun phrase."""
     verb, be = finite_forms().get(analysis.word(index), (None, ""))
     if verb is None:
         return None
@@ -298,7 +296,6 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
 
 def _is_one(analysis: Analysis, first: int, last: int) -> bool:
-    """Return True if a noun phrase names one thing that is no group and joined to nothing."""
     tags = (analysis.tag(last - 2), analysis.tag(last - 1))
     is_single = analysis.word(first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
     around = {analysis.word(first - 1), analysis.word(last)}

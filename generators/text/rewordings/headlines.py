@@ -72,7 +72,6 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
-    """Return the subject of a caption whose only verb is a participle some tokens after it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return None
     subject = read_subject(analysis)

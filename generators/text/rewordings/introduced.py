@@ -74,7 +74,6 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return the noun phrase that, with its modifiers, is a caption from a token on."""
     noun = new_nominal(analysis, start)
     if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
         return None
@@ -82,7 +81,6 @@ def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return the noun phrase at a token if it introduces a thing, and not the image itself."""
     if analysis.tag(start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
@@ -102,7 +100,6 @@ def is_active(analysis: Analysis, index: int) -> bool:
 
 
 def _is_followed(analysis: Analysis, index: int) -> bool:
-    """Return True if a token may follow a noun phrase that is the whole caption."""
     word, tag = analysis.word(index), analysis.tag(index)
     for here in range(index, len(analysis.tokens)):
         is_form = analysis.tag(here) == "NNS" and analysis.word(here) in finite_forms()
@@ -154,7 +151,6 @@ def may_describe(word: str) -> bool:
 
 
 def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
-    """Return the verb of a present participle that an image can show, None for other words."""
     verb = participles().get(analysis.word(index))
     if verb is None or analysis.tag(index) != "VBG":
         return None
@@ -177,7 +173,6 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
-    """Return True if a word after a noun phrase is a participle that describes it."""
     word = analysis.word(index)
     if word == "being":
         return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in ("IN", ".", "")

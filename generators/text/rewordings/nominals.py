@@ -65,7 +65,6 @@ class Nominal:
 
 
 def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
-    """Return the noun phrase that starts at a token, with its "of" phrases; None if unclear."""
     parts = []
     ends = dict(analysis.noun_phrases)
     here = start
@@ -93,7 +92,6 @@ def _joined_core(analysis: Analysis, start: int) -> int:
 
 
 def nominals(analysis: Analysis) -> Iterator[Nominal]:
-    """Yield the noun phrases of a caption that are not inside the "of" phrases of a longer one."""
     done = 0
     for first, last in analysis.noun_phrases:
         start = joined_start(analysis, first)
@@ -117,7 +115,6 @@ def joined_start(analysis: Analysis, first: int) -> int:
 
 
 def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> Nominal | None:
-    """Read a noun phrase between two "of"; None if its number is unclear."""
     tags = [analysis.tag(index) for index in range(first, last)]
     head = analysis.tokens[last - 1]
     opener = analysis.word(first)
@@ -150,7 +147,6 @@ def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> No
 
 
 def _number(head: Token, tag: str, opener: str) -> Be | None:
-    """Return the form of "be" that agrees with a noun; None if its opener does not."""
     is_many = opener in _SEVERAL or (tag == "CD" and opener not in ("one", "1"))
     if head.lemma in _INVARIANT:
         return "are" if is_many else "is" if opener in _ONE else None

@@ -134,7 +134,6 @@ _COUNTED_BEFORE = word_set("phrases.counted_before")
 
 
 def _counts(analysis: Analysis, first: int, last: int) -> bool:
-    """Return True if a quantity is that of a plural noun and has nothing before it."""
     before = analysis.tag(first - 1), analysis.word(first - 1)
     if before[0] in ("DT", "PRP$", "POS", "CD") or before[1] in _COUNTED_BEFORE:
         return False
@@ -243,8 +242,6 @@ _FITS: Final[Mapping[str, Fits]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Phrase:
-    """A row of the list, in one direction."""
-
     word: tuple[str, ...]
     replacement: str
     tags: tuple[str, ...]
@@ -280,7 +277,6 @@ def _find(phrase: _Phrase, analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_free(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> bool:
-    """Return True if some tokens are the phrase itself, and no part of a longer or fixed one."""
     opening, *rest = analysis.tokens[first:last]
     if phrase.fits is not None:
         is_in_lower_case = not any(token.text[0].isupper() for token in rest)
@@ -293,7 +289,6 @@ def _is_free(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> bool
 def _edits(
     analysis: Analysis, first: int, last: int, phrase: _Phrase, ending: str
 ) -> tuple[Edit, ...]:
-    """Return the edit, after that of an article before it; nothing if a form is not known."""
     opening = analysis.tokens[first]
     text = phrase.replacement + ending
     if phrase.is_verb:

@@ -96,7 +96,6 @@ def _pronoun(noun: Nominal) -> str:
 
 
 def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], index: int) -> bool:
-    """Return True if a token is a participle that describes a noun phrase and no other."""
     if not describes(analysis, index, noun) or has_second_participle(analysis, index):
         return False
     opening = [analysis.word(i) for i in range(min(noun.first, 3))]
@@ -146,7 +145,6 @@ def _to_clause(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _opening(analysis: Analysis) -> Subject | None:
-    """Return the subject that opens a caption, if it introduces one thing or group."""
     if analysis.word(0) in ("one", "1"):
         return None
     subject = read_subject(analysis)
