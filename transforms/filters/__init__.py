@@ -1,1 +1,1 @@
-"""What is measured on an image or a pair of images, and which values are refused."""
+"""Measures images and pairs of images, and rejects bad values."""

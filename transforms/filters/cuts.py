@@ -1,9 +1,8 @@
 """Scores whether two frames of one video show different shots; rejects pairs across a camera cut.
 
-A camera that moves within a shot changes where things are, not what they look like: enough
-keypoints of one frame match the other under one similarity transform. Between shots of different
-scenes no more keypoints agree than by chance. Keypoints alone are not enough: somebody in front of
-the camera or a blurred frame hides them, but the colours mostly stay.
+Within a shot the camera moves things but keeps their looks: enough keypoints of one frame match the
+other under one similarity transform. Between different scenes only chance matches remain. Keypoints
+alone are not enough: a person in front of the camera, or blur, hides them, but colours mostly stay.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ MISFIT_PX = 8.0
 MAX_ZOOM = 4.0
 
 _BORDER_PX = 31
-"""Width of the image border in which ORB detects no keypoints."""
+"""ORB detects no keypoints this close to the image's border."""
 
 _SETTINGS = compact_json(
     {
@@ -79,12 +78,12 @@ class CutSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class CutView:
-    """What the scores need of one frame, at most 75 kB.
+    """The data of one frame that the scores need, at most 75 kB.
 
     Attributes:
-      histogram: float32 of shape (8, 4, 4): the share of pixels per hue, saturation and value.
-      keypoints: for L, a and b, float32 of shape (points, 2): x and y at a long side of 400 pixels.
-      descriptors: for L, a and b, uint8 of shape (points, 32): the ORB descriptor of each keypoint.
+      histogram: float32 [8, 4, 4]: the share of pixels per hue, saturation and value.
+      keypoints: for L, a and b, float32 [points, 2]: x and y at a long side of 400 pixels.
+      descriptors: for L, a and b, uint8 [points, 32]: the ORB descriptor of each keypoint.
     """
 
     histogram: NDArray[np.float32]
@@ -93,13 +92,13 @@ class CutView:
 
 
 def cut_view(pixels: NDArray[np.uint8]) -> CutView:
-    """Return what the cut scores need of a frame; computed once per frame, not per pair.
+    """Prepare a frame for the cut scores, once per frame.
 
     Keypoints are detected in lightness and in both colour axes of CIE Lab, so that patterns of
     equal brightness have some.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
+      pixels: RGB, uint8 [height, width, 3].
     """
     check_pixels(pixels)
     cv2 = import_cv2()
@@ -134,9 +133,9 @@ def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
     """Score how much the colours change between two frames, and how many keypoints stay.
 
     Returns:
-      Two scores. Colours: 1 minus the intersection of the HSV histograms, in [0, 1], 0 for a frame
-      and itself. Points: number of keypoints of the first frame matched in the second under one
-      similarity transform; 0 to 1,800, by chance up to 7.
+      Two scores. Colours: 1 minus the intersection of the HSV histograms, in [0, 1]. Points: number
+      of keypoints of the first frame matched in the second under one similarity transform; 0 to
+      1,800, by chance up to 7.
 
     Source: Swain and Ballard 1991 (histogram intersection); Rublee et al. 2011 (ORB); Lowe 2004
       (ratio test); Fischler and Bolles 1981 (RANSAC).
@@ -166,10 +165,10 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
 def matched_points(
     view_0: CutView, view_1: CutView
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the keypoints of each frame that match one of the other, in the same order.
+    """Return the matching keypoints of both frames, in the same order.
 
     Returns:
-      Two arrays of shape (matches, 2): x and y at a long side of 400 pixels.
+      Two arrays [matches, 2]: x and y at a long side of 400 pixels.
     """
     matched = [
         (points_0[match.queryIdx], points_1[match.trainIdx])

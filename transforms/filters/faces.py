@@ -31,15 +31,15 @@ DLIB = "face_dlib_hog"
 OPENCV = "face_opencv_haar"
 
 ONE_FACE = 1.0
-"""Number of faces that `face_recognition.face_locations`, which gives no scores, has to find."""
+"""Minimum number of faces from `face_recognition.face_locations`, which gives no scores."""
 
 SCORE_FLOOR = -1.0
 """The lowest dlib score reported; windows below it are noise."""
 
 CASCADE = "haarcascade_frontalface_alt2"
-"""Of OpenCV's frontal cascades, the one whose score tells faces from the rest.
+"""The frontal cascade of OpenCV whose score separates faces best.
 
-On 86 photographs its false alarms score at most 55.7, where haarcascade_frontalface_default
+On 86 photographs its false alarms score at most 55.7, whereas haarcascade_frontalface_default
 gives a bus, a laptop and an elephant the scores of faces.
 """
 
@@ -47,7 +47,7 @@ CNN_SIDE_PX = 80
 """The cnn model fails on images smaller than its windows; they are padded with black."""
 
 UNBOUND = "pip install --no-deps face_recognition==1.3.0"
-"""How to install the package with dlib-bin: it depends on dlib's source package by name."""
+"""Installs the package with dlib-bin: it depends on dlib's source package by name."""
 
 FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
@@ -85,21 +85,21 @@ class FaceSettings:
 
 
 def prepare_faces(settings: FaceSettings) -> None:
-    """Load the detectors the policy asks for, so that a missing package shows before any work."""
+    """Load the policy's detectors, so that a missing package shows before any work."""
     for name in _thresholds(settings):
         _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
 
 
 def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score]:
-    """Score the most face-like place of an image with each detector the policy asks for.
+    """Score the most face-like place of an image with each of the policy's detectors.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB, of any size.
+      pixels: RGB, uint8 [height, width, 3], of any size.
 
     Returns:
-      One score per detector, none for policy off. face_recognition: the number of faces. dlib:
-      its confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The value of the
-      latter two is None where the detector reports nothing.
+      One score per detector, none for policy off. face_recognition: the number of faces. dlib: its
+      confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The latter two are None
+      if the detector reports nothing.
 
     Source: EqBen, appendix B.3 (frames with human faces are discarded, by face_recognition).
     """
@@ -109,7 +109,7 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
 
 
 def scoring_basis(settings: FaceSettings) -> dict[str, object]:
-    """Return what the scores depend on besides the image; thresholds are not part of it."""
+    """Return everything the scores depend on besides the image; thresholds are not part of it."""
     return {
         "version": VERSION,
         "detectors": sorted(_thresholds(settings)),
@@ -142,7 +142,7 @@ def reject_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | 
 
 
 def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
-    """Return the detectors the policy runs, each with the score from which it sees a face."""
+    """Return the policy's detectors, each with its minimum score of a face."""
     if settings.face_policy == "off":
         return {}
     if settings.face_policy == "paper":
@@ -153,7 +153,7 @@ def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
 
 
 class _Detectors(threading.local):
-    """The detectors of one thread; neither library's may be shared between threads."""
+    """The detectors of one thread; neither library allows threads to share them."""
 
     @functools.cached_property
     def dlib(self) -> Any:
@@ -234,7 +234,6 @@ _SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
 
 
 def _highest(values: Any) -> float | None:
-    """Return the greatest of some scores, to 6 decimals; None if there are none."""
     return round(max(float(value) for value in values), 6) if len(values) else None
 
 
@@ -248,10 +247,10 @@ def _import_dlib() -> Any:
 
 @functools.cache
 def _import_face_recognition() -> Any:
-    """Import face_recognition, and undoes its process-wide side effects.
+    """Import face_recognition, and undo its process-wide side effects.
 
-    It emits a deprecation warning, and makes Pillow accept truncated files from then on. If its
-    models cannot be imported, it closes standard input and exits with status 0: so they go first.
+    It emits a deprecation warning, and makes Pillow accept truncated files. If it cannot import its
+    models, it closes standard input and exits with status 0, so import the models first.
     """
     from PIL import ImageFile
 

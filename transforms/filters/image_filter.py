@@ -1,4 +1,4 @@
-"""What filters of images share: their description, and how pixels are checked and scaled."""
+"""The interface of image filters, and shared functions to check and scale pixels."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class ImageFilter(Generic[Settings]):
     """A filter of images: one function scores, another compares the scores with its settings.
 
     Attributes:
-      settings: its settings; their defaults are those of corrected mode.
-      off: the settings with which it refuses nothing.
-      reasons: every reason that it may give, explained in one sentence.
+      settings: settings class; its defaults are those of corrected mode.
+      off: settings that reject nothing.
+      reasons: every possible reason, explained in one sentence.
       packages: the packages whose versions the scores depend on.
-      basis: returns what else they depend on besides the image; limits are not part of it.
-      score: scores an image, uint8 of shape (height, width, 3), RGB.
-      refuse: returns why an image with such scores is refused; None if it is not.
+      basis: returns everything else they depend on besides the image; limits are not part of it.
+      score: scores an image, RGB, uint8 [height, width, 3].
+      refuse: returns the rejection of an image with these scores, if any.
       prepare: loads what `score` needs, so that a missing package shows before any work.
     """
 

@@ -1,4 +1,4 @@
-"""All filters of images: what is measured on an image, and which values are refused."""
+"""Combines all filters of images."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFilters:
-    """The settings of every filter of images; a filter is added by a line anywhere here.
+    """The settings of every image filter; add a filter as a line here.
 
-    Settings of a dataset inherit from it, and with that its command line and its manifest have
-    them. The filter of the last line scores and decides first.
+    A dataset's settings inherit from this class, so its command line and manifest include them. The
+    filter on the last line scores and decides first.
     """
 
     faces: FaceSettings = field(default_factory=FaceSettings, metadata={"filter": FACES})
@@ -35,27 +35,25 @@ class ImageFilters:
 
     @classmethod
     def off(cls, **others: Any) -> Self:
-        """Return settings with every filter off, except for the settings given."""
         return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
 
     def prepare(self) -> None:
-        """Load what the filters need, so that a missing package shows before any work."""
+        """Load the filters' needs, so that a missing package shows before any work."""
         for each, settings in self._in_order():
             each.prepare(settings)
 
     def basis(self) -> list[object]:
-        """Return what the scores depend on besides the image: scorers and library versions."""
+        """Return everything the scores depend on besides the image, with library versions."""
         packages = {name for each in _FILTERS.values() for name in each.packages} | {"imagehash"}
         own = [each.basis(getattr(self, name)) for name, each in _FILTERS.items()]
         return [*own, minimality.VERSION, pictures.VERSION, versions_of(*sorted(packages))]
 
     def score(self, pixels: NDArray[np.uint8]) -> ScoredImage:
-        """Score an image, uint8 of shape (height, width, 3), RGB; exceptions propagate."""
+        """Score an RGB image, uint8 [height, width, 3]; exceptions propagate."""
         scores = [found for each, own in self._in_order() for found in each.score(pixels, own)]
         return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))
 
     def refuse(self, scores: Sequence[Score]) -> Rejection | None:
-        """Say why an image with such scores is rejected; None if it is not."""
         decided = (each.refuse(scores, settings) for each, settings in self._in_order())
         return next((rejection for rejection in decided if rejection is not None), None)
 
@@ -70,12 +68,11 @@ _FILTERS: dict[str, ImageFilter[Any]] = {
 IMAGE_FILTER_REASONS = {
     reason: text for each in _FILTERS.values() for reason, text in each.reasons.items()
 }
-"""Why an image is refused, by any filter."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoredImage:
-    """What was measured on one image, or why nothing could be."""
+    """The measures of one image, or the reason why there are none."""
 
     phash: str = ""
     scores: tuple[Score, ...] = ()

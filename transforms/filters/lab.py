@@ -1,7 +1,6 @@
-"""CIE L*a*b* in 8 bits: equal distances in it look about equally different to people.
+"""CIE L*a*b* in 8 bits: equal distances look about equally different to people.
 
-Everything uses integer tables and sums, so that the bytes are the same on every processor; roots
-and powers of floats are not.
+Integer tables and sums give the same bytes on every processor; roots and powers of floats do not.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _STEPS: Final = 2**16 - 1
 """Steps of a linear tristimulus value; near black, a step is 0.014 of L*."""
 
 _ROOT_STEPS: Final = 10_000
-"""Steps of its cube root."""
+"""Steps of the cube root."""
 
 _TO_XYZ: Final = (
     (0.4124564, 0.3575761, 0.1804375),
@@ -30,13 +29,10 @@ _TO_XYZ: Final = (
 
 
 def lightness(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return L* of sRGB pixels in steps of 100 / 255.
+    """Return L* of sRGB pixels, uint8 [height, width], in steps of 100 / 255.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
-
-    Returns:
-      uint8 of shape (height, width).
+      pixels: RGB, uint8 [height, width, 3].
 
     Source: CIE 15:2004, section 8.2.1.
     """
@@ -49,10 +45,10 @@ def colours(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.ui
     """Return a* (from green to red) and b* (from blue to yellow) of sRGB pixels, each plus 128.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
+      pixels: RGB, uint8 [height, width, 3].
 
     Returns:
-      Two arrays, uint8 of shape (height, width); 128 for grey. sRGB reaches neither 0 nor 255.
+      Two arrays, uint8 [height, width]; 128 for grey. sRGB reaches neither 0 nor 255.
     """
     x, y, z = (_root(pixels, axis) for axis in range(3))
     return _offset(500 * (x - y)), _offset(200 * (y - z))
@@ -70,7 +66,7 @@ def _root(pixels: NDArray[np.uint8], axis: int) -> NDArray[np.int32]:
 
 @functools.cache
 def _shares() -> NDArray[np.int32]:
-    """Return what each byte of each channel adds to X, Y and Z, as a share of white's."""
+    """Return each channel byte's contribution to X, Y and Z, as a share of white's."""
     value = np.arange(256) / 255
     linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     to_xyz = np.array(_TO_XYZ)

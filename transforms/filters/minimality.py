@@ -1,7 +1,7 @@
 """Measures how little two images differ, and gates pairs on the measures.
 
-An image is prepared once (`view`), a pair is measured on two views (`measure_pair`) and judged by
-thresholds, all off by default (`gate_pair`).
+Prepare each image once (`view`), measure pairs of views (`measure_pair`), and apply thresholds,
+all off by default (`gate_pair`).
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Plane: TypeAlias = "NDArray[np.uint8]"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class PairView:
-    """What the measures need of one image, at most 98 kB.
+    """The data of one image that the measures need, at most 98 kB.
 
     Attributes:
-      planes: L*, a* and b* as in `lab`, uint8 of shape (height, width): the longer side is 256 for
-        L* and 128 for the others; no side is below 11 (SSIM's window).
+      planes: L*, a* and b* as in `lab`, uint8 [height, width]: the longer side is 256 for L* and
+        128 for the others; no side is below 11 (SSIM's window).
       luma: mean luma, BT.601, in [0, 255].
     """
 
@@ -118,7 +118,7 @@ class GateSettings:
             check_range(field.name, getattr(self, field.name), *limits)
 
     def without_background(self) -> GateSettings:
-        """Drop the limits that do not hold where most of the image changes, as with its scene."""
+        """Drop the limits that do not hold if most of the image changes, as with its scene."""
         return dataclasses.replace(
             self,
             max_changed_area=None,
@@ -136,15 +136,11 @@ _RANGES = {
     "luminance_shift": (0, 255),
     "phash_distance": (0, HASH_BITS),
 }
-"""The range of each measure, by the ending of its settings' names."""
+"""The range of each measure, by suffix of its settings' names."""
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:
-    """Return what the measures need of an image; computed once per image, not per pair.
-
-    Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
-    """
+    """Prepare an RGB image, uint8 [height, width, 3], for the measures, once per image."""
     phash = perceptual_hash(pixels)
     image = scale_to(Image.fromarray(pixels), LONG_SIDE_PX, min_side=SSIM_WINDOW_PX)
     small = scale_to(image, COLOUR_SIDE_PX, min_side=SSIM_WINDOW_PX)
@@ -161,7 +157,7 @@ def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
     For a grey image the three are equal. A hash of luma alone would miss a change of colour.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
+      pixels: RGB, uint8 [height, width, 3].
 
     Source: ImageHash's phash, applied to each channel.
     """
@@ -180,8 +176,7 @@ def hash_distance(phash_0: str, phash_1: str) -> int:
 def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
     """Measure how much the second image differs from the first.
 
-    If the sizes differ, the second image is stretched to the first's size; luma and hash need no
-    common size.
+    A second image of a different size is stretched to the first's; luma and hash do not need this.
     """
     planes = _on_common_size(view_0, view_1)
     changed = is_changed(*(second - first for first, second in planes))
@@ -201,7 +196,7 @@ def background_similarity(
     """Return the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
 
     Args:
-      changed: the region, bool of shape (height, width), of any size.
+      changed: the region, bool [height, width], of any size.
     """
     planes = _on_common_size(view_0, view_1)
     return least_outside([similarity(*plane)[1] for plane in planes], changed)
@@ -210,12 +205,12 @@ def background_similarity(
 def changed_in_and_out(
     view_0: PairView, view_1: PairView, region: NDArray[np.bool_]
 ) -> tuple[float | None, float | None]:
-    """Return the share of the pixels of a region that changed, and of those outside it.
+    """Return the shares of pixels that changed inside and outside a region.
 
-    Each is in [0, 1], to 6 decimals, and None where there are no such pixels; see `is_changed`.
+    Each is in [0, 1], to 6 decimals, and None without pixels there; see `is_changed`.
 
     Args:
-      region: bool of shape (height, width), of any size.
+      region: bool [height, width], of any size.
     """
     planes = _on_common_size(view_0, view_1)
     changed = is_changed(*(second - first for first, second in planes))
@@ -231,7 +226,7 @@ def similarity(
     """Return the mean SSIM of two planes, and the SSIM map.
 
     Args:
-      plane_0: float32 of shape (height, width), in [0, 255]; no side below 11.
+      plane_0: float32 [height, width], in [0, 255]; no side below 11.
 
     Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
       covariances; the mean is over complete windows only.
@@ -267,7 +262,7 @@ def is_changed(
     held-out photographs and shots it is 3.1 and 9.6, and 3.5 and 7.2.
 
     Args:
-      lightness: float32 of shape (height, width), second minus first, in steps of 100 / 255.
+      lightness: float32 [height, width], second minus first, in steps of 100 / 255.
       green_red: the same for a*, of about half that shape, in steps of 1.
     """
     brighter = np.abs(_smoothed(lightness, SMOOTHING_PX)) * (100 / 255) > CHANGED_LIGHTNESS
@@ -295,7 +290,7 @@ _GATES = (
     ("min_background_ssim", "background_ssim", "background_changed"),
     ("max_luminance_shift", "luminance_shift", "luminance_shift"),
 )
-"""Setting, measure and reason, in the order in which they are checked."""
+"""Setting, measure and reason, in the order of the checks."""
 
 
 def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | None:
@@ -318,7 +313,6 @@ def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | Non
 def _on_common_size(
     view_0: PairView, view_1: PairView
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Return each plane of both images, the second resized to the first's size."""
     planes = []
     for first, second in zip(view_0.planes, view_1.planes, strict=True):
         if second.shape != first.shape:
@@ -329,7 +323,6 @@ def _on_common_size(
 
 
 def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a mask at another size, by nearest neighbour."""
     if mask.shape == shape:
         return mask
     rows, columns = (
@@ -346,10 +339,7 @@ def least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool_
 
 
 def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
-    """Return the mean SSIM of complete windows without changed or smoothed pixels.
-
-    None if there is no such window.
-    """
+    """Return the mean SSIM of complete windows without changed or smoothed pixels, if any."""
     import scipy.ndimage
 
     reach = SSIM_WINDOW_PX // 2 + SMOOTHING_PX // 2

@@ -1,4 +1,4 @@
-"""Finds images that look the same, by their perceptual hashes."""
+"""Finds near-duplicate images by their perceptual hashes."""
 
 import multiprocessing
 import os
@@ -27,8 +27,8 @@ class HashedFolder:
     """The images of a folder.
 
     Attributes:
-      hashes: their perceptual hashes, uint64 of shape (files, 3).
-      unreadable: the names of files that are not images, or have too many pixels.
+      hashes: perceptual hashes, uint64 [files, 3].
+      unreadable: names of files that are not images, or have too many pixels.
     """
 
     names: tuple[str, ...]
@@ -73,10 +73,10 @@ def hash_file(path: str) -> str | None:
 
 
 def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
-    """Return hashes of 48 hexadecimal digits as integers, uint64 of shape (hashes, 3).
+    """Return hashes of 48 hexadecimal digits as integers, uint64 [hashes, 3].
 
     Raises:
-      InputError: a hash has another number of digits: another version made it.
+      InputError: a hash has a different number of digits, so a different version made it.
     """
     rows = []
     for phash in hashes:
@@ -97,11 +97,11 @@ def nearest(
     Ties go to the first.
 
     Args:
-      hashes: uint64 of shape (n, 3).
-      others: uint64 of shape (m, 3), m at least 1.
+      hashes: uint64 [n, 3].
+      others: uint64 [m, 3], m at least 1.
 
     Returns:
-      Indices in [0, m) and distances in [0, 192], both of shape (n,).
+      Indices in [0, m) and distances in [0, 192], both [n].
     """
     places = np.zeros(len(hashes), dtype=np.intp)
     distances = np.zeros(len(hashes), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Checks on every pair of images, whatever made it."""
+"""Checks every pair of images, whatever made it."""
 
 from eqforge.generators.text.caption_lint import CAPTION_PAIR_REASONS, lint_pair
 from eqforge.schemas.records.books import Stage
@@ -10,7 +10,7 @@ ORACLE_REASONS = {
     "crossed_caption_match": "By the oracle, an image matches the other image's caption too well.",
     "oracle_disagreement": "One of the two oracles objects, the other does not.",
 }
-"""Reasons why an oracle's scores speak against a pair."""
+"""Reasons for which an oracle's scores reject a pair."""
 
 PAIRS_STAGE = Stage(
     "pairs",
@@ -31,7 +31,7 @@ PAIRS_STAGE = Stage(
 def refuse_unmeasured(
     image_ids: tuple[str, str], captions: tuple[str, str], distinct_captions: bool
 ) -> Rejection | None:
-    """Reject a pair of identical images, or of captions that say the same."""
+    """Reject a pair of identical images or equivalent captions."""
     if image_ids[0] == image_ids[1]:
         return Rejection(reason="same_image", detail=image_ids[0])
     return lint_pair(*captions) if distinct_captions else None

@@ -1,7 +1,7 @@
-"""The perceptual distance of two images, by a model that encodes pictures; off by default.
+"""Measures the perceptual distance of two images by an image encoder; off by default.
 
-It is 1 minus the cosine between the encodings: 0 for equal pictures. Measures of pixels say how
-much of a picture changed; this says how different it looks to a network.
+It is 1 minus the cosine between the encodings: 0 for equal images. Pixel measures show how much of
+an image changed; this shows how different it looks to a network.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PerceptualSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Perceptual:
-    """The model that measures, and the limit; sent to workers, which load the model."""
+    """The encoder and its limit; sent to workers, which load the model."""
 
     settings: PerceptualSettings = dataclasses.field(default_factory=PerceptualSettings)
     encoder: Identity | None = None
@@ -69,7 +69,7 @@ class Perceptual:
         return asked is not None and _spec_of(asked).device != "cpu"
 
     def basis(self) -> list[object]:
-        """Return what a distance depends on besides the images, which excludes the limit."""
+        """Return everything a distance depends on besides the images and the limit."""
         assert self.encoder is not None
         packages = ("torch", "transformers", "pillow")
         return [
@@ -83,7 +83,7 @@ class Perceptual:
         """Return 1 minus the cosine of two images' encodings, in [0, 2], to 6 decimals.
 
         Args:
-          pixels: of both, uint8 of shape (height, width, 3), RGB.
+          pixels: two RGB images, uint8 [height, width, 3].
 
         Raises:
           ValueError: an encoding is not a number.
@@ -108,7 +108,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.float32]]:
-    """Encode each picture by itself: a vector does not depend on what it is compared to."""
+    """Encode each image separately, so that its vector does not depend on the other."""
     from eqforge.models.pretrained import torch_threads
 
     with _one_at_a_time:
@@ -126,7 +126,7 @@ def _loaded(spec: ScorerSpec) -> ImageEncoder:
 
 
 def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
-    """Return the model that is asked for, with its identity; it is loaded once, as a check."""
+    """Return the requested model with its identity; it is loaded once, as a check."""
     asked = settings.perceptual
     encoder = None if asked is None else encoders_named(asked)[0]
     return Perceptual(settings=settings, encoder=encoder)
@@ -134,7 +134,6 @@ def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
 
 @functools.cache
 def encoders_named(text: str) -> tuple[Identity, ...]:
-    """Return the identity of the model in a setting, as `prepare_perceptual` does."""
     from eqforge.models.spec import identify, load_encoder
 
     spec = _spec_of(text)
@@ -142,7 +141,7 @@ def encoders_named(text: str) -> tuple[Identity, ...]:
 
 
 def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> Rejection | None:
-    """Reject a pair whose two images look too different.
+    """Reject a pair whose images look too different.
 
     Raises:
       KeyError: the scores were made without the model.

@@ -1,7 +1,7 @@
-"""How plausible captions are to a language model, before anything is drawn; off by default.
+"""Scores captions with a language model before anything is drawn; off by default.
 
-What is measured is the mean negative log likelihood of a caption's tokens, in nats. It tells the
-odd from the usual among captions of one kind and length, not the true from the false.
+The score is the mean negative log likelihood of a caption's tokens, in nats. It separates odd from
+usual captions of one kind and length, not false from true ones.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class PlausibilitySettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Plausibility:
-    """The model that weighs captions, and the limit; sent to workers, which load the model."""
+    """The language model and its limit; sent to workers, which load the model."""
 
     settings: PlausibilitySettings = dataclasses.field(default_factory=PlausibilitySettings)
     model: Identity | None = None
@@ -68,7 +68,7 @@ class Plausibility:
         return asked is not None and _spec_of(asked).device != "cpu"
 
     def basis(self) -> list[object]:
-        """Return what a score depends on besides the caption, which excludes the limit."""
+        """Return everything a score depends on besides the caption and the limit."""
         assert self.model is not None
         packages = ("torch", "transformers", "tokenizers")
         return [VERSION, dataclasses.asdict(self.model), versions_of(*packages)]
@@ -76,8 +76,8 @@ class Plausibility:
     def scores(self, captions: Sequence[str]) -> tuple[Score, ...]:
         """Return the scores of captions, `implausibility_0` and so on.
 
-        Each is a mean negative log likelihood in nats, to 6 decimals; None of a caption that the
-        model cannot read.
+        Each is a mean negative log likelihood in nats, to 6 decimals; None if the model cannot read
+        the caption.
         """
         asked, expected = self.settings.plausibility, self.model
         assert asked is not None
@@ -127,7 +127,7 @@ def _loaded(spec: ScorerSpec) -> CausalLikelihood:
 
 
 def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
-    """Return the model that is asked for, with its identity; it is loaded once, as a check."""
+    """Return the requested model with its identity; it is loaded once, as a check."""
     asked = settings.plausibility
     model = None if asked is None else weighers_of(asked)[0]
     return Plausibility(settings=settings, model=model)
@@ -135,7 +135,6 @@ def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
 
 @functools.cache
 def weighers_of(text: str) -> tuple[Identity, ...]:
-    """Return the identity of the model in a setting, as `prepare_plausibility` does."""
     from eqforge.models.spec import identify
 
     spec = _spec_of(text)

@@ -1,4 +1,4 @@
-"""Scores luminance, contrast and sharpness of an image; rejects black, constant, blurred ones."""
+"""Scores luminance, contrast and sharpness; rejects black, constant and blurred images."""
 
 from __future__ import annotations
 
@@ -47,18 +47,19 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
     """Score the mean luma, and the contrast and sharpness of the strongest of three channels.
 
     Luma is that of BT.601: an image is black if it is dark, whatever its colour. Adjacent colours
-    of equal luma have neither contrast nor edges in it, so these are measured in red, green and
-    blue, and the greatest counts; in a grey image it is the luma's.
+    of equal luma have neither contrast nor edges in it, so red, green and blue are measured, and
+    the greatest counts.
 
-    All are measured on the image downscaled to a long side of 256 pixels, so that they hardly
-    depend on the resolution; a smaller image is not enlarged, because that blurs.
+    Images are first downscaled to a long side of 256 pixels, so that scores hardly depend on the
+    resolution; a smaller image is not enlarged, because that blurs.
 
     Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
+      pixels: RGB, uint8 [height, width, 3].
 
     Returns:
       Three scores: the mean luma in [0, 255], the standard deviation of a channel in [0, 127.5],
-      and the variance of a channel's Laplacian, 0 or more.
+        and
+      the variance of a channel's Laplacian, 0 or more.
     """
     import scipy.ndimage  # type: ignore[import-untyped]
 
@@ -75,7 +76,6 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
 
 
 def decide_quality(scores: Sequence[Score], settings: QualitySettings) -> Rejection | None:
-    """Reject a black, then a constant, then a blurred image."""
     for reason, name, minimum in (
         ("black_image", LUMINANCE, settings.min_luminance),
         ("constant_image", CONTRAST, settings.min_contrast),
@@ -106,7 +106,7 @@ QUALITY = ImageFilter(
 
 
 def _score(name: str, value: float) -> Score:
-    """Return the score, rounded to keep floating-point noise out of the row."""
+    """Round a score, to keep floating-point noise out of the row."""
     return Score(
         name=name,
         value=round(float(value), 6),

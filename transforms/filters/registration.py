@@ -1,8 +1,8 @@
-"""Measures two frames of a video apart from the camera's motion and the light.
+"""Measures how two video frames differ apart from camera motion and light.
 
-Keypoints that both frames show give the motion of the camera. The second frame is moved by it onto
-the first, and its exposure and white balance are fitted to the first's. What is left differs in the
-scene. Where keypoints give no motion, there is nothing to measure, and the scores say so.
+Matching keypoints give the motion of the camera. The second frame is warped onto the first, and its
+exposure and white balance are fitted to the first's. The remaining differences are in the scene. If
+keypoints give no motion, the scores are None.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ MIN_POINTS = 10
 at most 8 on a homography."""
 
 MIN_SPREAD = 0.1
-"""Share of the frame around the keypoints that agree: fewer are of one thing, not of the scene."""
+"""Share of the frame around the agreeing keypoints: fewer belong to one thing, not to the scene."""
 
 MORE_POINTS = 1.25
-"""How many times the keypoints of a similarity a homography has to explain, to be worth it."""
+"""A homography must explain this many times the keypoints of a similarity."""
 
 MANY_MORE_POINTS = 3
-"""The same, where a motion does not explain the points that stay: a thing moves, not the camera."""
+"""The same, if a motion does not explain the static points: a thing moves, not the camera."""
 
 MAX_ZOOM = 3.0
 MIN_OVERLAP = 0.25
 MIN_DEPTH = 0.2
-"""A corner of the frame that would come so much nearer, of its depth, is none of this scene."""
+"""Reject a motion that brings a corner of the frame this near, as a share of its depth."""
 
 MOST_MISFIT = 30
 CLIPPED = 250
 MAX_GAIN = 4.0
 MAX_TINT = 1.35
-"""The most that one channel is brightened more than another, as white balance does in one scene."""
+"""Maximum relative gain between channels, as white balance causes in one scene."""
 
 _FIT_ROUNDS = 5
 _SCALE = minimality.LONG_SIDE_PX / LONG_SIDE_PX
@@ -89,7 +89,7 @@ _SETTINGS = compact_json(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Motion:
-    """How the camera moved: a model, and the 3 x 3 matrix from the first frame to the second."""
+    """The camera's motion: a model, and the 3 x 3 matrix from the first frame to the second."""
 
     model: int
     matrix: Matrix
@@ -97,18 +97,14 @@ class Motion:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Light:
-    """What the second frame's red, green and blue are multiplied by, and what is added then."""
+    """Factors and then offsets for the second frame's red, green and blue."""
 
     gains: NDArray[np.float64]
     offsets: NDArray[np.float64]
 
 
 def view(pixels: Pixels) -> Pixels:
-    """Return what is compared of a frame: RGB, its longer side 256 pixels.
-
-    Args:
-      pixels: uint8 of shape (height, width, 3), RGB.
-    """
+    """Scale an RGB frame, uint8 [height, width, 3], to a long side of 256 pixels."""
     image = Image.fromarray(pixels)
     least = minimality.SSIM_WINDOW_PX
     return np.asarray(scale_to(image, minimality.LONG_SIDE_PX, min_side=least))
@@ -118,16 +114,16 @@ def score_registered(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutVi
     """Score how the camera moved and the light changed between two frames, and what else changed.
 
     Args:
-      first, second: what `view` returns of the frames.
+      first, second: frames prepared by `view`.
       cut_0, cut_1: their keypoints.
 
     Returns:
       `registration`: 0 if nothing registers, 1 for a similarity, 2 for a homography. With 0, the
       nine others are None. `registered_overlap`: share of the first frame that the second shows, in
       [0, 1]; the last three are measured on it. `camera_shift`: motion of the centre, as share of
-      the width. `camera_zoom`: above 1 where the second frame is nearer. `camera_rotation_deg`:
-      degrees clockwise by which things turn. `light_gain`: brightness of the second frame relative
-      to the first's. `light_tint`: greatest gain of a channel relative to the least.
+      the width. `camera_zoom`: above 1 if the second frame is nearer. `camera_rotation_deg`:
+      clockwise rotation of the content in degrees. `light_gain`: brightness of the second frame
+      relative to the first's. `light_tint`: greatest gain of a channel relative to the least.
       `registered_changed_area`, `registered_ssim`, `registered_background_ssim`: as in PairSample,
       after registration.
 
@@ -210,7 +206,7 @@ def _find_motion(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutView) 
 
 
 def _is_sound(motion: Motion, points: NDArray[Any], first: Pixels, second: Pixels) -> bool:
-    """Return True if a motion is the camera's: of points from all over, and better than none."""
+    """Return True if a motion is the camera's: its keypoints spread out, and it beats none."""
     height, width = first.shape[:2]
     hull = import_cv2().convexHull(points * np.float32(_TO_VIEW[0, 0]))
     corners = np.array([[0, 0, 1], [width, 0, 1], [width, height, 1], [0, height, 1]], float)
@@ -237,7 +233,7 @@ def _misfit(first: Pixels, moved: Pixels, shown: Mask) -> float:
 
 
 def _moved(second: Pixels, matrix: Matrix, shape: tuple[int, ...]) -> tuple[Pixels, Mask]:
-    """Return the second frame as the first camera would show it, and where it does."""
+    """Warp the second frame to the first camera; return it and the mask of its pixels."""
     cv2 = import_cv2()
     size = shape[1], shape[0]
     if np.array_equal(matrix, np.eye(3)):
@@ -251,7 +247,7 @@ def _moved(second: Pixels, matrix: Matrix, shape: tuple[int, ...]) -> tuple[Pixe
 def _motion_of_centre(
     matrix: Matrix, shape_0: tuple[int, ...], shape_1: tuple[int, ...]
 ) -> tuple[float, float, float]:
-    """Return shift in widths, zoom, and degrees of turn of what the first frame's centre shows."""
+    """Return shift in widths, zoom, and rotation in degrees at the first frame's centre."""
     centre = np.array([(shape_0[1] - 1) / 2, (shape_0[0] - 1) / 2, 1])
     x, y, w = matrix @ centre
     local = (matrix[:2, :2] - np.outer([x / w, y / w], matrix[2, :2])) / w
@@ -264,7 +260,7 @@ def _motion_of_centre(
 def _fit_light(first: Pixels, moved: Pixels, shown: Mask) -> Light:
     """Fit exposure and white balance of the second frame to the first, by the half that fits best.
 
-    A change of the scene in less than half of what both show does not count.
+    So a change of the scene in less than half of the overlap does not count.
     """
     blurred = [import_cv2().blur(each, (5, 5))[::2, ::2].astype(float) for each in (first, moved)]
     fair = shown[::2, ::2] & np.logical_and.reduce(

@@ -1,1 +1,1 @@
-"""Pairs of frames of videos: propose, extract, pair, match (EqBen, section 4.1)."""
+"""Makes pairs of video frames: propose, extract, pair, match (EqBen, section 4.1)."""

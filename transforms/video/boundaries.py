@@ -1,4 +1,4 @@
-"""Pairs of frames around event boundaries: Eq-GEBC."""
+"""Proposes pairs of frames around event boundaries: Eq-GEBC."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -54,8 +54,8 @@ class BoundaryRules:
 def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
     """Plan pairs of the frame before a boundary and the frame after the next one.
 
-    One boundary is skipped between the two frames, which widens the gap in meaning, and a
-    boundary serves in one pair only. Of several annotators the first in the alphabet counts.
+    One boundary is skipped between the two frames, which widens the gap in meaning; each boundary
+    serves in one pair. Of several annotators the first in the alphabet counts.
 
     Source: EqBen, section 4.1 ("sparse sampling across multiple boundaries") and appendix B.2.
     """
@@ -93,7 +93,7 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
 
 
 def _refuse(first: Boundary, second: Boundary | None, rules: BoundaryRules) -> Rejection | None:
-    """Return why the first boundary cannot open a pair with the second; None where it can."""
+    """Return why the first boundary cannot open a pair with the second, if so."""
     if second is None:
         return Rejection(reason="no_next_boundary")
     for boundary in (first, second):
@@ -154,7 +154,6 @@ def _frames(
 
 
 def _time_near(boundary_s: float, neighbour_s: float, at_middle: bool) -> float:
-    """Return a time on the neighbour's side of a boundary, at most FARTHEST_S away from it."""
     stretch_s = abs(neighbour_s - boundary_s)
     distance_s = min(stretch_s / 2 if at_middle else stretch_s, FARTHEST_S)
     return boundary_s + (distance_s if neighbour_s > boundary_s else -distance_s)

@@ -30,9 +30,9 @@ FRAMES_STAGE = Stage(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """A source file: its path relative to the folder the user named, and its SHA-256.
+    """A source file: its path below the user's folder, and its SHA-256.
 
-    A folder of frames has no digest of its own, nor has a file that could not be read.
+    The digest is None for a folder of frames and for an unreadable file.
     """
 
     path: str
@@ -41,11 +41,11 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extraction:
-    """Frames that one pass over a video gave.
+    """The frames from one pass over a video.
 
     Attributes:
       source_sha256: digest of the video's file; None for a folder of frames.
-      sources: the pictures of a folder of frames, by the ids of the frames.
+      sources: the image files of a folder of frames, by frame id.
     """
 
     stored: tuple[StoredFrame, ...]
@@ -60,7 +60,7 @@ class Extraction:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KeptFrame:
-    """A frame in the media store, with what the filters measured on it once they have."""
+    """A frame in the media store, with its row once the filters measured it."""
 
     stored: StoredFrame
     image: ImageRow | None = None
@@ -78,13 +78,13 @@ class MeasuredPair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClipWork:
-    """A clip and what has been made from it so far; every step returns a new one.
+    """A clip and its results so far; every step returns a new one.
 
     Attributes:
       source: the video file, or the folder of its frames; None if it could not be read.
       encoding: how frames are encoded, as JSON.
-      rejects: everything refused so far, planning included.
-      sources: the pictures of a folder of frames, by the ids of the frames.
+      rejects: all so far, including those of planning.
+      sources: the image files of a folder of frames, by frame id.
     """
 
     clip: Clip
@@ -97,7 +97,6 @@ class ClipWork:
     sources: dict[str, Source] = field(default_factory=dict)
 
     def reject(self, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
-        """Return the reject of a candidate of this clip, with the clip's lineage."""
         source = self.sources.get(candidate_id, self.source)
         return stage.reject(
             candidate_id,
@@ -111,7 +110,6 @@ class ClipWork:
         return replace(self, rejects=(*self.rejects, *rejects))
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Return the rows of a finished clip in one of the tables of a dataset."""
         if table == "samples":
             return samples_of(self, dataset)
         return images_of(self) if table == "images" else self.rejects
@@ -171,7 +169,7 @@ def _origin(work: ClipWork, frame: StoredFrame) -> Origin:
 
 
 def _parameters(encoding: str, frame: StoredFrame) -> str:
-    """Return how an image was encoded, and what else than a turn was done to the stored pixels."""
+    """Return an image's encoding, with changes of the stored pixels other than rotation."""
     done = {
         "pixel_aspect": frame.pixel_aspect,
         "deinterlaced": frame.is_deinterlaced and "bwdif",
@@ -185,7 +183,7 @@ def _seconds(time_s: float | None) -> float:
 
 
 def images_of(work: ClipWork) -> Iterator[ImageRow]:
-    """Yield the images that the samples of a finished clip refer to, each once."""
+    """Yield the images that a finished clip's samples refer to, each once."""
     frames = {frame.stored.frame_id: frame for frame in work.frames}
     needed = {
         frame_id

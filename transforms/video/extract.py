@@ -1,4 +1,4 @@
-"""Takes the planned frames out of a video, once, into the media store."""
+"""Extracts the planned frames of a video, once, into the media store."""
 
 import contextlib
 import json
@@ -40,14 +40,14 @@ def extract_frames(
 ) -> ClipWork:
     """Store the frames of a clip, with a reject for every missing frame.
 
-    A video that was finished before, and has not changed since, is not decoded again. If no frame
-    is wanted, because no pair was planned, the file need only exist.
+    A video that is finished and unchanged is not decoded again. If no frame is wanted, because no
+    pair was planned, the file need only exist.
 
     Args:
-      frames_fps: frames a second at which folders of frames were made; None if not known.
+      frames_fps: rate in frames per second of folders of frames; None if unknown.
 
     Raises:
-      InputError: a folder of frames is asked for a time, and its rate is not known.
+      InputError: a time is requested from a folder of frames whose rate is unknown.
     """
     encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
     work = ClipWork(
@@ -109,11 +109,11 @@ def _extract_once(
         with file.copied() as source:
             extraction = _extract(clip, source, extractor)
         # Results from a file that is still being written are not valid; and the decoder, which
-        # opens it by name, may have opened another.
+        # opens the name, may have opened a different file.
         was_other = any(missed.reason == "source_changed" for missed in extraction.missed)
         if was_other or file.is_changed():
             raise FetchFailed("source_changed", "the file changed while it was read")
-    # A crash may be the machine's fault, not the video's: another run has to try again.
+    # A crash may be the machine's fault, not the video's, so another run must try again.
     if not any(missed.reason in TRANSIENT for missed in extraction.missed):
         extractor.store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
         ledger.write(inputs, extraction)

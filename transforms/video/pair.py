@@ -1,4 +1,4 @@
-"""Measures the frames and pairs of a clip, and drops those that a score speaks against."""
+"""Measures the frames and pairs of a clip, and drops those with a score beyond a limit."""
 
 import functools
 from collections.abc import Iterator
@@ -25,10 +25,9 @@ from eqforge.transforms.video.rules import FramePairFilters
 def score_images(
     work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
 ) -> ClipWork:
-    """Score the images of a clip's frames.
+    """Score the stored images of a clip's frames, so that anyone with the dataset can reproduce it.
 
-    The stored image is scored, so anyone with the dataset can reproduce the scores. An image that
-    makes a scorer fail is a reject, and does not affect other images.
+    An image on which a scorer fails is rejected, and does not affect other images.
     """
     stored = {frame.stored.image_id: frame.stored for frame in work.frames}
     scored = ledger.remember(
@@ -62,7 +61,6 @@ def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
 
 
 def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
-    """Drop the frames of a clip whose scores are rejected, and count its frames."""
     kept: list[KeptFrame] = []
     rejects: list[Reject] = []
     for frame in work.frames:
@@ -89,10 +87,10 @@ class MeasuredPairs:
 def measure_pairs(
     work: ClipWork, media: MediaStore, filters: FramePairFilters, ledger: Ledger
 ) -> ClipWork:
-    """Measure every pair of a clip whose two frames are there.
+    """Measure every pair of a clip whose two frames exist.
 
-    Every image is decoded once, however many pairs it is in. A pair on which a measure fails is a
-    reject, and so is one with a frame missing or with the same picture twice.
+    Every image is decoded once, however many pairs it is in. A pair is rejected if a measure fails,
+    a frame is missing or both images are equal.
     """
     frames = {frame.stored.frame_id: frame for frame in work.frames}
     rejects: list[Reject] = []
@@ -130,8 +128,6 @@ def _without_measuring(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Views:
-    """What the measures need of one frame; `registered` is None where pairs are not registered."""
-
     pair: minimality.PairView
     cut: cuts.CutView
     registered: "registration.Pixels | None"
@@ -180,7 +176,6 @@ def _scores(view_0: _Views, view_1: _Views) -> Iterator[Score]:
 
 
 def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
-    """Drop the pairs of a clip whose scores are rejected, and count its pairs."""
     rejections = {
         pair.candidate.sample_id: refuse_measured(pair, filters)
         or refuse_pair(pair.scores, filters.oracle.settings)
@@ -202,7 +197,7 @@ def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
 
 
 def refuse_measured(pair: MeasuredPair, filters: FramePairFilters) -> Rejection | None:
-    """Reject a pair by its measures, before any oracle is asked."""
+    """Reject a pair by its measures, before any oracle runs."""
     return cuts.decide_cut(list(pair.scores), filters.cuts) or minimality.gate_pair(
         pair.measures, filters.gates
     )
@@ -222,10 +217,10 @@ PAIRS_WRITTEN_DOWN = 16
 def score_matches(
     work: ClipWork, media: MediaStore, filters: FramePairFilters, ledger: Ledger
 ) -> ClipWork:
-    """Score the pairs of a clip by the oracle, where one is asked for.
+    """Score the pairs of a clip by the oracle, if requested.
 
     Pairs that would be rejected anyway are not scored: this is the most expensive step. A pair on
-    which the oracle fails is a reject, and does not affect other pairs.
+    which the oracle fails is rejected, and does not affect other pairs.
     """
     if not filters.oracle.judges:
         return work

@@ -1,4 +1,4 @@
-"""Takes the planned frames out of a folder of numbered pictures, into the media store."""
+"""Takes the planned frames from a folder of numbered images into the media store."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,10 +35,10 @@ PASSING = frozenset({"source_changed", "video_unreadable", *STORE_REASONS})
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FrameFolder:
-    """A folder of frames, and how a frame is found in it.
+    """A folder of frames.
 
     Attributes:
-      frames_fps: frames a second at which it was made; None if that is not known.
+      frames_fps: its rate in frames per second; None if unknown.
       end_tolerance_s: how long after its end the last frame still answers, in seconds.
     """
 
@@ -48,7 +48,6 @@ class FrameFolder:
     end_tolerance_s: float
 
     def find(self, request: FrameRequest) -> "FramePicture | Rejection":
-        """Find the picture of a frame, or say why there is none."""
         number = number_of(request, self.frames, self.frames_fps, self.end_tolerance_s)
         if isinstance(number, Rejection):
             return number
@@ -60,13 +59,12 @@ class FrameFolder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FramePicture:
-    """The picture of a frame."""
+    """The image file of a frame."""
 
     number: int
     file: FoundFile
 
     def state(self) -> list[Any]:
-        """Return what changes with the picture."""
         try:
             return [self.file.name, *self.file.state()]
         except OSError as error:
@@ -75,11 +73,11 @@ class FramePicture:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Taken:
-    """A picture that was read, or why it could not be.
+    """An image that was read, or why it could not be.
 
     Attributes:
-      image: what is stored, with its name in the store; or why there is nothing.
-      rotation_deg: degrees clockwise that it was turned by.
+      image: the stored image and its name in the store, or the rejection.
+      rotation_deg: clockwise rotation that was applied.
     """
 
     source: Source
@@ -90,10 +88,7 @@ class _Taken:
 def extract_pictures(
     clip: Clip, folder: FrameFolder, settings: FrameSettings, store: MediaStore, ledger: Ledger
 ) -> Extraction:
-    """Store the frames of a clip, each from the one picture that it means.
-
-    Pictures that were taken before, and have not changed since, are not read again.
-    """
+    """Store the frames of a clip, each from its image file; unchanged files are not read again."""
     found = [folder.find(request) for request in clip.frames]
     states = [[f.reason, f.detail] if isinstance(f, Rejection) else f.state() for f in found]
     rate, wanted = folder.frames_fps, list(map(asdict, clip.frames))
@@ -200,12 +195,11 @@ def _answer(
 
 
 def exact_rate(frames_fps: float) -> Fraction:
-    """Return a rate as it was written: 29.97 is 2997/100."""
+    """Return a rate as written: 29.97 is 2997/100."""
     return Fraction(str(frames_fps))
 
 
 def needs_rate(requests: Iterable[FrameRequest]) -> bool:
-    """Return True if some frames are asked for by their time."""
     return any(request.timestamp_s is not None for request in requests)
 
 
@@ -215,16 +209,16 @@ def number_of(
     frames_fps: float | None,
     end_tolerance_s: float,
 ) -> int | Rejection:
-    """Return the number of the picture that a request means, or why there is none.
+    """Return the number of the image file that a request means, or its rejection.
 
-    Picture n of a folder at R frames a second is shown from (n - 1) / R until n / R seconds, as in
-    a video of that constant rate.
+    Image n of a folder with R frames per second is shown from (n - 1) / R until n / R seconds, as
+    in a video of that constant rate.
 
     Args:
-      request: the frame wanted; its own numbers count from 0, those of pictures from 1.
+      request: the wanted frame; its own numbers count from 0, those of images from 1.
 
     Raises:
-      InputError: a time is asked for, and the rate is not known.
+      InputError: a time is requested, and the rate is unknown.
     """
     if frames.fault:
         return Rejection(reason="frames_unclear", detail=frames.fault)
@@ -257,7 +251,6 @@ def _number(
 
 
 def rate_missing(folder: str) -> str:
-    """Say what to do where times are asked of a folder of frames whose rate is not known."""
     return (
         f"{folder} is a folder of frames, and its timestamps are in seconds: --frames-fps has "
         "to say at how many frames a second it was made"

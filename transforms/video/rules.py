@@ -1,4 +1,4 @@
-"""How clips become samples: what is measured, and what is rejected."""
+"""The rules that turn clips into samples: measures and limits."""
 
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -24,8 +24,8 @@ class FramePairFilters:
 
     Attributes:
       cuts: limits for a camera cut between the two frames.
-      max_pairs_per_video: most pairs of one video; None keeps all.
-      oracle: the models that judge whether captions match; none where none is asked for.
+      max_pairs_per_video: None keeps all.
+      oracle: the models that judge whether captions match, if any.
       registers: whether pairs are also measured apart from the camera's motion and the light.
     """
 
@@ -37,7 +37,7 @@ class FramePairFilters:
     registers: bool = False
 
     def basis(self) -> list[object]:
-        """List what the measures depend on beside the images: measures and library versions."""
+        """Return everything the measures depend on besides the images."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
         own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
         if self.registers:
@@ -51,11 +51,10 @@ class VideoPairRules:
 
     Attributes:
       work: the folder or URL of the media store and of finished work.
-      frames_fps: frames a second at which folders of frames were made; None if not known.
-      decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
-        given up.
-      image_filters, pair_filters: what is measured and what is rejected.
-      notes: the folder in which processes note their progress; None notes nothing.
+      frames_fps: rate in frames per second of folders of frames; None if unknown.
+      decoder_timeout_s: seconds without a packet read or a frame finished before a video is
+        abandoned.
+      notes: the folder for the processes' progress notes; None notes nothing.
     """
 
     videos: SourceFolder
@@ -100,6 +99,5 @@ class VideoPairRules:
 
 
 def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
-    """Return the settings that decide an image's bytes."""
     names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
     return {name: value for name, value in asdict(settings).items() if name in names}

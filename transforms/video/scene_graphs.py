@@ -1,4 +1,4 @@
-"""Pairs of frames between which a person's relations to an object change: Eq-AG."""
+"""Proposes pairs of frames between which a person's relations to an object change: Eq-AG."""
 
 import json
 import re
@@ -36,7 +36,7 @@ OBJECT_NAMES = word_set("scene_graphs.objects")
 """The published class names."""
 
 _FIRST_SLOT = word_set("scene_graphs.first_slot")
-"""Relations that stand after "The person is"."""
+"""Relations that follow "The person is"."""
 _SECOND_SLOT = word_set("scene_graphs.second_slot")
 """Relations that say where the object is."""
 _UNTOLD = ("unsure", "other_relationship")
@@ -45,7 +45,7 @@ _REPHRASED = {
     "not_contacting": "not touching the {}",
     "in": "around",
 }
-"""How relations read whose names are no English there."""
+"""English wording of relations whose names are not English."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +53,7 @@ class SceneGraphRules:
     """How scene graphs become pairs.
 
     Attributes:
-      min_changed_relations: of the three kinds of relation, how many have to differ.
+      min_changed_relations: how many of the three kinds of relation must differ.
       skip_frames: annotated frames skipped after a chosen one.
       english: whether captions are English, or the template filled with the published names.
     """
@@ -122,22 +122,23 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
 def choose_pairs(
     sights: Sequence[Sight], min_changed_relations: int, skip_frames: int
 ) -> list[tuple[Sight, Sight]]:
-    """Return the pairs of one object's frames, walking them in temporal order.
+    """Return the pairs of one object's frames, in temporal order.
 
     A pair (i, j), i before j, is chosen if its frames differ in enough kinds of relation and
-    neither lies among the `skip_frames` frames after one that an earlier pair chose. What is
-    skipped stays skipped, whether or not it serves in a pair already. So no two pairs share a
-    frame while their others are that near: (i, x) never stands beside (i + 1, x), nor (x, j)
-    beside (x, j + 1). The two frames of one pair may be neighbours: a changed relation tells them
-    apart, which is the appendix's answer to its first problem.
+    neither is among the `skip_frames` frames after one that an earlier pair chose. Skipped frames
+    stay skipped, even if an earlier pair uses them. So no two pairs share a frame while their other
+    frames are that near: (i, x) never occurs with (i + 1, x), nor (x, j) with (x, j + 1). The two
+    frames of
+    one pair may be neighbours: a changed relation tells them apart, which is the appendix's answer
+    to its first problem.
 
     Args:
-      min_changed_relations: of the three kinds of relation, how many have to differ, 1 to 3.
+      min_changed_relations: how many of the three kinds of relation must differ, 1 to 3.
       skip_frames: how many of `sights` after a chosen one are skipped, 0 or more.
 
     Source: EqBen, appendix B.1: the immediate next frame of a chosen one is too similar to it, "if
     it is chosen, we will skip the subsequent frame"; section 4.1: "if it is chosen for previous
-    samples". Neither exempts a frame that serves already.
+    samples". Neither exempts a frame that is already in use.
     """
     skipped: set[int] = set()
     pairs = []
@@ -295,7 +296,7 @@ def template_captions(
 
 
 def _noun(name: str) -> str:
-    """Return what captions call a class: "sofa" for "sofa/couch"."""
+    """Return the noun for captions: "sofa" for "sofa/couch"."""
     return name.partition("/")[0]
 
 

@@ -1,4 +1,4 @@
-"""Pairs of captioned segments: Eq-YouCook2, and the same construction for any captioned videos."""
+"""Proposes pairs of captioned segments: Eq-YouCook2 and any other captioned videos."""
 
 from itertools import combinations
 from math import comb
@@ -28,7 +28,7 @@ TOO_FEW = Rejection(reason="too_few_moments", threshold=2)
 def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: CaptionSettings) -> Clip:
     """Plan the middle frame of every usable segment and all pairs of them, the earlier one first.
 
-    A video with fewer than two usable segments gives no pair; the one it may have is refused.
+    A video with a single usable segment gives no pair; the segment is rejected.
 
     Source: EqBen, section 4.1 and appendix B.3.
     """
@@ -79,7 +79,7 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
 
 
 def _place(segment: CaptionedSegment) -> tuple[float, float, float, str]:
-    """Return what orders the segments of a video: the time of the frame, first of all."""
+    """Return the sort key of a segment: the time of its frame first."""
     return _middle_s(segment), segment.start_s, segment.end_s, segment.segment_id
 
 
@@ -94,7 +94,6 @@ def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection |
 def _reject(
     root: str, video: CaptionedVideo, record_id: str | None, rejection: Rejection
 ) -> Reject:
-    """Return the reject of a record of a video, or of the video itself."""
     name = root if record_id is None else f"{root}/{record_id}"
     return SEGMENTS_STAGE.reject(name, rejection, source_id=video.video_id)
 
@@ -119,6 +118,5 @@ def _pair(
 
 
 def _of_side(segment: CaptionedSegment, side: str) -> dict[str, str]:
-    """Return what the annotation of a pair says of one of its two segments."""
     said = segment.annotation | {"segment": segment.segment_id}
     return {f"{name}_{side}": text for name, text in said.items()}

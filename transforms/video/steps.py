@@ -25,7 +25,7 @@ from eqforge.transforms.video.rules import VideoPairRules
 
 @dataclass
 class ExtractFrames(beam.PTransform):
-    """Takes the frames of every clip into the media store, in one decoding pass per video."""
+    """Stores the frames of every clip, in one decoding pass per video."""
 
     rules: VideoPairRules
 
@@ -63,7 +63,7 @@ class ScoreImages(ClipStep):
 
 
 class DropFrames(ClipStep):
-    """Drops the frames with a refused score."""
+    """Drops the frames with a rejected score."""
 
     def make(self, work: ClipWork) -> ClipWork:
         return drop_frames(work, self.rules.image_filters)
@@ -79,7 +79,7 @@ class MeasurePairs(ClipStep):
 
 @dataclass
 class MatchCaptions(beam.PTransform):
-    """Scores the pairs of every clip by the oracle, where one is asked for."""
+    """Scores the pairs of every clip by the oracle, if requested."""
 
     rules: VideoPairRules
 
@@ -97,7 +97,7 @@ class MatchCaptions(beam.PTransform):
 
 
 class DropPairs(ClipStep):
-    """Drops the pairs with a refused score, and those beyond the limit of a video."""
+    """Drops the pairs with a rejected score, and those beyond the limit of a video."""
 
     def make(self, work: ClipWork) -> ClipWork:
         return drop_pairs(work, self.rules.pair_filters)

@@ -1,4 +1,4 @@
-"""Answers of decoding to the times asked of a video, with upright RGB pixels."""
+"""Converts decoded frames to answers with upright RGB pixels."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -25,14 +25,13 @@ class DecodedFrame:
 
     Attributes:
       request: position of the time in the request.
-      pixels: upright RGB, shape (height, width, 3), uint8; not writable, as times that fall on
-        one frame share it.
+      pixels: upright RGB, uint8 [height, width, 3]; read-only, as times on one frame share it.
       pts: presentation timestamp in units of `time_base`.
       time_base: seconds per unit.
-      timestamp_s: when the frame begins to show, in seconds after the container's start.
+      timestamp_s: start of display, in seconds after the container's start.
       frame_index: number of frames shown before it.
-      rotation_deg: degrees (0, 90, 180, 270) it was turned clockwise.
-      pixel_aspect: width to height of the stored pixels; 1 where they were not scaled.
+      rotation_deg: clockwise rotation that was applied (0, 90, 180, 270).
+      pixel_aspect: width to height of the stored pixels; 1 if they were not scaled.
       is_deinterlaced: whether the lines of two fields were interpolated.
     """
 
@@ -49,7 +48,7 @@ class DecodedFrame:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class UndecodedFrame:
-    """A requested time that no frame answers.
+    """A requested time without a frame.
 
     Attributes:
       request: position of the time in the request.
@@ -109,26 +108,24 @@ def _pixels(
 
 
 def too_early(video: Video, request: int, first: int) -> UndecodedFrame:
-    """Answer a time before the first frame, which begins to show at a tick."""
     detail = f"the first frame is shown at {video.seconds(first):.6f} s"
     return UndecodedFrame(request=request, reason="before_first_frame", detail=detail)
 
 
 def too_late(video: Video, request: int, end: int) -> UndecodedFrame:
-    """Answer a time after the last frame, which ends at a tick."""
     detail = f"the last frame ends at {video.seconds(end):.6f} s"
     return UndecodedFrame(request=request, reason="after_last_frame", detail=detail)
 
 
 def _square_size(frame: "VideoFrame", aspect: Fraction) -> tuple[int, int]:
-    """Return width and height of a frame in square pixels, neither below what is stored."""
+    """Return the frame's size in square pixels, never smaller than stored."""
     return max(frame.width, round(frame.width * aspect)), max(
         frame.height, round(frame.height / aspect)
     )
 
 
 def _deinterlaced(shown: ShownFrame, time_base: Fraction) -> "VideoFrame":
-    """Return a frame with the lines of its second field interpolated, as FFmpeg's bwdif does."""
+    """Interpolate the lines of a frame's second field, as FFmpeg's bwdif does."""
     from av.filter import Graph
 
     frame = shown.frame
@@ -150,19 +147,19 @@ def _deinterlaced(shown: ShownFrame, time_base: Fraction) -> "VideoFrame":
 def upright_rgb(
     frame: "VideoFrame", reformatter: "VideoReformatter", aspect: Fraction = SQUARE
 ) -> npt.NDArray[np.uint8]:
-    """Return a frame's pixels as RGB, turned and mirrored as its display matrix says.
+    """Return a frame's pixels as RGB, rotated and mirrored by its display matrix.
 
-    The stream's colour matrix and range are honoured; a stream that names no matrix is taken for
-    BT.601, as FFmpeg does. Chroma is interpolated, and all is rounded rather than truncated: the
-    result is within one level of the exact value, and the same on every processor. FFmpeg's
-    default conversion is on average one level too dark. High dynamic range is not tone-mapped.
+    The stream's colour matrix and range apply; without a matrix, BT.601 is assumed, as FFmpeg does.
+    Chroma is interpolated, and values are rounded rather than truncated: the result is within one
+    level of the exact value, and the same on every processor. FFmpeg's default conversion is on
+    average one level too dark. High dynamic range is not tone-mapped.
 
     Args:
-      reformatter: a converter kept for the video, as setting one up takes as long as using it.
+      reformatter: kept for the video, as setting one up takes as long as using it.
       aspect: width to height of the stored pixels. One side is enlarged until they are square.
 
     Returns:
-      Shape (height, width, 3), uint8, contiguous, not writable.
+      uint8 [height, width, 3], contiguous, read-only.
     """
     from av.video.reformatter import Interpolation
 
@@ -187,12 +184,12 @@ def upright_rgb(
 
 
 def clockwise_deg(frame: "VideoFrame") -> int:
-    """Return the quarter turns in degrees (0, 90, 180, 270) that set a frame upright."""
+    """Return the clockwise rotation (0, 90, 180, 270) that sets a frame upright."""
     return round(-frame.rotation / 90) * 90 % 360
 
 
 def _rows(plane: "VideoPlane") -> npt.NDArray[np.uint8]:
-    """Return a plane's samples, shape (height, width), without the padding of its rows."""
+    """Return a plane's samples [height, width] without row padding."""
     samples = np.frombuffer(memoryview(plane), dtype=np.uint8)
     return samples.reshape(plane.height, plane.line_size)[:, : plane.width]
 
@@ -216,7 +213,7 @@ def _display_matrix(frame: "VideoFrame") -> tuple[int, int, int, int]:
 def _upright(
     pixels: npt.NDArray[np.uint8], matrix: tuple[int, int, int, int]
 ) -> npt.NDArray[np.uint8]:
-    """Apply the turn and the mirroring that come nearest to a display matrix."""
+    """Apply the quarter turn and mirroring nearest to a display matrix."""
     a, b, c, d = matrix
     if abs(b) + abs(c) > abs(a) + abs(d):
         down, right = b, c

@@ -1,7 +1,7 @@
-"""Exact frames of a video: for each time the frame whose interval holds it.
+"""Decodes exact frames: for each time, the frame whose interval contains it.
 
 A frame is shown from its presentation timestamp until the next frame's, the last one for its
-duration. Time 0 is the container's start, as players and FFmpeg count.
+duration. Time 0 is the container's start, as in players and FFmpeg.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ Moment = float | FrameNumber
 """A time in seconds after the container's start, or a frame's number."""
 
 Times = Sequence[tuple[int, int]]
-"""Ticks asked for, ascending, each with the position of its request."""
+"""Requested ticks, ascending, each with the position of its request."""
 
 
 def decode_frames(
@@ -45,18 +45,18 @@ def decode_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[Answer]:
-    """Yield exactly one answer for each moment, in any order.
+    """Yield exactly one answer for each timestamp, in any order.
 
-    If the container's index is reliable, only what the frames need is decoded; any other file, and
-    one that does not match its index, is decoded from its start to the last time asked for. Both
-    give the same frames.
+    If the container's index is reliable, only the packets that the frames need are decoded;
+    otherwise the file is decoded from its start to the last requested time. Both give the same
+    frames.
 
     Args:
-      moments: finite times in seconds after the container's start, or numbers of frames, in any
-        order; a moment may occur again.
-      settings: the tolerance at the end and the limit of pixels; those for storing do not matter.
+      moments: finite times in seconds after the container's start, or frame numbers, in any order,
+        repeats included.
+      settings: the tolerance at the end and the limit of pixels; storage settings do not matter.
       alive: called at least once for each packet read.
-      expected: the state that the file has to be in; None for any.
+      expected: the required state of the file; None for any.
 
     Raises:
       ValueError: a time is not finite.
@@ -106,7 +106,7 @@ def _in_order(ticks: Mapping[int, int]) -> Times:
 
 
 def _tick(video: Video, index: PacketIndex, moment: Moment) -> int:
-    """Return the tick of a moment; after the last frame of the index they follow at the rate."""
+    """Return the tick of a timestamp; after the index's last frame, ticks follow at the rate."""
     if not isinstance(moment, FrameNumber):
         return video.tick(moment)
     beyond = moment.index - len(index.shown)
@@ -133,7 +133,7 @@ def _answer_by_index(video: Video, index: PacketIndex, times: Times) -> Iterator
 
 
 def _answer_in_passing(video: Video, index: PacketIndex, times: Times) -> Iterator[Answer]:
-    # If each packet is a frame, one that is not output is damaged, with or without an error.
+    # If each packet is a frame, a frame without output is damaged, with or without an error.
     silent = Gap("the decoder gives no frame for it") if can_walk(video, index) else None
     waiting = deque(times)
     shown: ShownFrame | None = None
@@ -189,7 +189,7 @@ def _answer_at_end(
         end = shown.pts + (shown.frame.duration or video.ticks_per_frame())
     held = []
     for tick, request in times:
-        # The last frame is not stretched over frames that are missing.
+        # The last frame is not stretched over missing frames.
         if shown is not None and tick < end + (video.tolerance if gap is None else 0):
             held.append(request)
         else:
@@ -198,7 +198,6 @@ def _answer_at_end(
 
 
 def _after(video: Video, request: int, tick: int, end: int, gap: Gap | None) -> UndecodedFrame:
-    """Answer a time after the last frame: was there more to come?"""
     announced = video.announced_end()
     if gap is not None and (announced is None or tick < announced):
         return UndecodedFrame(request=request, reason="undecodable", detail=gap.detail)

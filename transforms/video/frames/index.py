@@ -1,4 +1,4 @@
-"""The packet index of a video stream, and the plan of what must be decoded for some frames."""
+"""The packet index of a video stream, and the plan of what to decode for some frames."""
 
 import bisect
 import dataclasses
@@ -16,9 +16,9 @@ class PacketEntry(NamedTuple):
     """One packet of a stream, without its data; a tuple because a film has 200,000.
 
     Attributes:
-      pts: presentation timestamp, None where it is unknown. Where a container stores no such
-        times, the nth frame shown is due when the nth packet is, whichever packet holds it.
-      dts: decoding timestamp, None where it is unknown.
+      pts: presentation timestamp, None if unknown. If a container stores none, the nth shown frame
+        is due when the nth packet is, whichever packet holds it.
+      dts: decoding timestamp, None if unknown.
       is_key: whether decoding can start here.
       is_shown: whether its frame is shown; an edit list can hide frames.
       duration: ticks its frame lasts, 0 if unknown.
@@ -46,7 +46,6 @@ class PacketIndex:
 
     @functools.cached_property
     def shown(self) -> list[int]:
-        """Presentation timestamps of the frames shown, ascending."""
         return sorted(e.pts for e in self.entries if e.is_shown and e.pts is not None)
 
     @functools.cached_property
@@ -69,7 +68,7 @@ class PacketIndex:
 
     @functools.cached_property
     def end(self) -> int:
-        """The tick at which the last frame ends; one of unknown length lasts as the one before."""
+        """The end tick of the last frame; an unknown length defaults to the previous frame's."""
         if not self.shown:
             return 0
         last = self.shown[-1]
@@ -80,8 +79,8 @@ class PacketIndex:
     def known_until(self) -> int:
         """The tick from which frames may be missing if there is a fault.
 
-        What is missing at the end would have been decoded after the last packet, and shown no
-        sooner than decoded.
+        Missing packets at the end would be decoded after the last one, and shown no sooner than
+        that.
         """
         last_dts = self.entries[-1].dts if self.entries else None
         return last_dts if last_dts is not None else min(self.shown, default=0)
@@ -93,21 +92,20 @@ class PacketIndex:
         )
 
     def start_of(self, pts: int) -> int:
-        """Return the position at which decoding has to start for a frame.
+        """Return the position at which decoding must start for a frame.
 
-        It is the last keyframe not shown after the frame: what follows a keyframe in decoding
-        order but precedes it in display order may refer to frames before the keyframe.
+        It is the last keyframe not shown after the frame: frames that follow a keyframe in decoding
+        order but precede it in display order may refer to frames before the keyframe.
         """
         rank = bisect.bisect_right(self._keys, (pts, self.position[pts]))
         return self._keys[max(rank - 1, 0)][1]
 
     def frame_at(self, tick: int) -> int | None:
-        """Return the pts of the frame shown at a tick or last shown before it, None if none is."""
+        """Return the pts of the frame shown at a tick or last shown before it, if any."""
         rank = bisect.bisect_right(self.shown, tick)
         return self.shown[rank - 1] if rank else None
 
     def rank(self, pts: int) -> int:
-        """Number of frames shown before a pts."""
         return bisect.bisect_left(self.shown, pts)
 
 
@@ -135,7 +133,7 @@ def read_index(video: Video) -> PacketIndex:
 
 
 def _missing_end(video: Video, index: PacketIndex) -> str | None:
-    """Return what a truncated file lacks; demuxers take its end for the stream's."""
+    """Return what a truncated file lacks; demuxers do not report truncation."""
     announced = len(video.stream.index_entries) if "mov" in video.container.format.name else 0
     if len(index.entries) < announced:
         return f"the file ends after {len(index.entries)} of {announced} packets"
@@ -148,12 +146,12 @@ def _missing_end(video: Video, index: PacketIndex) -> str | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """A stretch of packets to decode in one go.
+    """A run of packets to decode.
 
     Attributes:
       first: position of its keyframe in decoding order.
       last: position of the last packet needed.
-      wanted: presentation timestamps of the frames it is decoded for.
+      wanted: presentation timestamps of the wanted frames.
     """
 
     first: int
@@ -164,11 +162,11 @@ class Run:
 def plan_runs(
     index: PacketIndex, wanted: Collection[int], min_skipped: int = MIN_SKIPPED_PACKETS
 ) -> Iterator[Run]:
-    """Yield the stretches of packets that give the wanted frames, in the order of the stream.
+    """Yield the runs of packets that give the wanted frames, in stream order.
 
     Args:
       wanted: presentation timestamps of frames in the index.
-      min_skipped: a stretch goes on to the next keyframe rather than skip so few packets.
+      min_skipped: a run continues to the next keyframe rather than skip fewer packets.
     """
     members: list[int] = []
     first = last = 0

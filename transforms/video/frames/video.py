@@ -22,24 +22,20 @@ if TYPE_CHECKING:
     from av.video.stream import VideoStream
 
 # A playlist or a session description makes a demuxer open other files, or the network. Only
-# formats that hold their own data are opened.
+# formats that contain their own data are opened.
 SELF_CONTAINED_FORMATS = (
     "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,flv,mpegts,mpeg,mpegvideo,gif,apng,asf,ogg,ivf,"
     "h264,hevc,m4v,obu,mxf,nut,rm,dv,wtv,mp3,aac,wav,flac"
 )
 
 MAX_PIXEL_ASPECT = 10
-"""A pixel further from a square than this is a fault of the file, and counts as a square."""
+"""A more extreme aspect is a fault of the file, and its pixels count as square."""
 
 _DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 
 
 class VideoUnusable(EqforgeError):
-    """A video, or a frame of it, cannot be used.
-
-    Args:
-      reason: a key of FRAME_REASONS.
-    """
+    """A video, or a frame of it, cannot be used; `reason` is a key of FRAME_REASONS."""
 
     def __init__(self, reason: str, detail: str) -> None:
         super().__init__(f"{reason}: {detail}")
@@ -52,14 +48,14 @@ class Video:
     """An open video.
 
     Attributes:
-      container: the demuxer; packets of other streams are discarded unread where it can.
+      container: the demuxer; it discards other streams unread if it can.
       stream: the stream that players show.
       time_base: seconds per tick of the stream's timestamps.
       zero_s: time 0 of the requests, on the stream's own clock.
       settings: the tolerance at the end and the limit of pixels.
       alive: called for each packet read, so that a watcher can tell slow from stuck.
-      container_aspect: width to height of a pixel by the container, where the codec says otherwise.
-      aspects: the same by the codec, for the packets decoded so far whose pixels are no squares.
+      container_aspect: the container's pixel width to height, if the codec's differs.
+      aspects: the codec's, for decoded packets whose pixels are not square.
     """
 
     container: "InputContainer"
@@ -73,7 +69,7 @@ class Video:
     aspects: dict[int | None, Fraction] = dataclasses.field(default_factory=dict)
 
     def decode(self, packet: "Packet | None") -> "list[VideoFrame]":
-        """Decode a packet, or what the decoder still holds, and note the shape of its pixels."""
+        """Decode a packet, or flush the decoder, and note the shape of its pixels."""
         codec = self.stream.codec_context
         frames = codec.decode(packet)
         aspect = codec.sample_aspect_ratio or Fraction(1)
@@ -82,14 +78,14 @@ class Video:
         return frames
 
     def pixel_aspect(self, frame: "VideoFrame") -> Fraction:
-        """Return the width of a frame's pixels to their height; it may change within a stream."""
+        """Return a frame's pixel width to height, which may change within a stream."""
         timeless = self.aspects.get(None, Fraction(1))
         aspect = self.container_aspect or self.aspects.get(frame.pts, timeless)
         return aspect if 1 / MAX_PIXEL_ASPECT <= aspect <= MAX_PIXEL_ASPECT else Fraction(1)
 
     @property
     def has_pts(self) -> bool:
-        """Return True if the container stores when frames are shown, not only when decoded."""
+        """Return True if the container stores display times, not only decoding times."""
         return self.container.format.name != "avi"
 
     def tick(self, timestamp_s: float) -> int:
@@ -97,22 +93,19 @@ class Video:
         return math.floor((Fraction(timestamp_s) + self.zero_s + CLOCK_GRACE_S) / self.time_base)
 
     def seconds(self, pts: int) -> float:
-        """Return the time of a tick, in seconds after the container's start."""
         return float(pts * self.time_base - self.zero_s)
 
     def seek(self, pts: int) -> None:
-        """Move to the keyframe of a timestamp, or before it."""
         self.container.seek(pts, stream=self.stream)
 
     def packets(self) -> Iterator["Packet"]:
-        """Yield the stream's packets that hold data, from where the container stands."""
         for packet in self.container.demux(self.stream):
             self.alive()
             if packet.size:
                 yield packet
 
     def can_start_at(self, packet: "Packet") -> bool:
-        """Return True if decoding can start at a packet as if nothing had come before it."""
+        """Return True if decoding can start at a packet without any earlier one."""
         codec = self.stream.codec_context
         if not packet.is_keyframe or codec.name != "h264":
             return packet.is_keyframe
@@ -120,13 +113,13 @@ class Video:
 
     @property
     def tolerance(self) -> int:
-        """How many ticks the last frame still answers after its end."""
+        """How many ticks after its end the last frame still answers."""
         return math.floor(Fraction(self.settings.end_tolerance_s) / self.time_base)
 
     def announced_end(self) -> int | None:
-        """Return the tick at which the file says that the stream ends, None if it does not say.
+        """Return the end tick that the file states for the stream, if any.
 
-        Matroska says it in a tag of the stream; what it says of the file may be about its sound.
+        Matroska states it in a tag of the stream; the file's own value may describe the sound.
         """
         if self.stream.duration:
             return (self.stream.start_time or 0) + self.stream.duration
@@ -138,7 +131,6 @@ class Video:
         return None
 
     def ticks_per_frame(self) -> int:
-        """Return the length of a frame by the stream's rate, at least 1."""
         rate = self.stream.average_rate or self.stream.guessed_rate
         return max(1, math.floor(1 / rate / self.time_base)) if rate else 1
 
@@ -148,7 +140,7 @@ def open_file(path: str) -> Iterator[SourceFile]:
     """Open the file of a video.
 
     Raises:
-      VideoUnusable: there is no such file, it is empty, or it cannot be read.
+      VideoUnusable: the file is missing, empty or unreadable.
     """
     _check_file(path)
     with contextlib.ExitStack() as opened:
@@ -165,10 +157,10 @@ def open_video(
 ) -> Iterator[Video]:
     """Open a file's best video stream, from its start, for decoding in one thread.
 
-    FFmpeg reads from the descriptor: whatever lies under the name by now is not opened.
+    FFmpeg reads from the descriptor, so replacing the file meanwhile has no effect.
 
     Raises:
-      VideoUnusable: none of the file can be decoded.
+      VideoUnusable: nothing in the file can be decoded.
     """
     try:
         import av
@@ -250,11 +242,6 @@ def _best_stream(container: "InputContainer", settings: FrameSettings) -> "Video
 
 
 def check_size(width: int, height: int, settings: FrameSettings) -> None:
-    """Check a picture's size in pixels against the limit.
-
-    Raises:
-      VideoUnusable: it has too many.
-    """
     if width * height > settings.max_pixels:
         detail = f"{width} x {height}, at most {settings.max_pixels}"
         raise VideoUnusable("too_many_pixels", detail)
@@ -281,14 +268,14 @@ SLICE, IDR_SLICE = 1, 5
 
 
 def is_idr(packet: bytes, record: bytes) -> bool:
-    """Return True if a packet is an IDR picture: nothing after it refers to what came before.
+    """Return True if a packet is an IDR picture: no later picture refers to an earlier one.
 
     Containers also mark other pictures as keyframes: those of an open GOP, whose successors carry
     commands about older pictures, and the start of a gradual refresh, which is incomplete.
 
     Args:
       packet: one picture's NAL units, each after its length or a start code.
-      record: the stream's AVCDecoderConfigurationRecord, which begins with 1 and tells the size of
+      record: the stream's AVCDecoderConfigurationRecord, which begins with 1 and states the size of
         the lengths; anything else means start codes.
 
     Source: ITU-T H.264, table 7-1 and annex B; ISO/IEC 14496-15, 5.3.3.1.

@@ -1,9 +1,8 @@
-"""The two ways to decode a video: through from its start, or only what some frames need.
+"""Decodes a video from its start, or only the packets that some frames need.
 
-Of a well-indexed video, the packets between each wanted frame and its keyframe are decoded, except
-frames in between that no other frame refers to; the rest of the file is skipped. Nothing is taken
-on trust: each packet read and each frame decoded has to be the one that the index names. Files
-whose index or seeks cannot be relied on are decoded from their start.
+In a well-indexed video, the packets between each wanted frame and its keyframe are decoded, except
+unreferenced frames; the rest of the file is skipped. Every packet read and frame decoded must be
+the one that the index names. Files with unreliable indexes or seeks are decoded from their start.
 """
 
 from collections import deque
@@ -32,7 +31,7 @@ class Surprise(EqforgeError):
 
 
 class _Damage(EqforgeError):
-    """A packet, at a position in decoding order, does not decode as it should."""
+    """A packet, at a position in decoding order, does not decode properly."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"packet {position}")
@@ -40,7 +39,7 @@ class _Damage(EqforgeError):
 
 
 def can_walk(video: Video, index: PacketIndex) -> bool:
-    """Return True if a video's index can be relied on for seeking."""
+    """Return True if a video's index is reliable for seeking."""
     codec = video.stream.codec_context
     is_progressive = codec.field_order <= 1  # 0 is unknown; in others a packet may be half a frame
     return (
@@ -55,7 +54,7 @@ def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator[
     """Yield the wanted frames, except damaged ones.
 
     Raises:
-      Surprise: the container does not match its index; the frames yielded before are right.
+      Surprise: the container does not match its index; frames yielded earlier are right.
     """
     from av.error import FFmpegError
 
@@ -81,8 +80,8 @@ def _runs_around(
 ) -> Iterator[Run]:
     """Yield the runs worth another try after damage at a position.
 
-    If the damage is in a wanted frame, the others may not need that one. Otherwise its group is
-    lost, with what the decoder still held of it.
+    If a wanted frame is damaged, the others may not need it. Otherwise its group is lost, with the
+    decoder's pending frames.
     """
     culprit = index.entries[damaged].pts
     assert culprit is not None  # the index is sound
@@ -153,10 +152,9 @@ def _pts(packet: "Packet | PacketEntry") -> int:
 def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
     """Return which frames the decoder may skip in a packet that is not wanted.
 
-    H.264 marks the frames that nothing refers to. HEVC marks those that nothing in their own
-    temporal layer refers to, which is the same if there is one layer; byte 21 of its
-    configuration record (ISO/IEC 14496-15, 8.3.3.1) holds the number. Other decoders have no such
-    mark, or drop more than the packet they were told of.
+    H.264 marks unreferenced frames. HEVC marks frames unreferenced in their temporal layer, which
+    is the same if there is one layer; byte 21 of its configuration record (ISO/IEC 14496-15,
+    8.3.3.1) holds the number. Other decoders have no such mark, or drop more than the packet.
     """
     codec = video.stream.codec_context
     if codec.name == "h264":
@@ -169,10 +167,10 @@ def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
 
 @dataclass(frozen=True, slots=True)
 class ShownFrame:
-    """A decoded frame, when it begins to show, and how many frames are shown before it.
+    """A decoded frame, its start of display, and the number of frames shown before it.
 
     Attributes:
-      before, after: the frames beside it, where they are known; only in files read from the start.
+      before, after: its neighbours, if known; only in files read from the start.
     """
 
     pts: int
@@ -184,7 +182,7 @@ class ShownFrame:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A place between two frames where damage has swallowed some, and the error."""
+    """A place where damage swallowed frames, and the error."""
 
     detail: str
 
@@ -192,8 +190,8 @@ class Gap:
 def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Gap]:
     """Yield a video's frames in display order, with gaps where the data is damaged.
 
-    After an error, nothing that the decoder still holds is trusted, nor what it outputs before the
-    next keyframe, nor that keyframe's leading pictures: all may depend on the damaged one.
+    After an error, the decoder's pending frames, its output before the next keyframe, and that
+    keyframe's leading pictures are dropped: all may depend on the damaged one.
 
     Args:
       video: the open video, standing at its start.
@@ -230,7 +228,7 @@ def _sound_frames(video: Video) -> Iterator["VideoFrame | Gap"]:
             if packet is None or isinstance(packet, Gap) or not video.can_start_at(packet):
                 continue
             is_broken, trusted_from = False, packet.pts
-        # What the decoder holds is sound as long as it was fed with nothing else.
+        # The decoder's pending frames are sound as long as it received nothing else.
         gap = packet if isinstance(packet, Gap) else None
         frames, fault = _decode(video, None if isinstance(packet, Gap) else packet)
         for frame in frames:
