@@ -97,7 +97,6 @@ class Clip(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def starts_s(self) -> list[float]:
-        """The start time of each shot, and the end time of the clip."""
         lengths = (shot.seconds for shot in self.shots)
         return [round(total, 6) for total in itertools.accumulate(lengths, initial=0.0)]
 
@@ -203,7 +202,6 @@ def ticks(clip: Clip) -> list[int]:
 
 
 def draw_frame(clip: Clip, time_s: float) -> Image.Image:
-    """Return the upright RGB frame of a clip at a time in [0, duration)."""
     photograph = load_photograph(clip.shots[_shot_index(clip, time_s)].photograph)
     # The window is in fractions of a pixel: rounded ones would make slow moves jump.
     frame = photograph.resize(clip.size, Image.Resampling.BICUBIC, box=window_at(clip, time_s))

@@ -46,10 +46,7 @@ class Word:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TokenizedPrompt:
-    """A prompt as the text encoder reads it.
-
-    `ids` include the tokens before and after the text, but no padding; `length` includes it.
-    """
+    """A prompt as the text encoder reads it; `ids` have start and end, `length` also padding."""
 
     prompt: str
     ids: tuple[int, ...]

@@ -63,7 +63,6 @@ def import_libraries() -> None:
 
 
 def revision_of(settings: ModelSettings) -> str | None:
-    """Return the commit of a model on the hub; None for a local or generated one."""
     if settings.model == TINY:
         if settings.revision is not None:
             raise InputError("--revision: the model `tiny` is made on the spot and has none")

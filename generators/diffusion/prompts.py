@@ -283,10 +283,7 @@ def prompt_pair(
 
 
 class _Prompt:
-    """The words of a prompt, and for each slot the numbers of its words.
-
-    Slots are the fields of Picture, `of`, and `article` for the noun's.
-    """
+    """The words of a prompt, and their indices by slot: a field of Picture, `of` or `article`."""
 
     def __init__(self, picture: Picture, vocabulary: Vocabulary, language: Language) -> None:
         self.words: list[str] = []

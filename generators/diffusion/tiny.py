@@ -241,6 +241,5 @@ def _merge(word: list[str], pair: Pair) -> list[str]:
 
 
 def byte_letters() -> list[str]:
-    """Return the characters for the 256 bytes in CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -165,7 +165,6 @@ def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Word
         return own[key]
     names, phrases, heads, categories = _known_nouns()
     if name in names:
-        # The colour comes from a scan's surface, not from its name.
         return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
     phrase = _phrase_in(name, phrases, heads) or categories.get(category or "")
     return None if phrase is None else names[phrase]

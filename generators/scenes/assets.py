@@ -102,7 +102,6 @@ class AssetLibrary:
         return files_of(asset, folder)
 
     def unpack_all(self, asset_ids: Iterable[str]) -> None:
-        """Unpack assets; skip ids that are in no manifest."""
         for asset_id in sorted(set(asset_ids)):
             if asset_id in self:
                 self.unpack(asset_id)
@@ -216,8 +215,6 @@ def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
 
 
 class _Unzipped:
-    """The decompressed bytes of an archive, read once from start to end."""
-
     def __init__(self, data: bytes) -> None:
         self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
         self._room, self._header_room = MAX_UNPACKED_BYTES, MAX_HEADER_BYTES

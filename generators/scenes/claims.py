@@ -127,10 +127,7 @@ _CHANGED = {
 
 
 def differs_as_declared(pair: ScenePair) -> bool:
-    """Return True if two scenes differ only as the pair declares.
-
-    Copies are added or removed after all other objects, so the rest keep their mask numbers.
-    """
+    """Return True if two scenes differ only as declared; added copies come after all objects."""
     found = difference(*pair.scenes)
     if pair.kind == "graded":
         return _have_changed_roles(pair, found)

@@ -113,7 +113,6 @@ def compose_related(
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
     standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
-    # The objects are around the scene's middle.
     places = [beside(camera_before(standpoint), (0.0, 0.0, 0.0), *move) for move in moves]
     x, y = (round(-sum(place[k] for place in places) / 4, DECIMALS) for k in (0, 1))
     standpoint = replace(standpoint, pivot=(x, y, PIVOT_M))

@@ -26,10 +26,7 @@ PLAIN = ""  # instead of a colour: the asset as it is, if no word names its colo
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Noun:
-    """All assets with the same noun in captions, and their words.
-
-    `colours` and `materials` hold the assets that can have each; PLAIN is a colour without a name.
-    """
+    """The words of a noun, and its assets by possible colour (PLAIN: unnamed) and material."""
 
     words: AssetWords
     colours: Mapping[str, tuple[Asset, ...]]
@@ -186,10 +183,7 @@ def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
 
 
 def material_colours(noun: Noun) -> list[str]:
-    """Return the colours in which a thing may change its material; captions do not name them.
-
-    Black is left out: black rubber and black metal look the same.
-    """
+    """Return a noun's colours for material changes; not black, which hides the material."""
     return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
 
 

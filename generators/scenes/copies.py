@@ -110,7 +110,7 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
 
 
 def plain_surfaces(render: Path) -> Iterator[str]:
-    """Yield why Blender renders an OBJ file without a texture that seems to belong to it.
+    """Yield why Blender misses textures that seem to belong to an OBJ file.
 
     A missing image is rendered in magenta and is an error; a missing library makes a grey surface.
     """

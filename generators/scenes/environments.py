@@ -248,11 +248,7 @@ _MOST_IN_TWO_BYTES = 127  # the longest run of a channel that two bytes stand fo
 
 
 def read_high_range(path: Path) -> NDArray[np.float32]:
-    """Read an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
-
-    Returns:
-      Linear red, green and blue, float32 [height, width, 3], the top row first.
-    """
+    """Read OpenEXR (R, G, B) or Radiance to linear float32 [height, width, 3], top row first."""
     try:
         if path.suffix.lower() == ".exr":
             return _read_exr(path)

@@ -25,7 +25,6 @@ SYSTEM_PACKAGES = (
     *("libx11-6", "libxrender1", "libxxf86vm1", "libxfixes3", "libxi6"),
     *("libxkbcommon0", "libsm6", "libgl1", "libgomp1"),
 )
-"""Debian packages of the shared libraries that Blender links to."""
 
 
 def check_installed() -> None:

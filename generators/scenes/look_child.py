@@ -44,7 +44,6 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
       low, high: the corners of its box with the smallest and the largest coordinates, z up.
       hull: its convex hull, an OBJ file.
       colours: shares of the whole area by colour, largest first.
-      surfaces: by material name.
     """
 
     low: tuple[float, float, float]

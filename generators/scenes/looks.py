@@ -53,7 +53,6 @@ class Graph:
         return self.node("VectorRotate", inputs, rotation_type="Z_AXIS").outputs[0]
 
     def mixed(self, share: Any, first: Any, second: Any) -> Any:
-        """Mix two colours: a share of 1 gives the second."""
         inputs = {"Factor": share, "A": first, "B": second}
         node = self.node("Mix", {}, data_type="RGBA")
         for name, value in inputs.items():
@@ -141,7 +140,6 @@ def _rubber(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _wood(graph: Graph, colour: Vector, made: Any) -> None:
-    """Make varnished wood: growth rings of a tilted trunk, and fine streaks along it."""
     size = float(np.ptp(np.array(made.bound_box), axis=0).max())
     place = graph.node("TexCoord", {}).outputs["Object"]
     grain = graph.node("Mapping", {"Vector": place, "Rotation": (0.12, 0.2, 0.4)}).outputs[0]

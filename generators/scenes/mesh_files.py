@@ -168,10 +168,7 @@ class Gltf:
         return replace(self, document=document)
 
     def shown_scene(self) -> Gltf:
-        """Remove animations and the meshes that the file's scene does not show.
-
-        Blender would import these, too. A file without scenes shows everything.
-        """
+        """Remove animations and meshes outside the scene, which Blender would import, too."""
         document = json.loads(json.dumps(self.document))
         document.pop("animations", None)
         nodes = document.get("nodes", [])

@@ -221,10 +221,7 @@ denoising would keep that noise in the image."""
 
 
 def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
-    """Add light, surroundings and floor of a photographic scene to a Blender scene.
-
-    `pictures` maps asset ids to the files of the environment image and the floor texture.
-    """
+    """Add light, surroundings and floor to a Blender scene; `pictures` are files by asset id."""
     environment, floor = spec.backdrop.environment, spec.backdrop.floor
     assert environment is not None
     assert floor is not None

@@ -33,7 +33,6 @@ class Placed:
       footprint: the floor below it, in metres.
       silhouette: the part of the image that its box covers, in image widths.
       middle: the centre of its box.
-      is_support: whether others stand on it.
     """
 
     item: SceneObject

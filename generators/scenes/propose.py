@@ -153,7 +153,6 @@ class SceneProposer:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
         if kind == "graded":
-            # The changes take turns.
             turn, place = divmod(number // len(STEPS), len(GRADES))
             grade = GRADES[place]
             ladder = self._content(f"{kind}/{place}", turn, num_ladders(vocabulary, grade))
@@ -220,7 +219,6 @@ _NEEDS: Mapping[Kind, str] = {
     "under": "; that needs assets whose words say what room is under them (`shelters`)",
     "support": "; that needs assets with the role `stand`",
 }
-"""What a manifest needs for the kinds that not every manifest allows."""
 
 
 def _first_of_ladder(kind: Kind, number: int) -> int:

@@ -35,10 +35,7 @@ from eqforge.schemas.records.values import PixelBox
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request to render scenes, in this order.
-
-    `output` is an empty folder for images and all other files; the parent deletes it.
-    """
+    """Scenes to render; `output` is an empty folder for all files, which the parent deletes."""
 
     scenes: tuple[SceneSpec, ...]
     settings: RenderSettings

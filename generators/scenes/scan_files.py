@@ -241,7 +241,7 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
-    """Return the image for surfaces without a texture: the only one there is.
+    """Return the only image, for surfaces without a texture.
 
     If a library already sets colours, the image must be named like a texture.
     """

@@ -56,10 +56,7 @@ def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
 
 
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
-    """Draw a sun high in the sky, on the camera's side, so that visible sides are lit.
-
-    An environment image has its own light.
-    """
+    """Draw a high sun on the camera's side, to light visible sides; off in environments."""
     elevation = math.radians(rng.uniform(45.0, 70.0))
     azimuth = math.atan2(camera.position[1], camera.position[0]) + rng.uniform(-1.6, 1.6)
     flat = 10 * math.cos(elevation)

@@ -207,10 +207,7 @@ def frame(
 
 
 def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float:
-    """Estimate the minimum distance at which all is in view and the subjects are no larger.
-
-    Sizes fall with the distance from the objects' middle; each step goes to where they just fit.
-    """
+    """Estimate the minimum distance at which all is in view and no subject is too large."""
     ahead = (subjects.points - np.array(standpoint.pivot)) @ np.array(standpoint.towards)
     nearest, middle = float(ahead.max()) + NEAREST_M, float(ahead.mean())
     distance, look = max(START_M, nearest), _middle_of(subjects.points)

@@ -72,7 +72,6 @@ class Change:
 
 
 def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]:
-    """Return each triplet's changes to other triplets, by part and then alphabetically."""
     known = tuple(triplets)
     groups: defaultdict[tuple[Part, Triplet], list[Triplet]] = defaultdict(list)
     for triplet in known:
@@ -121,10 +120,7 @@ def select_triplets(
 
 
 def is_plausible(triplet: Triplet) -> bool:
-    """Return True if a triplet makes sense read literally.
-
-    Annotators wrote "woman laying in head" of a head on a pillow.
-    """
+    """Return True if a triplet makes sense literally, unlike "woman laying in head"."""
     if triplet.object in _BODY_PARTS and triplet.relation in _POSTURES:
         return triplet.subject == "bird"
     if triplet.object in SUBJECTS and triplet.relation in _NOT_AMONG_LIVING:
@@ -212,7 +208,6 @@ class Vocabulary:
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     def triplet(self, subject: str, predicate: str, target: str) -> Triplet | None:
-        """Return the triplet of three names; None if the first or second is unknown."""
         who = clean_name(subject)
         found = self.subjects.get(who) or self.subjects.get(self.objects.get(who, who))
         what = clean_predicate(predicate)

@@ -158,10 +158,7 @@ _GROUPS = (
 
 
 def load_synonyms(path: str | Path | None = None) -> Synonyms:
-    """Return pairs of synonyms, the user's or the built-in ones.
-
-    A file has words of one meaning on a line, separated by commas.
-    """
+    """Read synonyms: a user's file with words of one meaning per line, or the built-in ones."""
     groups = _GROUPS if path is None else tuple(_read(path))
     return frozenset(frozenset(pair) for group in groups for pair in combinations(group, 2))
 

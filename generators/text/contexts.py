@@ -115,7 +115,6 @@ _FILES: Final[Mapping[str, str]] = {
 
 _VISIBLE: Final = word_set("contexts.visible")
 _SENSES: Final = 3
-"""Number of a noun's most frequent senses to consider."""
 
 
 def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:

@@ -63,10 +63,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
 def exchange_phrases(
     analysis: Analysis, left: tuple[int, int], right: tuple[int, int]
 ) -> tuple[Edit, Edit]:
-    """Return the edits that exchange two phrases, the first of which is `left`.
-
-    A capital at the caption's start stays there.
-    """
+    """Exchange two phrases, `left` first; a capital at the caption's start stays there."""
     tokens, text = analysis.tokens, analysis.text
     spans = [(tokens[first].start, tokens[last - 1].end) for first, last in (left, right)]
     left_text, right_text = (text[start:end] for start, end in spans)

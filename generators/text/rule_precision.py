@@ -24,7 +24,6 @@ PRIOR: Final = 10
 """Number of texts for which the precision of a family counts in a kind."""
 
 Counts = Mapping[tuple[str, str], tuple[int, int]]
-"""Texts read and right, by part and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -36,7 +36,6 @@ and Debian ships only the manual page."""
 
 
 def open_wordnet() -> "WordNetCorpusReader":
-    """Return NLTK's WordNet reader, opened once per process and location."""
     with WORDNET_LOCK:
         return _open(_remembered(DEBIAN_FOLDER, cache_folder(), *_folders()))
 

@@ -36,7 +36,6 @@ def _word_sets() -> Mapping[str, frozenset[str]]:
 
 
 def word_set(name: str) -> frozenset[str]:
-    """Return the words of a row of `data/word_sets.tsv`, which `MODULE.NAME` names."""
     return _word_sets()[name]
 
 
@@ -82,10 +81,7 @@ class WordEdit:
 
 
 def read_word_list(path: Path) -> tuple[str, ...]:
-    """Read a word list: UTF-8, one word or phrase per line; `#` starts a comment.
-
-    Blank lines and repeated words are skipped. Order is kept.
-    """
+    """Read a UTF-8 list of words or phrases, one per line; skip `#` comments and repeats."""
     try:
         lines = read_input(path).split(b"\n")
     except OSError as error:
@@ -153,10 +149,7 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
 
 
 def has_same_words(text_0: str, text_1: str) -> bool:
-    """Return True if two texts differ at most in letter case, spacing and punctuation.
-
-    A word that is only cut up stays the same: "The man's t-shirt." and "the man 's t - shirt .".
-    """
+    """Return True if texts differ only in case, spacing and punctuation: "man's", "man 's"."""
     if _letters(text_0) != _letters(text_1):
         return False
     words_0, words_1 = _words(text_0), _words(text_1)
@@ -253,10 +246,7 @@ _FIXED_EXPRESSIONS = DATA / "fixed_expressions.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
-    """Return True if a span overlaps an expression that needs all its words: "red wine".
-
-    A span that is the whole expression gives False: it may be exchanged.
-    """
+    """Return True if a span overlaps an expression such as "red wine" without being all of it."""
     return _is_in(_FIXED_EXPRESSIONS, text, start, end)
 
 
@@ -265,10 +255,7 @@ def is_fixed_expression(text: str) -> bool:
 
 
 def is_in_function_phrase(text: str, start: int, end: int) -> bool:
-    """Return True if a span overlaps a phrase that works as a preposition, pronoun or adverb.
-
-    "top" is no noun in "on top of", nor "next" an adjective in "next to".
-    """
+    """Return True if a span overlaps a phrase that works as one word: "next to", "on top of"."""
     return _is_in(DATA / "function_phrases.txt", text, start, end)
 
 

@@ -85,10 +85,7 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
 
 
 def may_color_person(analysis: Analysis, index: int) -> bool:
-    """Return True if a color may be that of people: "a black man", "a woman who is white".
-
-    No rule edits or denies a color of people.
-    """
+    """Return True if a color may describe people ("a black man"); no rule edits these colors."""
     if analysis.word(index) not in COLOURS:
         return False
     people = listed("person_nouns.txt") | listed("group_nouns.txt") | {"skin"}

@@ -158,7 +158,6 @@ _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place
         "no_relation",
     ),
 }
-"""Where each kind replaces words, and the reason if there is no place."""
 
 _CHANGED: Final[
     Mapping[NegativeKind, Callable[[Analysis, random.Random], EditedText | Rejection]]

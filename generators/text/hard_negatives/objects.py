@@ -166,10 +166,7 @@ def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
 
 
 def _in_number(word: str, noun: _Noun) -> str | None:
-    """Return a noun in the number of the one it replaces, None if it has no such form.
-
-    Without any determiner "rice" can only become "potatoes", not "potato".
-    """
+    """Inflect a noun like the replaced one; None if impossible: bare "rice" becomes "potatoes"."""
     *rest, last = word.split()
     if is_mass(last):
         return None if noun.is_counted or noun.is_plural else word

@@ -66,10 +66,7 @@ _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "pict
 
 
 def attribute_places(analysis: Analysis) -> Iterator[Place]:
-    """Yield the adjectives, and the numbers of things, with their replacements.
-
-    A black and white photo becomes a color photo.
-    """
+    """Yield adjectives and numbers with replacements; "black and white" photos become "color"."""
     for index, token in enumerate(analysis.tokens):
         end = index + len(_UNCOLOURED)
         if analysis.words((index, end)) == _UNCOLOURED and analysis.word(end) in _PICTURES:
@@ -168,7 +165,6 @@ def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
 
 @functools.cache
 def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    """Return the replaceable prepositions by their first word, longest first."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(closed_classes("relation").alternatives):
         words = tuple(name.split())

@@ -131,10 +131,7 @@ def _summary(report: LintReport, examples: int) -> str:
 
 
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
-    """Yield an erratum for each record with findings; the findings are the reason.
-
-    Errata carry no date, so the same findings always give the same errata.
-    """
+    """Yield an erratum per record with findings; without a date, so that it is reproducible."""
     found: dict[str, dict[str, str]] = {}
     for finding in findings:
         found.setdefault(finding.record_id, {}).setdefault(finding.kind, finding.detail)

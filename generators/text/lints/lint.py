@@ -133,10 +133,7 @@ _MADE = ("negative", "perturbed", "hard_positive")
 
 @dataclass(slots=True)
 class SetChecks:
-    """Collects what records say of their images, and checks it at the end.
-
-    It holds digests and ids, not captions: about 600 bytes per record.
-    """
+    """Checks records against each other; holds digests and ids, about 600 bytes per record."""
 
     _pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
     _normal_pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)

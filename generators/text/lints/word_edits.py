@@ -143,7 +143,7 @@ def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the ways in which part of `old` may have become part of `new`, longest rest first.
+    """Yield readings of `new` as `old` with a part replaced, longest rest first.
 
     Yields:
       The common prefix, the common suffix, not both of them empty, and the two parts between.

@@ -140,8 +140,8 @@ class Endpoint:
           BuildError: the server does not answer after TRIES tries.
         """
         # The next question is sent when an answer has been taken, so that few are lost. After an
-        # The next question is sent when an answer has been taken, so that few are lost. After an
         # error or a signal, no more are sent; it is raised after the pending ones arrive. While
+        # an answer is taken, a signal waits: it would end the loop and lose the pending answers.
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
         failure: BaseException | None = None
         with held(), self._client() as (portal, client):

@@ -54,10 +54,7 @@ class Prompt:
         return self.template.replace("{example}", caption).strip()
 
     def applies_to(self, caption: str) -> bool:
-        """Return True if the authors used the prompt on captions like this.
-
-        They used SWAP on captions with the word "and" and fewer than 15 words, the others on all.
-        """
+        """Follow the authors: SWAP needs the word "and" and fewer than 15 words."""
         words = caption.lower().split()
         return self.name != "swap" or ("and" in words and len(words) < _MAX_SWAP_WORDS)
 
@@ -113,7 +110,6 @@ class Rewrite:
     Attributes:
       attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
-      model: the model and its version.
     """
 
     prompt: PromptName

@@ -62,7 +62,6 @@ class CaptionWriter:
 
     @property
     def name(self) -> str:
-        """Model and revision, as stored in the row."""
         model = Path(self.settings.model)
         # A local path does not identify the model; the revision is a digest of its files.
         return f"{model.name if model.is_dir() else self.settings.model}@{self.revision}"
@@ -95,10 +94,7 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Complete each prompt up to the end of the first line; flag those that ran out of tokens.
-
-        A seed of None takes the likeliest token at every step.
-        """
+        """Complete each prompt up to the first line break; flag those that ran out of tokens."""
         requests = [
             Request(prompt_ids=self._prompt_ids(prompt), seed=seed)
             for prompt, seed in zip(prompts, seeds, strict=True)

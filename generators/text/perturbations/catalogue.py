@@ -25,10 +25,7 @@ _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 
 
 def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
-    """Insert ", and STATEMENT" before a final full stop or at the end.
-
-    After any other mark that ends a sentence it becomes its own sentence.
-    """
+    """Insert ", and STATEMENT" before a full stop; after other end marks, add a sentence."""
     if not any(is_word(token) for token in analysis.tokens):
         return Reason.NO_WORDS
     last = analysis.tokens[-1]

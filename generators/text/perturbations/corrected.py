@@ -171,10 +171,7 @@ def add_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason
 
 
 def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Replace a letter of a word with one from a neighbouring key, in the same case.
-
-    Digits are kept: another number would change the meaning.
-    """
+    """Replace a letter with a neighbouring key; digits stay, since they change the meaning."""
     return _hit_neighbour(analysis, rng, replaced=1)
 
 

@@ -77,7 +77,6 @@ def perturb_as_published(
 
 
 def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
-    """Replace the first word with one of the tags and a synonym; change the spacing."""
     words = _tagged_words(analysis)
     for i, (word, tag) in enumerate(words):
         if tag in tags and (synonym := first_synonym(word)) is not None:

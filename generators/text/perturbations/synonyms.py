@@ -42,7 +42,6 @@ def replace_by_synonyms(
 
 
 def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the synonyms of a caption's words by token: as listed, and in the token's form."""
     tokens = analysis.tokens
     there = words_there(tokens)
     return {

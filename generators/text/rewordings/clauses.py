@@ -266,10 +266,7 @@ def _ends_in_color(analysis: Analysis, index: int) -> bool:
 
 
 def is_one_sentence(analysis: Analysis) -> bool:
-    """Return True if only the end of a caption ends a sentence, and all tags may be right.
-
-    "A pink top takes", "two dogs and a cat sleep": a phrase that ends like this ends in a verb.
-    """
+    """Return True if a caption is one sentence with plausible tags: not "a pink top takes"."""
     if may_hide_verb(analysis):
         return False
     tags = [token.tag for token in analysis.tokens]

@@ -27,14 +27,10 @@ FAMILIES: Final[Mapping[str, Mapping[str, Finder]]] = {
 KINDS: Final[Mapping[str, str]] = {
     rule: f"{family}/{rule}" for family, rules in FAMILIES.items() for rule in rules
 }
-"""The kind that rows have, by rule."""
 
 
 def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
-    """Yield the rewordings of a caption by all rules, rule by rule.
-
-    A caption in capitals is read in lower case and stays in capitals.
-    """
+    """Yield the rewordings of a caption, rule by rule; captions in capitals stay in capitals."""
     is_in_capitals = analysis.text.isupper() and analysis.text.isascii()
     if is_in_capitals:
         tokens = tuple(replace(each, text=each.text.lower()) for each in analysis.tokens)
