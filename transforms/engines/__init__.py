@@ -1,1 +1,1 @@
-"""Runs pipelines on engines outside this process, Flink and Prism: their parts and settings."""
+"""Runs pipelines on engines outside this process, Flink and Prism."""

@@ -1,7 +1,7 @@
-"""Every change that eqforge makes inside Beam 2.77, with the reason and Beam's issue.
+"""All patches to the internals of Beam 2.77, with the reason and Beam's issue.
 
-These rely on names that Beam does not promise, which is why its minor version is pinned.
-tests/test_private_doors.py checks that the names are there.
+They rely on private names, so Beam's minor version is pinned. tests/test_private_doors.py checks
+that the names exist.
 """
 
 import contextlib
@@ -66,7 +66,7 @@ def outside_notebooks() -> contextlib.AbstractContextManager[None]:
 def without_printed_traces() -> Iterator[None]:
     """Keep workers in this process, such as Prism's, from printing a trace that they also log.
 
-    Beam keeps both (apache/beam#5020, closed as wontfix).
+    Beam does both (apache/beam#5020, closed as wontfix).
     """
     vars(sdk_worker)["print"] = lambda *_values, **_options: None
     try:
@@ -79,7 +79,8 @@ def without_printed_traces() -> Iterator[None]:
 def remembered() -> Iterator[None]:
     """Let Beam parse its options and inspect each class of DoFns once in the block.
 
-    It does so anew for every transform, which takes half of the time of a small build. Its DoFns of
+    Otherwise it does so for every transform, which takes half of the time of a small build. DoFns
+    of
     one class have the same state and timers: eqforge uses neither.
     """
     views: dict[tuple[int, type], PipelineOptions] = {}
@@ -123,7 +124,7 @@ def at_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_loopback() -> Iterator[None]:
-    """Make the block's servers listen on the loopback where Beam would use all interfaces."""
+    """Make the block's servers listen on the loopback instead of all interfaces."""
 
     def bind(listen: Callable[[str], int], address: str) -> int:
         return listen(address.replace(EVERYWHERE, "localhost"))
@@ -133,7 +134,7 @@ def at_loopback() -> Iterator[None]:
 
 
 class _Grpc:
-    """A stand-in for `grpc` in Beam's modules, whose servers listen where `bind` says."""
+    """A stand-in for `grpc` in Beam's modules; `bind` chooses where servers listen."""
 
     def __init__(self, grpc: Any, bind: Bind) -> None:
         self._grpc, self._bind = grpc, bind
@@ -149,7 +150,7 @@ class _Grpc:
 
 
 def _address(_handler: object, port: int | str) -> str:
-    """Return the address at which a worker finds a server, from the result of its `bind`."""
+    """Return a server's address for workers, from the result of its `bind`."""
     return port if isinstance(port, str) else f"localhost:{port}"
 
 
@@ -157,8 +158,8 @@ def _address(_handler: object, port: int | str) -> str:
 def _bound(bind: Bind) -> Iterator[None]:
     """Choose where Beam's servers of this process listen, for the block.
 
-    Beam opens the ports for its workers on all interfaces, without authentication, and runs the
-    code that it is sent. It has no option for the address (apache/beam#21087, open), and its job
+    Beam opens the ports for its workers on all interfaces, without authentication, and runs any
+    code it receives. It has no option for the address (apache/beam#21087, open), and its job
     service listens everywhere on purpose (apache/beam#10161). Tests inspect the sockets of runs.
     """
     handler = worker_handlers.GrpcWorkerHandler
@@ -172,10 +173,9 @@ def _bound(bind: Bind) -> Iterator[None]:
 def watch_workers(log: str) -> None:
     """Make a local run with several processes fail, not hang, when one of its workers dies.
 
-    Beam's multi_processing mode does not notice that a worker was killed, by the system when memory
-    runs out or by a crash in native code, and waits forever. We know of no issue at Beam. The
-    worker registered here logs to a file and answers a dead worker's open requests with an error.
-    A test kills a worker and checks that the run ends.
+    Beam's multi_processing mode does not notice a killed or crashed worker, and waits forever. We
+    know of no Beam issue. The worker registered here logs to a file and answers a dead worker's
+    open requests with an error. A test kills a worker and checks that the run ends.
     """
     _deaths.clear()
     base = worker_handlers.SubprocessSdkWorkerHandler
@@ -205,7 +205,7 @@ def watch_workers(log: str) -> None:
             message = f"a worker process died ({why}); its last words are in {log}"
             if not self._closing:
                 _deaths.append(message)
-            # A worker that died idle may still get requests, which nobody else would answer.
+            # A worker that died idle may still get requests, which nothing else would answer.
             while not self._closing:
                 self._fail_open_requests(message)
                 time.sleep(0.2)
@@ -221,7 +221,7 @@ def watch_workers(log: str) -> None:
 
         def close(self) -> None:
             self._closing = True
-            # One that has not connected yet would not hear that it is over.
+            # A client that has not connected yet would miss the end.
             if self.control_conn._state == worker_handlers.BeamFnControlServicer.UNSTARTED_STATE:
                 self.worker.kill()
             super().close()
@@ -235,7 +235,7 @@ def watch_workers(log: str) -> None:
 
 
 def death(wait_s: float = 2.0) -> str | None:
-    """Return how a worker died since `watch_workers`; waits, as Beam may notice before us."""
+    """Return how a worker died since `watch_workers`; wait, as Beam may notice before us."""
     deadline = time.monotonic() + wait_s
     while not _deaths and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""A step of a pipeline whose elements are counted for the progress that a build shows."""
+"""A pipeline step that counts its elements for the progress display."""
 
 import abc
 from collections.abc import Callable, Iterator
@@ -15,12 +15,11 @@ Rules = TypeVar("Rules")
 
 @dataclass
 class CountedStep(beam.PTransform, Generic[Rules]):
-    """Turn every element into another, independently, and count it when that is done.
+    """Turns every element into another, independently, and counts it when done.
 
     Attributes:
-      rules: how elements are made.
       progress_folder: where the counts are noted; None for no progress.
-      counted: the name under which the progress shows the elements.
+      counted: the elements' name in the progress display.
     """
 
     rules: Rules
@@ -37,7 +36,7 @@ class CountedStep(beam.PTransform, Generic[Rules]):
 
     @abc.abstractmethod
     def make(self, element: Any) -> Any:
-        """Return what an element becomes; the annotation is its type."""
+        """Convert an element; the annotation is its type."""
 
     def size(self, element: Any) -> int:
         return 1
@@ -49,13 +48,13 @@ class CountedStep(beam.PTransform, Generic[Rules]):
 
 
 class Resource(Protocol):
-    """What is closed when a worker ends; pickled before it is used first."""
+    """An object to close when a worker ends; pickled before its first use."""
 
     def close(self) -> None: ...
 
 
 class WithResource(beam.DoFn):
-    """Hold one resource for each worker; `make` yields what an element becomes with its help."""
+    """Holds one resource per worker; `make` converts an element with its help."""
 
     def __init__(self, resource: Resource, make: Callable[[Any, Any], Iterator[Any]]) -> None:
         self.resource, self.make = resource, make

@@ -1,4 +1,4 @@
-"""Keeps an output folder for one run at a time."""
+"""Locks an output folder for one run at a time."""
 
 import contextlib
 import fcntl
@@ -32,11 +32,10 @@ def locked(
 
     Args:
       output: path or URL of the folder.
-      lease_s: a lease that has not been renewed for this long belongs to a dead run.
-      sleep: waits for some seconds.
+      lease_s: seconds without renewal after which a lease belongs to a dead run.
 
     Raises:
-      InputError: another run is writing there, or the folder cannot be written.
+      InputError: another run is writing there, or the folder is not writable.
       BuildError: the lease was lost during the run, as when the machine was suspended.
     """
     is_local = storage.is_local(output)
@@ -81,13 +80,13 @@ class _Lease:
     """The lease of a folder in a store: an object that its owner rewrites every few seconds.
 
     Its name is a number, and the highest is valid. A run that finds a lease watches it: if it
-    changes, its owner is alive and the new run is refused. If it stays the same for `lease_s`, the
+    changes, its owner is alive and the new run is rejected. If it stays the same for `lease_s`, the
     new run takes the next number by creating an object, which the store grants to one run only. A
-    run that finds a higher number ends. Time is each run's own monotonic clock, so setting a clock
+    run that finds a higher number ends. Each run uses its own monotonic clock, so setting a clock
     does no harm.
 
-    If a store has no exclusive creation, two runs that start within the same second may both
-    begin; one of them ends at its next renewal.
+    If a store has no exclusive creation, two runs that start within the same second may both begin;
+    one of them ends at its next renewal.
     """
 
     def __init__(self, output: str, lease_s: float, sleep: Callable[[float], object]) -> None:
@@ -100,7 +99,7 @@ class _Lease:
         self._renewer = threading.Thread(target=self._keep, name="eqforge-lease", daemon=True)
 
     def acquire(self) -> None:
-        """Take the lease, if the run that has it is dead, and keep renewing it."""
+        """Take the lease, if its run is dead, and keep renewing it."""
         number, content = self._newest()
         if content is not None:
             self._watch(number, content)
@@ -164,8 +163,8 @@ class _Lease:
 
     def _lose(self, reason: str) -> None:
         self.lost = BuildError(f"--output {self.output}: the run was stopped, as {reason}")
-        # As Ctrl-C does: the main thread waits for the runner. Shells have what runs in the
-        # background ignore Ctrl-C.
+        # Like Ctrl-C: the main thread waits for the runner. Shells make background processes
+        # ignore Ctrl-C.
         is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
         os.kill(os.getpid(), signal.SIGTERM if is_ignored else signal.SIGINT)
 

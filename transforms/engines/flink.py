@@ -1,14 +1,14 @@
-"""How a build reaches Flink: the options of its job, and the one job that may write into an output.
+"""Runs builds on Flink: job options, and exclusive access to an output.
 
-`--runner=FlinkRunner` runs Flink inside Beam's job server, which is a Java process of this machine.
-With `--flink_master HOST:PORT`, Beam packs the job into one jar and uploads it to the cluster by
-REST, so no Java runs here. `default_options` chooses between the two; `run.run` submits the job
-when its `beam.Pipeline` ends, inside `alone`; `failure_report` asks the cluster why it failed.
-Workers are processes that `eqforge-beam-boot` starts beside each TaskManager (`workers.py`).
+`--runner=FlinkRunner` runs Flink inside Beam's job server, a local Java process. With
+`--flink_master HOST:PORT`, Beam packs the job into one jar and uploads it to the cluster by REST,
+so no Java runs here. `default_options` chooses between the two; `run.run` submits the job when its
+`beam.Pipeline` ends, inside `alone`; `failure_report` asks the cluster why it failed. Workers are
+processes that `eqforge-beam-boot` starts on each TaskManager's machine (`workers.py`).
 
-A cluster's jobs outlive a killed driver. Before a job is submitted, the cluster's address and the
-job's name are noted in the output. The note is deleted when the job has ended. Every later run into
-that output, on any runner, first cancels the job of a note that a killed run left behind.
+A cluster's jobs outlive a killed driver. So the output holds a note with the cluster's address and
+the job's name from before submission until the job ends. Every later run into that output, on any
+runner, first cancels the job of a note that a killed run left.
 """
 
 import contextlib
@@ -49,10 +49,10 @@ _OPEN = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.nio", "java.util", "java.time")
 )
-# Options that may be repeated: these come before the user's.
+# Repeatable options: these precede the user's.
 REPEATED = (
     *(f"--job_server_jvm_properties={option}" for option in ("-Xmx1g", *_OPEN)),
-    # Workers check their environment when they start, so no file has to reach all hosts.
+    # Workers check their environment when they start, so hosts need no file.
     "--experiments=disable_logging_submission_environment",
 )
 
@@ -82,7 +82,7 @@ def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """The capacity of a cluster: its TaskManagers, at least 1, and their slots in total."""
+    """The capacity of a cluster: its TaskManagers, at least 1, and their total slots."""
 
     task_managers: int
     slots: int
@@ -93,7 +93,7 @@ def is_address(master: object) -> bool:
 
 
 def address_of(master: str) -> str:
-    """Return the host and port of a cluster, given either or a URL with nothing else."""
+    """Return the host and port of a cluster, from either `HOST:PORT` or its URL."""
     found = re.sub("^https?://", "", master).removesuffix("/")
     if not is_address(found):
         raise InputError(f"--flink_master {master}: expected a host and a port, such as HOST:8081")
@@ -101,12 +101,11 @@ def address_of(master: str) -> str:
 
 
 def is_embedded(master: str) -> bool:
-    """Say whether `--flink_master` asks for a cluster inside the job server."""
     return master.strip() in ("[local]", "[auto]")
 
 
 def overview(master: str) -> Overview:
-    """Return the capacity of a cluster; it has to answer and to have a TaskManager."""
+    """Return the capacity of a cluster, which must answer and have a TaskManager."""
     address_of(master)
     try:
         found = _ask(master, "overview")
@@ -122,7 +121,7 @@ def overview(master: str) -> Overview:
 
 
 def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
-    """Cancel the unfinished jobs of a name, wait until they have ended, and count them.
+    """Cancel the unfinished jobs of a name, wait until they end, and count them.
 
     Raises:
       TimeoutError: a job did not end in time.
@@ -154,14 +153,14 @@ def _ask(master: str, what: str, method: str = "GET") -> Any:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Follows no redirects: a cluster answers for itself."""
+    """Follows no redirects: a cluster must answer itself."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def cluster_of(options: PipelineOptions) -> str | None:
-    """Return the address of the Flink cluster that a job goes to; None for any other runner."""
+    """Return the address of a job's Flink cluster; None for any other runner."""
     master: str = options.view_as(FlinkRunnerOptions).flink_master
     runner = options.view_as(StandardOptions).runner or ""
     return master if plain_name(runner) == "flink" and not is_embedded(master) else None
@@ -225,7 +224,7 @@ def _note(output: str) -> str:
 
 
 def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | None]]:
-    """Return a function that asks a Flink cluster about a job that has failed.
+    """Return a function that asks a Flink cluster about a failed job.
 
     It returns the job's exception, for which Beam's own polling often comes too late, and a
     sentence on slots that the cluster has lost since this call. Both are empty elsewhere.

@@ -1,7 +1,7 @@
-"""Where Beam's servers listen: on Unix sockets of this user, on the loopback, or not at all.
+"""Restricts Beam's servers to Unix sockets of this user or to the loopback.
 
-Servers in this process are given an address (`beam_patches.py`). An engine that opens ports in a
-program of its own is rejected, unless the user says that other hosts are kept out.
+Servers in this process get an address (`beam_patches.py`). An engine that opens ports in its own
+program is rejected, unless the user confirms that other hosts are kept out.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _EXTERNAL = ("EXTERNAL", common_urns.environments.EXTERNAL.urn)
 def reach_this_machine_directly() -> None:
     """Keep requests to this machine from going through a proxy.
 
-    gRPC and urllib send even requests for the loopback to the proxy named in `http_proxy`.
+    gRPC and urllib send even loopback requests to the proxy named in `http_proxy`.
     """
     everybody = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     own = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
@@ -46,7 +46,7 @@ def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContext
 
 
 def check_ports(options: PipelineOptions) -> None:
-    """Check that no engine opens a port that other hosts reach, unless the user allows it."""
+    """Check that no engine opens a port to other hosts, unless the user allows it."""
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
@@ -65,7 +65,7 @@ def _kind(options: PipelineOptions) -> str:
 
 
 def _open(options: PipelineOptions) -> str | None:
-    """Return what may listen to other hosts; None if nothing here does."""
+    """Return the program that may listen to other hosts, if any."""
     kind, portable = _kind(options), options.view_as(PortableOptions)
     if portable.job_endpoint == "embed":
         return _open_to_workers(portable)
@@ -77,7 +77,7 @@ def _open(options: PipelineOptions) -> str | None:
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:
-    """Return what must listen to workers on other hosts, which cannot reach the loopback."""
+    """Return the program that must listen to workers on other hosts, if any."""
     config = portable.environment_config or ""
     host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:

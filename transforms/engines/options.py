@@ -1,4 +1,4 @@
-"""Options of Beam for a build: what stands after `--`, completed for the engine and checked."""
+"""Completes and checks Beam's options for a build: the arguments after `--`."""
 
 import argparse
 import importlib
@@ -23,10 +23,10 @@ _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 
 
 def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
-    """Return Beam's options for the arguments after `--`, with those that the runner needs added.
+    """Parse Beam's arguments after `--`, and add those that the runner needs.
 
     Args:
-      beam_args: Beam's own arguments; without `--runner` the local engine runs.
+      beam_args: without `--runner` the local engine runs.
       workers: number of local processes; 1 runs everything in this process.
     """
     reach_this_machine_directly()
@@ -44,7 +44,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     if workers > 1:
         raise InputError(f"--workers is for the local runner; {runner} has its own setting")
     _check_runner(runner)
-    # The servers of other runners know options that Beam's Python SDK does not.
+    # Other runners' servers know options that Beam's Python SDK does not.
     if unknown and plain_name(runner) in ("prism", "dataflow"):
         raise InputError(f"{unknown[0]}: no option of Beam or of {runner}")
     options = PipelineOptions(with_defaults(runner, beam_args))
@@ -54,7 +54,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
 
 
 def _check_runner(runner: str) -> None:
-    """Check that a name is that of a runner, before anything of that name is called."""
+    """Check that a name is a runner's, before calling anything of that name."""
     try:
         module, _, name = runner.rpartition(".")
         found = getattr(importlib.import_module(module), name) if module else PipelineRunner
@@ -81,7 +81,6 @@ def _unknown(beam_args: Sequence[str]) -> list[str]:
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
-    """Return Beam's arguments with defaults for those that the user did not give."""
     kind = plain_name(runner)
     if kind not in _DEFAULTS:
         return list(beam_args)
@@ -120,7 +119,7 @@ _DEFAULTS: dict[str, Callable[[Sequence[str], set[str]], Options]] = {
 
 
 def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-    """Check that a job server named in the options answers; Beam would wait for it forever."""
+    """Check that the options' job server answers; Beam would wait for it forever."""
     endpoint = options.view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":
         return

@@ -1,8 +1,8 @@
-"""Machine types for the heavy steps, on Dataflow, which chooses machines per step.
+"""Requests machine types for the heavy steps on Dataflow, which chooses machines per step.
 
 A step that draws, renders or queries a model takes and returns references, never pixels, so that it
-can run on machines of its own. Other runners get no hints: a second kind of worker would load
-everything twice there, and their machines are those that the user started.
+can run on its own machines. Other runners get no hints: the user chose their machines, and a second
+kind of worker would load everything twice.
 """
 
 from argparse import ArgumentParser
@@ -58,19 +58,18 @@ def plain_name(runner: str) -> str:
 
 
 def is_waited_for(options: PipelineOptions) -> bool:
-    """Say whether a job's end is waited for: not if it is only launched, or a dry run."""
+    """Return False if a job is only launched, or a dry run."""
     launches = options.view_as(GoogleCloudOptions).template_location is not None
     waits = not options.view_as(StandardOptions).no_wait_until_finish
     return not is_dataflow(options) or (waits and not launches and not is_dry(options))
 
 
 def is_dry(options: PipelineOptions) -> bool:
-    """Say whether a Dataflow job is a dry run, in which nothing is sent."""
+    """Return True for a Dataflow dry run, in which nothing is sent."""
     return is_dataflow(options) and bool(options.view_as(TestOptions).dry_run)
 
 
 def check_reach(options: PipelineOptions, output: str) -> None:
-    """Check that the machines of a job can write the output."""
     if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
         raise InputError(
             f"--output {output}: is a folder of this machine, and Dataflow's cannot see it; name "
@@ -92,7 +91,6 @@ def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
 
 
 def with_render_memory(step: Step, pipeline: beam.Pipeline) -> Step:
-    """Request machines with enough memory for Blender for a step."""
     if is_dataflow(pipeline.options):
         wanted = pipeline.options.view_as(PlacementOptions)
         step.with_resource_hints(min_ram=wanted.render_min_ram)

@@ -1,7 +1,7 @@
 """Shows the progress of a run, on any runner and with any number of processes.
 
-Every process appends what it finished to its own file; the driver adds the files up. Attempts are
-counted: work that a runner repeats is counted again.
+Every process appends its counts to its own file; the driver adds the files up. Work that a runner
+repeats is counted again.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _files: dict[tuple[int, str], Path] = {}
 
 
 def count(folder: str | None, stage: str, number: int = 1) -> None:
-    """Note that this process finished a number of items of a stage, unless `folder` is None."""
+    """Note that this process finished some items of a stage, unless `folder` is None."""
     if folder is None:
         return
     with _lock:
@@ -38,7 +38,7 @@ def count(folder: str | None, stage: str, number: int = 1) -> None:
 
 
 def totals(folder: str) -> Counter[str]:
-    """Return what all processes have noted so far, by stage."""
+    """Return the counts of all processes so far, by stage."""
     counts: Counter[str] = Counter()
     for path in sorted(Path(folder).glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -54,8 +54,7 @@ def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -
 
     Args:
       folder: where the processes note their counts; created, and removed at the end.
-      expected: number and unit of what each stage makes, in the order they are shown.
-      line_every_s: seconds between two lines.
+      expected: number and unit of each stage's items, in display order.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)
     _remove_notes(folder)  # left by a killed run
@@ -75,7 +74,7 @@ def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -
 
 
 def _remove_notes(folder: str) -> None:
-    # If nothing can be deleted, another step will end the run and say why.
+    # If nothing can be deleted, another step will end the run and report why.
     with contextlib.suppress(OSError):
         for path in Path(folder).glob("*.jsonl"):
             path.unlink(missing_ok=True)

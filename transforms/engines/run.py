@@ -1,7 +1,4 @@
-"""Runs a Beam pipeline on the engine the user names, and reports its failure in one sentence.
-
-`options.py` completes the user's options; how a job reaches a Flink cluster is in `flink.py`.
-"""
+"""Runs a Beam pipeline on the user's engine, and reports its failure in one sentence."""
 
 import contextlib
 import logging
@@ -31,7 +28,7 @@ from eqforge.transforms.engines.run_folder import outlasting
 from eqforge.transforms.engines.workers import BOOT, log_workers_to
 
 _LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, if a data stream breaks off
-# Beam 2.62 in Java, of a Flink worker that did not start
+# Beam 2.62 in Java, about a Flink worker that did not start
 _LOST_PROCESS = "Process died with exit code"
 _FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # an uninformative line of a Java trace
 # Prefixes that runners put before a message: the job's name, a Java class.
@@ -51,10 +48,9 @@ def run(
 
     Args:
       wire: adds the steps.
-      options: see pipeline_options.
       log: a file for the messages of worker processes and job servers.
-      job: the path or URL being built. Before anything else, the job that a killed run into it
-        left on a cluster is cancelled.
+      job: the path or URL being built. First, the job that a killed run into it left on a cluster
+        is cancelled.
 
     Raises:
       EqforgeError: a step raised it; its message comes without the engine's trace.
@@ -67,7 +63,7 @@ def run(
     report = flink.failure_report(options)
     nothing = contextlib.nullcontext()
     alone = nothing if job is None or is_dry(options) else flink.alone(_named(options, job), job)
-    # Beam's job servers in this process keep folders, which it deletes when the process ends.
+    # Beam's job servers in this process keep folders, which Beam deletes when the process ends.
     kind = plain_name(options.view_as(StandardOptions).runner or "")
     is_own = kind in ("prism", "flink") and flink.cluster_of(options) is None
     servers = outlasting() if is_own else nothing
@@ -90,9 +86,9 @@ def run(
 
 
 def _named(options: PipelineOptions, job: str) -> PipelineOptions:
-    """Name the job after what it builds.
+    """Name the job after its output.
 
-    On a Flink cluster, where jobs are cancelled by name, it is appended to a user's own name.
+    On a Flink cluster, where jobs are cancelled by name, append this to a user's own name.
     """
     cloud = options.view_as(GoogleCloudOptions)
     place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
@@ -105,10 +101,7 @@ def _named(options: PipelineOptions, job: str) -> PipelineOptions:
 
 
 class _LogFile(logging.FileHandler):
-    """A log that is silently given up if it cannot be written, as on a full or lost disk.
-
-    The run's own error then says so.
-    """
+    """A log that silently stops if it is not writable; the run's own error then reports it."""
 
     def handle(self, record: logging.LogRecord) -> bool:
         with contextlib.suppress(OSError):
@@ -148,7 +141,7 @@ def _own_error(
 ) -> BaseException:
     """Find the error that a step raised, here or in another process, in the engine's report.
 
-    If no step did, the error has the engine's last line, and what its cluster has lost meanwhile.
+    If no step did, the error has the engine's last line and its cluster's losses.
     """
     exception, lost = report()
     text = "\n".join(filter(None, (str(error), exception)))

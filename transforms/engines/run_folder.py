@@ -1,4 +1,4 @@
-"""A folder for the temporary files of a run; the next run deletes those that killed runs left.
+"""A folder for the temporary files of a run; the next run deletes those of killed runs.
 
 A run holds a lock on its folder, which the system releases however the run ends. A folder without a
 held lock is deleted if it is this user's own and not a link.
@@ -38,7 +38,7 @@ def run_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def private_folder(parent: str) -> Iterator[str]:
-    """Yield a new folder private to this user; deletes those that dead runs left beside it."""
+    """Yield a new folder private to this user; delete those of dead runs in the same parent."""
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
     try:
@@ -53,7 +53,7 @@ def private_folder(parent: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def outlasting() -> Iterator[None]:
-    """Put temporary files of this process's block where they outlive the run."""
+    """Let the temporary files of this process's block outlive the run."""
     before, tempfile.tempdir = tempfile.tempdir, outside()
     try:
         yield

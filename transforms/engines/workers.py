@@ -1,4 +1,4 @@
-"""Worker processes on machines where eqforge is installed: how an engine starts and names them."""
+"""Starts and names worker processes on machines where eqforge is installed."""
 
 import contextlib
 import json
@@ -53,9 +53,9 @@ def worker_process() -> str:
 
 
 def log_workers_to(log: str, options: PipelineOptions) -> None:
-    """Name the log file of worker processes, where `eqforge-beam-boot` starts them."""
+    """Name the log file of worker processes that `eqforge-beam-boot` starts."""
     portable = options.view_as(PortableOptions)
-    # The user's own settings, of another kind, stay as they are.
+    # Keep the user's own settings for a different kind of worker.
     with contextlib.suppress(ValueError, TypeError, KeyError):
         settings = json.loads(portable.environment_config or "")
         settings["env"] = {LOG: os.path.abspath(log)} | settings["env"]

@@ -1,1 +1,1 @@
-"""Imports of published benchmarks: checks their texts, finds their images, and makes their rows."""
+"""Imports published benchmarks: checks texts, finds images and makes rows."""

@@ -52,7 +52,7 @@ class BenchmarkRules:
     """How items are imported.
 
     Attributes:
-      media: the media store of pictures that stand in tables.
+      media: the media store of images that are embedded in tables.
       unconfirmed: whether items that the publication leaves out are kept.
     """
 
@@ -65,7 +65,7 @@ class BenchmarkRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkWork:
-    """What has been made from a batch: the rows of each table, by name, and the books."""
+    """A batch's rows by table, and the counts."""
 
     samples: tuple[Any, ...] = ()
     images: tuple[ImageRow, ...] = ()
@@ -77,7 +77,7 @@ class BenchmarkWork:
 
 
 def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
-    """Import a batch; an item that cannot be used is a reject."""
+    """Import a batch; an unusable item becomes a reject."""
     items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
     samples: list[Any] = []
     rejects: list[Reject] = []
@@ -101,7 +101,6 @@ def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
 
 
 def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...] | Rejection:
-    """Find the images of an item, none where there are no pictures; or say why it is rejected."""
     if item.problem:
         return Rejection(reason="unreadable_record", detail=item.problem)
     if item.refusal and not rules.unconfirmed:
@@ -120,7 +119,6 @@ def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...]
 def _images(
     item: BenchmarkItem, rules: BenchmarkRules
 ) -> Iterator[tuple[str, FoundImage | Rejection]]:
-    """Yield the images of an item by their names; none where there are no pictures."""
     cells = item.cells or (None,) * len(item.images)
     if not any(item.images) or (rules.images is None and not any(cells)):
         return
@@ -139,8 +137,8 @@ def sample_row(
     """Return an item's row of `samples`, of the record of its benchmark.
 
     Args:
-      ids: keys of its images into `images`, each None where there are no pictures.
-      source_sha256: of the file that a part was cut out of; None where none was.
+      ids: keys of its images into `images`, None for missing images.
+      source_sha256: of the file that a crop comes from, if any.
     """
     common: dict[str, Any] = {
         "sample_id": item.item_id,

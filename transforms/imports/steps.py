@@ -1,4 +1,4 @@
-"""The steps that import the items of published benchmarks."""
+"""The pipeline steps that import published benchmarks."""
 
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.imports import benchmarks, vlue

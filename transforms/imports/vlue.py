@@ -1,4 +1,4 @@
-"""Imports items of VLUE's tasks: finds their images, lints them, and makes their rows."""
+"""Imports VLUE items: finds their images, lints them, and makes their rows."""
 
 import os
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class VlueRules:
     """How items are imported.
 
     Attributes:
-      by_image: rows of the same image are one candidate of the retrieval; else each is its own.
+      by_image: whether rows of one image form one retrieval candidate.
     """
 
     by_image: bool
@@ -62,7 +62,7 @@ class VlueRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueWork:
-    """What has been made from a batch: the rows of each table, by name, and the books."""
+    """A batch's rows by table, and the counts."""
 
     samples: tuple[VlueSample, ...] = ()
     retrieval: tuple[RetrievalCaption, ...] = ()
@@ -82,8 +82,8 @@ class VlueWork:
 def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
     """Return the rows of a batch.
 
-    An item is refused where it cannot be used at all: a text is empty or holds control characters,
-    or an image is missing or does not decode. What merely breaks an annotation rule is a finding.
+    An unusable item is rejected: a text is empty or has control characters, or an image is missing
+    or does not decode. A breach of an annotation rule is only a finding.
     """
     items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
     rows: dict[str, list[Any]] = {name: [] for name in (*TASKS, "samples", "findings", "rejects")}
@@ -111,7 +111,7 @@ def _reject(item: VlueItem, rejection: Rejection) -> Reject:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Imported:
-    """The rows of one item: of `samples`, of its task's table, of `findings` and of `images`."""
+    """The rows of one item, by table."""
 
     sample: VlueSample
     row: Any
@@ -135,7 +135,6 @@ def import_item(item: VlueItem, rules: VlueRules) -> Imported | Rejection:
 
 
 def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] | Rejection:
-    """Find the images of an item, none where no folder is named; or say why it is rejected."""
     for text in (*item.texts, *item.answers):
         rejection = lint_caption(text.strip(), LIMITS)
         if rejection is not None:
@@ -154,11 +153,6 @@ ImageIds = tuple[str | None, ...]
 
 
 def sample_row(item: VlueItem, ids: ImageIds, findings: tuple[Finding, ...]) -> VlueSample:
-    """Return an item's row of `samples`.
-
-    Args:
-      ids: keys of its images into `images`, each None where no folder was named.
-    """
     names = [canonical_name(image) for image in item.images]
     has_two = len(names) > 1
     return VlueSample(
@@ -187,7 +181,7 @@ def task_row(
     """Return an item's row of its task's table.
 
     Args:
-      by_image: whether all captions of an image belong to one candidate of the retrieval.
+      by_image: whether all captions of an image belong to one retrieval candidate.
     """
     image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
     match item.task:
@@ -257,14 +251,14 @@ FOLDERS_REMEMBERED = 4_096
 
 
 def match_name(folder: SourceFolder, name: str) -> str:
-    """Return the name under which an image lies in a folder, part by part of its path.
+    """Return the name under which an image lies in a folder, matching each part of its path.
 
-    A part that exists as written is taken; else the one that is equal in Unicode NFC, of several
-    the first in code point order; else it is kept, and opening the file reports what is missing.
-    Archives unpacked on different systems differ only in this.
+    A part that exists as written wins; then the first in code point order that is equal in Unicode
+    NFC; else it is kept, and opening the file reports what is missing. Archives unpacked on
+    different systems differ only in this.
 
     Args:
-      folder: the images folder; on a web server, which lists no names, none is matched.
+      folder: the images folder; a web server lists no names, so none is matched.
     """
     if not folder.is_on_disk:
         names = folder.names or frozenset((name,))
@@ -286,7 +280,7 @@ def _canonical(names: frozenset[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=FOLDERS_REMEMBERED)
 def _names(folder: str) -> dict[str, str]:
-    """Return the names in a folder by their NFC; empty where it cannot be listed."""
+    """Return the names in a folder by their NFC; empty if it cannot be listed."""
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:

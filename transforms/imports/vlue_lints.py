@@ -1,4 +1,4 @@
-"""VLUE's annotation rules: what breaks one is listed as a finding, and stays in the dataset."""
+"""Checks VLUE's annotation rules; items that break one stay in the dataset with a finding."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def lint_item(
 
     Args:
       answers: the list of answers; None leaves answers unchecked.
-      size: width and height in pixels of the image's file; None where there is no file.
+      size: width and height in pixels of the image's file, if it exists.
 
     Source: Zhou et al., "VLUE", section 3.2: captions of at least 8 words that do not start with
       "there is", answers in the list of the 3,129 most frequent ones, boxes drawn in the image.

@@ -1,1 +1,1 @@
-"""Models that judge whether reworded captions say what they should, and what follows from it."""
+"""Checks reworded captions with models."""

@@ -1,4 +1,4 @@
-"""What follows from the answers of judges: a probability, and what is refused."""
+"""Turns judges' answers into a probability and rejections."""
 
 from __future__ import annotations
 
@@ -35,7 +35,6 @@ JUDGE_REASONS: Final = {
     "not_judged": "A judge could not read the texts or the image.",
     "low_probability": "The probability that the row is right is too low or unknown.",
 }
-"""Why judges refuse what was made."""
 
 _LIMIT_OF: Final = {
     "not_entailed": "entailed_min",
@@ -51,7 +50,6 @@ def judge_sample(
     kinds: Mapping[Part, str],
     judging: Judging,
 ) -> Judgement | Rejection:
-    """Return what is known of a sample, or why judges reject it."""
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused
     found = _judgement(sample_id, answers, kinds, judging)
@@ -68,7 +66,6 @@ def answers_about(answers: Iterable[JudgeAnswer], *parts: Part) -> tuple[JudgeAn
 
 
 def refuse(answers: Sequence[JudgeAnswer], settings: JudgeSettings) -> Rejection | None:
-    """Return why the limits reject a text; None if they do not."""
     against = [(each, found) for each in answers if (found := _against(each, settings))]
     if not against:
         return None
@@ -121,7 +118,7 @@ _DECIMALS: Final = 6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedTexts:
-    """A caption with what was made of it."""
+    """A caption with its hard positive and hard negative."""
 
     key: str
     picture: Hashable
@@ -133,15 +130,13 @@ class JudgedTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Given:
-    """Answers in the order of the questions."""
-
     probabilities: tuple[float | None, ...]
 
 
 def ask_judges(
     texts: Iterable[JudgedTexts], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Return the answers of all judges by the texts' keys, or why a picture's have none."""
+    """Return all judges' answers by the texts' keys, or why an image's texts have none."""
     pictures: dict[Hashable, list[JudgedTexts]] = {}
     for each in texts:
         pictures.setdefault(each.picture, []).append(each)
@@ -169,7 +164,7 @@ def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[Judg
 
 
 def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
-    """Yield what a judge is asked about a caption and what was made of it, by name."""
+    """Yield the questions for a judge about a caption and its edits, by name."""
     from eqforge.transforms.judges.models import Wanted
 
     caption, positive, negative = texts.caption, texts.hard_positive, texts.hard_negative
@@ -192,7 +187,7 @@ def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
 def _remembered(
     asked: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
 ) -> tuple[float | None, ...]:
-    """Return the answers of a judge, or those that an earlier run was given."""
+    """Return a judge's answers, from an earlier run if it has them."""
     judge = judging.judges[number]
     image = group[0].image if judge.kind == READS_PICTURES else None
     ledger = Ledger(root=judging.ledger_root, step="judge", basis=basis_of(judge))

@@ -1,6 +1,6 @@
-"""The judges: each answers questions about texts, or about a text and a picture.
+"""The judges: models that answer questions about texts, or about a text and an image.
 
-Source: of the question about a picture, and of P(yes) as its answer, Lin et al. 2024, "Evaluating
+Source: the question about an image, and P(yes) as its answer, are from Lin et al. 2024, "Evaluating
   Text-to-Visual Generation with Image-to-Text Generation" (VQAScore), section 3.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
 
 AT_ONCE: Final = 8
-"""Requests to a server that are under way at a time."""
+"""Number of concurrent requests to a server."""
 TIMEOUT_S: Final = 120.0
 MAX_TOKENS: Final = 16
-"""Of a server's answer: a yes or a no, and what stands around it."""
+"""Of a server's answer: a yes or a no, with some words around it."""
 UNVERSIONED: Final = "unversioned"
 BATCH: Final = 64
-"""Questions of a batch; all of a batch are about one picture."""
+"""Questions of a batch, all about one image."""
 
 _IF_THEN: Final = (
     "Two sentences describe pictures.\nA: {0}\nB: {1}\n"
@@ -52,17 +52,17 @@ _Found = TypeVar("_Found")
 
 
 class Wanted(NamedTuple):
-    """What is to be the case, and of which texts."""
+    """A claim to check, and its texts."""
 
     what: Literal["entails", "contradicts", "shown", "not_shown"]
     texts: tuple[str, ...]
 
 
 Probabilities: TypeAlias = "dict[Wanted, float | None]"
-"""That it is so; None where the judge could not read the texts or the picture."""
+"""P(true); None if the judge could not read the texts or the image."""
 
 Pixels: TypeAlias = "Callable[[], NDArray[np.uint8]]"
-"""Returns the picture, uint8 of shape (height, width, 3), RGB."""
+"""Returns the RGB image, uint8 [height, width, 3]."""
 
 
 class Judge(Protocol):
@@ -70,20 +70,20 @@ class Judge(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Which model this is."""
+        """Identity of the model."""
 
     def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Memory) -> Probabilities:
-        """Return the answers to questions about one picture, each asked once.
+        """Return the answers to questions about one image, each asked once.
 
         Args:
           asked: the questions, sorted.
-          pixels: of the picture; called by a judge that looks at it.
-          memory: where answers that cost something are kept one by one.
+          pixels: called by a judge that looks at the image.
+          memory: stores expensive answers one by one.
         """
 
 
 class NliJudge:
-    """Judges by a classifier of natural language inference."""
+    """Judges with a classifier of natural language inference."""
 
     def __init__(self, spec: ScorerSpec) -> None:
         self._model = NliModel(spec.weights())
@@ -98,19 +98,19 @@ class NliJudge:
 
 
 class LlmJudge:
-    """Judges by a language model that answers yes or no."""
+    """Judges with a language model that answers yes or no."""
 
     def __init__(self, spec: ScorerSpec) -> None:
         self._model = TextYesNo(spec.weights())
         self.identity = self._model.identity
 
     def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
-        """Return P(yes) where one follows from another, P(no) where both cannot be true."""
+        """Return P(yes) for entailment, P(no) for contradiction."""
         return _said_of(asked, lambda texts: _in_batches(texts, self._model.shares))
 
 
 class EndpointJudge:
-    """Judges by a language model of a server, which says yes or no and not how surely."""
+    """Judges with a server's language model, which says yes or no without probabilities."""
 
     def __init__(self, spec: ScorerSpec) -> None:
         with _of_verify():
@@ -133,7 +133,7 @@ class EndpointJudge:
         )
 
     def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Memory) -> Probabilities:
-        """Return 1 for what the server says, 0 for what it denies; each question is kept."""
+        """Return 1 if the server agrees, 0 if it denies; each answer is stored."""
 
         def say(texts: Sequence[str]) -> dict[str, float | None]:
             posed = [Question(prompt=text, seed=None, max_new_tokens=MAX_TOKENS) for text in texts]
@@ -147,7 +147,7 @@ class EndpointJudge:
 def yes_or_no(text: str) -> float | None:
     """Return 1 for a yes and 0 for a no, by the first word of an answer; None for anything else.
 
-    What a model thought aloud before it answered is left out.
+    Text up to `</think>` is ignored.
     """
     said = text.rpartition("</think>")[2]
     word = re.search(r"[^\W\d_]+", said)
@@ -156,7 +156,7 @@ def yes_or_no(text: str) -> float | None:
 
 @contextlib.contextmanager
 def _of_verify() -> Iterator[None]:
-    """Have an error name the option that judges are given by."""
+    """Make an error name the option that judges are given by."""
     try:
         yield
     except InputError as error:
@@ -165,7 +165,7 @@ def _of_verify() -> Iterator[None]:
 
 
 class VqaJudge:
-    """Judges by a multimodal language model that answers yes or no about the picture."""
+    """Judges with a multimodal language model that answers yes or no about the image."""
 
     def __init__(self, spec: ScorerSpec) -> None:
         self._model: ChatModel = load_chat_model(spec.weights())
@@ -173,7 +173,7 @@ class VqaJudge:
         self._model.check_yes_no()
 
     def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Memory) -> Probabilities:
-        """Return P(yes) of what is to be shown, P(no) of what is not."""
+        """Return P(yes) if the image should show the text, P(no) if not."""
         picture = pixels()
 
         def look(batch: Sequence[str]) -> list[float]:
@@ -187,11 +187,10 @@ JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
     "llm": LlmJudge,
     "vqa": VqaJudge,
 }
-"""How judges of each kind are loaded; one of a server is opened."""
+"""Loaders by kind of judge."""
 
 
 def in_words(wanted: Wanted) -> str:
-    """Return the question that a language model is asked."""
     form = {"entails": _IF_THEN, "contradicts": _TOGETHER}.get(wanted.what, _SHOWS)
     return form.format(*wanted.texts)
 
@@ -199,7 +198,7 @@ def in_words(wanted: Wanted) -> str:
 def _said_of(
     asked: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
 ) -> Probabilities:
-    """Return the answers of a judge that is asked in words; equal questions are asked once."""
+    """Return the answers of a judge that reads questions; equal questions are asked once."""
     questions = {each: in_words(each) for each in asked}
     found = say(list(dict.fromkeys(questions.values())))
     return {each: _as_wanted(each, found[text]) for each, text in questions.items()}
@@ -221,7 +220,7 @@ def _as_wanted(wanted: Wanted, yes: float | None) -> float | None:
 def _in_batches(
     items: Sequence[_Item], ask: Callable[[Sequence[_Item]], Iterable[_Found]], size: int = BATCH
 ) -> dict[_Item, _Found | None]:
-    """Return what is found for each item; None of one that the model cannot read."""
+    """Return the answer for each item; None if the model cannot read it."""
     found: dict[_Item, _Found | None] = {}
     for start in range(0, len(items), size):
         found |= _one_batch(items[start : start + size], ask)
@@ -240,7 +239,6 @@ def _one_batch(
 
 
 def load_judge(spec: ScorerSpec) -> Judge:
-    """Load a judge."""
     if spec.kind == "llm" and is_endpoint(spec.source):
         return EndpointJudge(spec)
     with unchanged([spec.source]):
@@ -251,7 +249,7 @@ def shared_judge(spec: ScorerSpec, expected: Identity) -> Shared[Judge]:
     """Return the judge of this process, loaded on first use.
 
     Raises:
-      BuildError: it is another one than when the run began.
+      BuildError: the model changed since the run began.
     """
     found = shared(load_judge, spec)
     if found.model.identity != expected:

@@ -1,4 +1,4 @@
-"""Which models judge the texts that were made, and which answers refuse a text."""
+"""Chooses the models that judge generated texts, and the limits on their answers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
 
 VERSION: Final = 1
-"""Of the questions and how answers become probabilities."""
+"""Of the questions and of how answers become probabilities."""
 
 _HELD: Final = frozenset({"device", "precision"})
 KINDS: Final = {"nli": _HELD, "llm": _HELD | {"parallel"}, "vqa": _HELD}
-"""The kinds of judges, each with its options."""
+"""Options by kind of judge."""
 
 QUESTIONS_A_ROW: Final = 4
-"""So many questions are asked about the texts of a row, without the picture."""
+"""Number of questions about the texts of a row, without the image."""
 READS_PICTURES: Final = "vqa"
 PICTURES_A_BATCH: Final = 16
-"""So many pictures are judged before the progress shows it; the answers do not depend on it."""
+"""Number of images per progress update; answers do not depend on it."""
 
 _LIMITS: Final = ("entailed_min", "contradicted_min", "shown_min", "probability_min")
 
@@ -63,7 +63,7 @@ class JudgeSettings:
     """Reject a text if any judge rejects it, or only if all do."""
 
     def __post_init__(self) -> None:
-        """Check the limits, and that something judges where one is given."""
+        """Check the limits, and that a limit has a judge."""
         for name in _LIMITS:
             check_range(name, getattr(self, name), 0, 1)
         specs_of(self)
@@ -88,7 +88,7 @@ class JudgeSettings:
         return servers * QUESTIONS_A_ROW * rows
 
     def check_requests(self, rows: int) -> int:
-        """Return how many questions servers may be asked; reject more than are allowed."""
+        """Return the maximum number of questions to servers; reject more than are allowed."""
         most = self.questions(rows)
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
@@ -98,7 +98,7 @@ class JudgeSettings:
         return most
 
     def batch(self, usual: int) -> int:
-        """Return how many pictures share a batch, where `usual` do without judges."""
+        """Return the number of images per batch; `usual` applies without judges."""
         return min(PICTURES_A_BATCH, usual) if self.verify else usual
 
 
@@ -114,7 +114,7 @@ def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Judging:
-    """The judges and what follows from their answers; sent to workers, which load the models."""
+    """The judges and their limits; sent to workers, which load the models."""
 
     settings: JudgeSettings
     judges: tuple[Identity, ...]
@@ -132,7 +132,7 @@ class Judging:
 
 
 def basis_of(judge: Identity) -> list[object]:
-    """Return what the answers of a judge depend on besides texts and pictures."""
+    """Return everything a judge's answers depend on besides texts and images."""
     packages = ("torch", "transformers", "tokenizers", "pillow")
     return [VERSION, dataclasses.asdict(judge), versions_of(*packages)]
 
@@ -144,11 +144,7 @@ def prepare_judges(
     *,
     by_rules: bool = False,
 ) -> Judging | None:
-    """Return the judges that are asked for, with their identities.
-
-    Returns:
-      The judges; None where nothing is known of the texts.
-    """
+    """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
             "--probability-min: no probability is known of texts that not all come of the rules of "

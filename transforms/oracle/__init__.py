@@ -1,1 +1,1 @@
-"""Image-text models as judges: whether a caption matches its image and not another."""
+"""Judges with image-text models whether a caption matches only its own image."""

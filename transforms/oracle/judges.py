@@ -1,7 +1,7 @@
-"""Judges captions by image-text models: one must match its own image, and not another.
+"""Judges captions with image-text models: each must match its own image, and not the other.
 
-Scoring and deciding are two steps, as with every filter. An image is decoded and encoded by itself,
-and the scores of a pair, or of an image's captions, are one batch, so that they depend neither on
+Scoring and deciding are two steps, as with every filter. Each image is decoded and encoded alone,
+and the scores of a pair, or of an image's captions, are one batch. So scores depend neither on
 other pairs nor on the worker or the order of the work, and an unusable image does not affect
 others.
 
@@ -69,7 +69,7 @@ def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Oracle:
-    """The models that judge, and their limits; sent to workers, which load the models."""
+    """The judging models and their limits; sent to workers, which load the models."""
 
     settings: OracleSettings = dataclasses.field(default_factory=OracleSettings)
     judges: tuple[Identity, ...] = ()
@@ -79,7 +79,7 @@ class Oracle:
         return any(spec.device != "cpu" for spec in specs_of(self.settings))
 
     def basis(self) -> list[object]:
-        """Return what the scores depend on besides images and captions, which excludes limits."""
+        """Return everything the scores depend on besides images, captions and limits."""
         from eqforge.transforms.oracle.scores import VERSION
 
         judges = [dataclasses.asdict(judge) for judge in self.judges]
@@ -117,11 +117,11 @@ def score_pair(
     images: Mapping[str, NDArray[np.uint8]],
     captions: tuple[str, str],
 ) -> tuple[Score, ...]:
-    """Score both images of a pair with both captions, by every model that judges.
+    """Score both images of a pair with both captions, by every model.
 
     Returns:
-      Four scores a model, P(match) to 6 decimals: `oracle_1_c0_i1` is of the first model, the
-      first caption and the second image. None where no model judges.
+      Four scores per model, P(match) to 6 decimals: `oracle_1_c0_i1` is of the first model, the
+      first caption and the second image. Empty without models.
     """
     first, second = images
     return oracle.scorer(images.__getitem__).score_pair((first, second), captions)
@@ -129,7 +129,7 @@ def score_pair(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Rule:
-    """Which cells of a record must match, which must not, and the reasons for refusing it."""
+    """Which cells of a record must match, which must not, and the reason for rejecting it."""
 
     own: tuple[str, ...]
     others: tuple[str, ...]
@@ -143,7 +143,7 @@ _QUERY = _Rule(own=("source",), others=("target",), reason="target_caption_match
 def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
     """Reject a pair whose own captions match too little or whose crossed captions too well.
 
-    If two models judge and only one of them rejects the pair, the reason is that they disagree.
+    If only one of two models rejects the pair, the reason is that they disagree.
 
     Raises:
       KeyError: the scores were made with other models.
@@ -185,11 +185,11 @@ def _verdict(
 
 
 def margin_of(scores: Sequence[Score]) -> float | None:
-    """Return by how much every oracle prefers the own captions of two images to the crossed ones.
+    """Return how much every oracle prefers the own captions of two images to the crossed ones.
 
     Returns:
-      The least P(match) of an image and its own caption, less the greatest of an image and the
-      other caption, in [-1, 1]; None where no oracle judged.
+      The lowest P(match) of an image and its own caption, minus the highest of an image and the
+      other caption, in [-1, 1]; None without oracles.
     """
     found = {
         score.name: score.value
@@ -208,10 +208,10 @@ def _value(scores: Sequence[Score], name: str) -> float:
 
 
 def oracle_warnings(oracle: Oracle) -> Iterator[str]:
-    """Yield a warning for every judge of a family that is evaluated on the dataset later.
+    """Yield a warning for every judge of a family that will be evaluated on the dataset.
 
-    Such a judge keeps what its family gets right, so the family's scores come out too high. A
-    family that is perhaps misspelt is told, too.
+    Such a judge keeps what its family gets right, so the family's scores come out too high.
+    Families that may be misspelt also get a warning.
     """
     from eqforge.models.spec import FAMILIES
 

@@ -31,7 +31,7 @@ Model = TypeVar("Model")
 VERSION = "2"
 
 PAIR_CELLS = {"c0_i0": (0, 0), "c1_i0": (0, 1), "c0_i1": (1, 0), "c1_i1": (1, 1)}
-"""Image and caption of the four scores of a pair, by name, in the order they are scored in."""
+"""Image and caption of the four scores of a pair, by name, in scoring order."""
 
 REMEMBERED_IMAGES = 64
 """Number of image encodings cached while scoring; each is at most a few megabytes."""
@@ -54,7 +54,6 @@ def _load(load: Callable[[ScorerSpec], Model], spec: ScorerSpec) -> Shared[Model
 
 
 def shared(load: Callable[[ScorerSpec], Model], spec: ScorerSpec) -> Shared[Model]:
-    """Return the model of this process, loaded on first use."""
     with _loading:
         return _load(load, spec)
 
@@ -62,12 +61,12 @@ def shared(load: Callable[[ScorerSpec], Model], spec: ScorerSpec) -> Shared[Mode
 class CellScorer:
     """Scores images with captions, by every model that judges.
 
-    An image is encoded by itself, so its encoding does not depend on what it is scored with, and
-    is kept for later calls. What one call scores is one batch.
+    An image is encoded alone, so its encoding does not depend on the captions, and is kept for
+    later calls. Each call scores one batch.
 
     Args:
-      pixels: returns the decoded image of a key, uint8 of shape (height, width, 3), RGB; called if
-        a model reads pixels and the image's encoding is not cached.
+      pixels: returns the decoded RGB image of a key, uint8 [height, width, 3]; called if a model
+        reads pixels and the image's encoding is not cached.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ class CellScorer:
         return models
 
     def score_pair(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
-        """Return four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says."""
+        """Return four scores per model, P(match) to 6 decimals, with the names in PAIR_CELLS."""
         return name_cells(self._score(keys, captions, [*PAIR_CELLS.values()]), PAIR_CELLS)
 
     def score_captions(self, key: str, captions: Sequence[str]) -> list[tuple[Score, ...]]:
@@ -150,7 +149,7 @@ def _settings(judge: Identity) -> str:
 
 
 def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tuple[Score, ...]:
-    """Return the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
+    """Merge the scores of several cells of one record, named `oracle_1_` and a cell's name."""
     cells = tuple(names)
     return tuple(
         dataclasses.replace(score, name=f"{score.name}_{cell}")
@@ -160,7 +159,7 @@ def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tupl
 
 
 BATCH = 32
-"""Number of an image's captions per batch; fixed, however the work is distributed."""
+"""Captions of an image per batch; fixed, however the work is distributed."""
 
 Answer: TypeAlias = tuple[Score, ...] | Rejection
 """The scores of a pair or of a caption, or why it has none."""
@@ -175,9 +174,9 @@ class Question:
 
 
 def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
-    """Return the oracle's answer for each pair, or the stored answer to the same question.
+    """Return the oracle's answer for each pair, stored or new.
 
-    A pair on which it fails does not affect the others, and is asked about again in the next run.
+    A pair on which it fails does not affect the others, and is tried again in the next run.
     """
 
     def answers() -> Iterator[Answer]:
@@ -190,7 +189,7 @@ def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tu
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
-    """Return the oracle's answers for an image with each caption, or the stored ones."""
+    """Return the oracle's answers for an image with each caption, stored or new."""
     from more_itertools import chunked
 
     def answers() -> Iterator[Answer]:
@@ -212,11 +211,11 @@ def _remember(
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
-    """Score some captions in one batch; if it fails, each by itself."""
+    """Score some captions in one batch; if it fails, score them one by one."""
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:
-        # A ValueError means that the image or caption is unusable; an error of the run is raised.
+        # A ValueError means that the image or caption is unusable; errors of the run are raised.
         rejection = (
             Rejection(reason="not_scored", detail=str(error)[:500])
             if isinstance(error, ValueError)

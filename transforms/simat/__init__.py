@@ -1,1 +1,1 @@
-"""SIMAT's gallery of crops and its queries (SIMAT, section 3)."""
+"""Makes SIMAT's gallery of crops and its queries (SIMAT, section 3)."""

@@ -90,11 +90,11 @@ def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crop:
-    """A region that was cut out.
+    """A cropped region.
 
     Attributes:
       box: in pixels of the source image.
-      image, source_path, source_sha256: None where no folder of images was named.
+      image, source_path, source_sha256: None without a folder of images.
     """
 
     box: CornerBox
@@ -105,7 +105,7 @@ class Crop:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crops:
-    """The results for the regions of one image, in order: a crop, or why there is none."""
+    """The results for the regions of one image, in order: a crop or a rejection."""
 
     crops: tuple[Crop | None, ...]
     rejections: tuple[Rejection | None, ...]
@@ -118,7 +118,7 @@ class Crops:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cutter:
-    """How regions are cut out; without a folder of source images there are only boxes."""
+    """How regions are cropped; without a folder of source images there are only boxes."""
 
     root: SourceFolder | None
     store: MediaStore
@@ -139,7 +139,7 @@ def cut_regions(
     paths: Sequence[str],
     cutter: Cutter,
 ) -> tuple[Crop | Rejection, ...]:
-    """Cut regions out of an image file: the first of the paths that exists."""
+    """Crop regions of an image file: the first of the paths that exists."""
     if cutter.root is None:
         boxes = [crop_box(region, size, cutter.settings) for region in regions]
         return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)
@@ -163,7 +163,7 @@ def cut_regions(
         crops = (pixels,) * len(regions)
     else:
         crops = tuple(_cut_one(region, pixels, (path, sha256), cutter) for region in regions)
-    # A failure may be the machine's: another run tries it again.
+        # A failure may be the machine's fault, so another run tries again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
         store.sync((row.image_id, row.suffix) for row in _rows(crops))
         made = Crops(

@@ -36,8 +36,8 @@ class SimatRules:
     """How planned images become rows.
 
     Attributes:
-      published: whether a weight counts the source word over both splits, as published; else
-        over the queries of the split that change the same part.
+      published: whether a weight counts the source word over both splits, as published; else over
+        the queries of the split that change the same part.
       only: ids of the regions and queries whose rows are written; empty writes all.
     """
 
@@ -53,10 +53,7 @@ class SimatRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuery:
-    """A query whose row has no frequency and weight yet.
-
-    The frequency is None where it has to be counted.
-    """
+    """A query whose row lacks frequency and weight; a frequency of None must be counted."""
 
     row: QueryRow
     frequency: int | None
@@ -66,11 +63,10 @@ class AskedQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimatWork:
-    """What was made of one source image.
+    """The results for one source image.
 
     Attributes:
-      shown: the triplets of the crops that could be made, whether or not their rows are
-        written.
+      shown: the triplets of all successful crops, whether or not their rows are written.
       candidates, kept: counts of its regions.
     """
 
@@ -142,7 +138,6 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
 def _scores(
     planned: PlannedRegion, crop: Crop, captions: Mapping[str, str], rules: SimatRules
 ) -> dict[str, Answer]:
-    """Return the oracle's answers by caption; none without an oracle."""
     if not rules.oracle.judges:
         return {}
     asked = [query.change.target for query in planned.queries if query.rejection is None]

@@ -1,4 +1,4 @@
-"""Plans a SIMAT dataset: which regions are shown, what is asked of each, and why others are not."""
+"""Plans a SIMAT dataset: its regions, their queries, and rejections."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -111,7 +111,6 @@ class SimatFiles:
             yield from words.regions(read_scene_graphs(self.scene_graphs))
 
     def read(self) -> dict[str, Any]:
-        """Read what the files choose of the source."""
         chosen = None if self.triplets is None else read_triplets(self.triplets)
         order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
         captions = None if self.captions is None else read_simat_captions(self.captions, order)
@@ -128,11 +127,11 @@ class PlanRules:
     """How a plan is made.
 
     Attributes:
-      published: whether regions are counted and split, and relations named, as published.
+      published: whether to count and split regions, and name relations, as published.
       chosen: the regions of triplets.csv with their triplets; None chooses by `triplets`.
       queries: those of transfos.csv; None takes every change to another triplet.
-      captions: a user's, by triplet; the others are written by template.
-      synonyms: words that mean the same and are not asked for; None asks for all.
+      captions: a user's, by triplet; a template writes the others.
+      synonyms: words with the same meaning, which make no query; None allows all.
     """
 
     triplets: TripletSettings
@@ -146,7 +145,7 @@ class PlanRules:
 
 
 def region_name(region_id: str) -> str:
-    """Return the id of a region's reject, which `--only` takes."""
+    """Return the id of a region's reject, which `--only` accepts."""
     return f"{NAME}/{region_id}"
 
 
@@ -191,7 +190,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    """Return the regions by name, and others of the same id by names from their content."""
+    """Return the regions by name; regions with a duplicate id are named by their content."""
     named: dict[str, list[Region]] = {}
     for region in source:
         named.setdefault(region_name(region.region_id), []).append(region)
@@ -327,9 +326,9 @@ def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) 
 
 
 def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iterator[PlannedImage]:
-    """Yield the selected images; the limit counts regions, and the last image is taken whole.
+    """Yield the selected images; the limit counts regions, and the last image is kept whole.
 
-    A weight is counted over the whole dataset, so `only` leaves no image out here.
+    Weights are counted over the whole dataset, so `only` leaves no image out here.
     """
     missing, number = set(selection.only), 0
     known: set[Triplet] = set()

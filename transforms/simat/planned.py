@@ -1,4 +1,4 @@
-"""What a plan of a SIMAT dataset holds: images, their regions and what is asked of each."""
+"""The plan of a SIMAT dataset: images, their regions and queries."""
 
 from dataclasses import dataclass
 
@@ -45,8 +45,8 @@ class PlannedQuery:
     """One change of a region's triplet.
 
     Attributes:
-      frequency: as published; None where it is to be counted.
-      rejection: why it is not asked, whatever the images show.
+      frequency: as published; None if it must be counted.
+      rejection: set if the query is rejected whatever the images show.
     """
 
     sample_id: str
@@ -58,7 +58,7 @@ class PlannedQuery:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedRegion:
-    """A region of the gallery and what is asked of it."""
+    """A region of the gallery and its queries."""
 
     region: Region
     queries: tuple[PlannedQuery, ...]
@@ -69,9 +69,9 @@ class PlannedImage:
     """A source image with its regions.
 
     Attributes:
-      paths: where the file may lie below the images folder; the first that exists counts.
-      size: width and height by image_data.json; None where that was not given.
-      captions: of the triplets of the regions and of what their queries ask for.
+      paths: possible files below the images folder; the first that exists counts.
+      size: width and height in image_data.json, if given.
+      captions: of the triplets of the regions and of their queries' targets.
       rejects: regions and queries that are rejected without looking at any image.
       new_triplets: number of triplets that no earlier image of the plan shows.
     """
@@ -86,5 +86,4 @@ class PlannedImage:
 
     @property
     def refused_regions(self) -> int:
-        """Number of its regions that are rejected without looking at it."""
         return sum(each.stage == RELATIONS_STAGE.name for each in self.rejects)

@@ -43,7 +43,7 @@ def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -
 
 
 class ShowImages(CountedStep[SimatRules]):
-    """Crops the regions of planned images, and asks the oracle about each crop."""
+    """Crops the regions of planned images, and scores each crop with the oracle."""
 
     counted = CUT
 

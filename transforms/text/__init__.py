@@ -1,1 +1,1 @@
-"""Captions and their edits: perturbations, hard positives, training captions."""
+"""Edits captions: perturbations, hard positives, training captions."""

@@ -1,7 +1,7 @@
-"""Count what a language model will be asked for a dataset, then ask before the runner starts.
+"""Counts the questions for a language model, then asks them before the runner starts.
 
-The process that starts a build asks a server: it alone needs the key and the network. Answers are
-kept where the workers find them, so that neither their number nor a stop changes a row.
+The process that starts a build asks the server: it alone needs the key and the network. Workers
+read the stored answers, so that neither their number nor a stop changes a row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,22 +19,22 @@ from eqforge.transforms.text.caption_edits import EditRules, captions_left, posi
 
 _CHARS_PER_TOKEN: Final = 4
 _TOKENS_AROUND: Final = 12
-"""What a chat template puts around a question, about."""
+"""Approximate tokens of a chat template."""
 FIRST: Final = 32
-"""Number of questions asked before all others: a server that refuses them would refuse all."""
+"""Number of questions asked before all others: a server that rejects these would reject all."""
 _TELLING: Final = 3
-"""Fewer refusals may each be of a caption."""
+"""Fewer rejections may be due to single captions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
-    """What a model would be asked, counted before anything is.
+    """The questions for a model, counted before any is asked.
 
     Attributes:
-      questions: those whose answer is not known; equal ones count once.
+      questions: those without a stored answer; equal ones count once.
       tokens_in: of the questions, estimated from their letters.
       tokens_out: of the answers, at most.
-      tries: how often a question may be asked until an answer is taken.
+      tries: maximum number of tries per question.
     """
 
     questions: int = 0
@@ -57,7 +57,7 @@ class Estimate:
 
 
 def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Estimate:
-    """Count what would be asked about captions that come in batches of whole images."""
+    """Count the questions about captions, which come in batches of whole images."""
     written = rules.written
     assert written is not None
     model = open_model(written.model)
@@ -87,9 +87,9 @@ class Counted:
     """A server's model whose answers are counted as they come.
 
     Attributes:
-      expected: how many answers there will be, if each is taken.
+      expected: number of answers, if each is accepted at once.
       check: raises an error if more is asked than is allowed.
-      works: whether the server is known to answer what it is asked.
+      works: whether the server has answered any question.
     """
 
     model: Endpoint
@@ -107,7 +107,7 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the model's answers; InputError if the server refuses all of them."""
+        """Yield the model's answers; raise InputError if the server rejects all questions."""
         self.asked += _estimate(questions)
         self.check(self.asked)
         first = 0 if self.works else FIRST
@@ -116,9 +116,9 @@ class Counted:
             yield first + position, answer
 
     def _first_answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield answers, refusals last: none is taken for one of a caption if nothing else came.
+        """Yield answers, rejections last: they only count if the server answers anything.
 
-        The order of the refusals depends on the questions alone, since refusals come quickly.
+        The order of the rejections depends on the questions alone, since rejections come quickly.
         """
         refused: list[tuple[int, Answer]] = []
         for position, answer in self._answers(questions):
@@ -150,7 +150,7 @@ def ask_ahead(
     found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
-    """Ask all that editing captions will ask, so that every answer is known; return the counts."""
+    """Ask every question that editing the captions needs; return the counts."""
     ticker = Ticker(found.questions, "answers", task="language model")
     counted = Counted(
         model=model, ticker=ticker, expected=found.questions, check=check, works=found.known > 0

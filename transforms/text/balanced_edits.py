@@ -1,9 +1,8 @@
-"""Draw the hard negatives of captions together, so that a text alone does not show if it is true.
+"""Draws the hard negatives of captions together, so that text alone does not show if it is true.
 
 `generators.text.balance` draws the negatives. Each caption's seed decides whether its negative is
-made from the caption or from the hard positive, and which of these two is the caption of the row,
-the other being its hard positive. So rewordings are as frequent in true texts as in false ones, and
-undone as often as they are made.
+made from the caption or from the hard positive, and which of these two becomes the row's caption.
+So rewordings are as frequent in true texts as in false ones, and undone as often as made.
 """
 
 import random
@@ -36,16 +35,16 @@ _STEP: Final = "balanced_edits"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PossibleEdits:
-    """A caption, whose negative says why there is none, and every hard negative it could get."""
+    """A caption without a drawn negative, and every hard negative it could get."""
 
     edited: EditedCaption
     negatives: tuple[CaptionEdit, ...] = ()
 
 
 def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) -> dict[str, int]:
-    """Draw the place of each caption's negative; captions without negatives are left out.
+    """Draw the index of each caption's negative; captions without negatives are left out.
 
-    The texts of all negatives are held in memory. Captions of an image come in one batch.
+    The texts of all negatives are held in memory. Captions of an image must share a batch.
     """
     possible = (each for batch in batches for each in possible_edits(batch, rules))
     captions = [
@@ -65,7 +64,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
 def edit_as_drawn(
     captions: Iterable[CaptionRecord], rules: EditRules, drawn: Mapping[str, int]
 ) -> Iterator[EditedCaption]:
-    """Yield captions of whole images with the negatives that were drawn for them."""
+    """Yield captions of whole images with their drawn negatives."""
     for each in possible_edits(captions, rules):
         place = drawn.get(each.edited.record.caption_id, NO_NEGATIVE)
         if not each.negatives:
@@ -77,7 +76,6 @@ def edit_as_drawn(
 
 
 def possible_edits(captions: Iterable[CaptionRecord], rules: EditRules) -> list[PossibleEdits]:
-    """Return captions of whole images with every negative that they could get."""
     return [_possible(each, rules) for each in reword_captions(captions, rules)]
 
 

@@ -1,4 +1,4 @@
-"""Make a hard positive and a hard negative from free captions, by rules or a language model."""
+"""Makes a hard positive and a hard negative from free captions, by rules or a language model."""
 
 import random
 import threading
@@ -33,10 +33,11 @@ from eqforge.transforms.text.perturb import analyse_captions
 VERSION = 7
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 _DRAWS: Final = 3
-"""Seeds what is drawn. It stayed when version 4 lost four families of rewordings, so that captions
-which these do not fit keep their texts."""
+"""Seeds the draws. Version 4 removed four families of rewordings but kept this value, so that other
+captions keep their texts.
+"""
 WRITTEN = "llm/"
-"""Begins the kind of what a language model made; its prompt follows."""
+"""Prefix of a language model's kinds, followed by its prompt."""
 NO_REWORDING = "no_rewording"
 NO_HARD_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
@@ -45,7 +46,6 @@ EDIT_REASONS = {
     NO_HARD_NEGATIVE: "No kind of hard negative fits the caption.",
     **REWRITE_REFUSALS,
 }
-"""Why a caption is not edited."""
 
 _RARELY_DRAWN = frozenset(("existential",))
 _TIERS: tuple[tuple[NegativeKind, ...], ...] = (
@@ -54,7 +54,7 @@ _TIERS: tuple[tuple[NegativeKind, ...], ...] = (
 )
 """Kinds of hard negatives: negation comes last, since nearly all captions can be negated."""
 _LOCK = threading.Lock()
-"""One thread asks a language model at a time."""
+"""Only one thread may ask a language model at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,7 +64,7 @@ class CaptionEdit:
     Attributes:
       kind: how it was edited, such as `swap/noun_phrase`, `replace/color` or `replace_object`.
       original, replacement: the words exchanged by a lexicon.
-      generator: name and version of what made the edit; a model's with its revision and seed.
+      generator: name and version of the editor; a model's with its revision and seed.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class CaptionEdit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """How a language model writes hard positives: all, or the rest for which no rule is found."""
+    """How a language model writes hard positives: all, or those for which no rule applies."""
 
     model: WriterSettings
     asking: Asking
@@ -89,8 +89,8 @@ class EditRules:
     """How captions are edited.
 
     Attributes:
-      lexicon: the user's words and replacements of hard positives, beside the rules.
-      kinds: hard negatives that are tried; the seed draws one, negation last.
+      lexicon: the user's words and replacements for hard positives, in addition to the rules.
+      kinds: hard negatives to try; the seed draws one, negation last.
       written: how a language model writes hard positives; None uses rules.
     """
 
@@ -107,7 +107,7 @@ class EditedCaption:
 
     Attributes:
       of_positive: whether the negative is an edit of the hard positive, not of the caption.
-      exchanged: whether the hard positive stands in the caption's place, and the caption in its.
+      exchanged: whether caption and hard positive swap places.
     """
 
     record: CaptionRecord
@@ -131,11 +131,11 @@ class EditedCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewordedCaption:
-    """A caption with its hard positive, and what its hard negative is made from.
+    """A caption with its hard positive, and the input of its hard negative.
 
     Attributes:
-      known: words of the image's captions, which are never put in.
-      true: what the image's captions and hard positives say.
+      known: words of the image's captions, which are never inserted.
+      true: texts of the image's captions and hard positives.
     """
 
     record: CaptionRecord
@@ -149,7 +149,7 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     """Edit captions; each is analysed once.
 
     A hard negative never introduces something that another caption of the image names, nor equals a
-    caption or hard positive of the image, so all captions of an image have to come together.
+    caption or hard positive of the image, so all captions of an image must come together.
     """
     return [
         EditedCaption(
@@ -162,7 +162,7 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
 
 
 def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[RewordedCaption]:
-    """Make the hard positives of captions; all captions of an image have to come together."""
+    """Make the hard positives of captions; all captions of an image must come together."""
     records = list(captions)
     analyses = _analyses(records, rules)
     by_image: dict[str, list[str]] = {}
@@ -193,7 +193,6 @@ def _picture(record: CaptionRecord) -> str:
 def positives_of(
     captions: Iterable[CaptionRecord], rules: EditRules, model: LanguageModel | None = None
 ) -> list[CaptionEdit | Rejection]:
-    """Return the hard positive of each caption alone, or why it has none."""
     records = list(captions)
     return _positives(records, _analyses(records, rules), rules, model)
 
@@ -232,7 +231,7 @@ def _positives(
 def _by_rules(
     rules: EditRules, record: CaptionRecord, analysis: Analysis | Rejection
 ) -> CaptionEdit | Rejection | Analysis:
-    """Return what the rules make of a caption; its analysis if it is left to a language model."""
+    """Edit a caption by rules; return its analysis if a language model must write it."""
     written = rules.written
     if isinstance(analysis, Rejection) or (written is not None and not written.rest):
         return analysis
@@ -257,8 +256,8 @@ def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
     """Draw a rewording by the seed: first the family of its kind, then the kind.
 
-    Families of many rules are drawn no more often than others, and a family of `_RARELY_DRAWN` only
-    where a caption has no other: most captions could begin with "there is".
+    Families of many rules are as likely as others. A family of `_RARELY_DRAWN` is drawn only if a
+    caption has no other: most captions could begin with "there is".
     """
     swap = swap_coordination(analysis)
     families: dict[str, dict[str, list[CaptionEdit]]] = {}

@@ -1,4 +1,4 @@
-"""The hard positives of one record: of VL-CheckList, of text pairs and of free captions."""
+"""Makes the hard positives of one record of VL-CheckList, text pairs or free captions."""
 
 import random
 from dataclasses import dataclass
@@ -28,10 +28,9 @@ from eqforge.transforms.text.perturb import tagger_of
 VERSION = 7
 GENERATOR = f"eqforge.hard_positives {VERSION}"
 _DRAWS = 3
-"""Seeds what is drawn; see `caption_edits`."""
+"""Seeds the draws; see `caption_edits`."""
 REVERSED = "/reversed"
-"""The end of the kind of a hard positive that is the source's caption, whose rewording is the
-caption of the row."""
+"""Suffix of the kind if the source's caption is the hard positive and its rewording the caption."""
 Outcome = HardPositiveSample | Rejection
 
 
@@ -40,8 +39,8 @@ class HardPositiveRules:
     """How hard positives are made.
 
     Attributes:
-      published: whether the published rule is followed, defects included.
-      lexicon: words and their replacements, in paper mode; that of corrected mode is in `edits`.
+      published: whether to follow the published rule, defects included.
+      lexicon: words and their replacements in paper mode; corrected mode has them in `edits`.
       allow_weak: whether weak synonyms are used, in corrected mode with a lexicon.
     """
 
@@ -95,7 +94,7 @@ def _inflected(lexicon: Lexicon) -> Lexicon:
 
 
 def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
-    """Return a record of VL-CheckList reworded by rules, or by the user's lexicon, or why not."""
+    """Reword a record of VL-CheckList by rules or the user's lexicon."""
     name = record_id(foil.record, foil.kind, foil.group)
     if rules.edits.lexicon is None:
         rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
@@ -161,7 +160,6 @@ def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
 
 
 def free_sample(made: EditedCaption) -> Outcome:
-    """Return a free caption with its hard positive and hard negative, or why one is missing."""
     record, positive, negative = made.record, made.positive, made.negative
     if isinstance(positive, Rejection):
         return positive

@@ -1,4 +1,4 @@
-"""Make hard positives image by image: from VL-CheckList, text pairs and free captions."""
+"""Makes hard positives image by image, from VL-CheckList, text pairs and free captions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -50,7 +50,7 @@ LIMITS = CaptionSettings(max_tokens=None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Made:
-    """What was made of one record: ids of possible samples, and samples or why there is none."""
+    """The results for one record: ids of possible samples, and samples or rejections."""
 
     record: Text
     candidates: tuple[str, ...]
@@ -81,7 +81,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
                 if isinstance(verdict, Rejection):
                     rejects.append(reject(record, name, HARD_POSITIVES_STAGE, verdict))
                 else:
-                    # The digest of the file stands where a part of it is cut out.
+                    # The digest of the file is set if a crop of it is used.
                     file = None if found.box is None else admitted.images.get(record.text_id)
                     sample = replace(
                         found,
@@ -102,7 +102,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
 
 
 def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
-    """Return the free captions of a batch that are edited, before their images are looked up."""
+    """Return the free captions of a batch to edit, before their images are looked up."""
     captions = [record for texts in batch.images for record in texts.captions]
     return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
 
@@ -144,7 +144,7 @@ def _judged(
 
 
 def check_balance(captions: object, model: str | None) -> None:
-    """Check that hard negatives are made here by rules, and can be drawn together."""
+    """Check that rules make the hard negatives here, so that they can be drawn together."""
     if captions is None:
         raise InputError(
             "--balance text draws the hard negatives that rules make of --captions; the other "

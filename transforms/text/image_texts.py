@@ -1,4 +1,4 @@
-"""The texts of an image: foiled records, text pairs and free captions, image by image."""
+"""Groups a source's texts by image: foiled records, text pairs and free captions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,15 +14,12 @@ from eqforge.sources.text_pairs import TextPair, pair_files, read_text_pairs
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 
 FOLDERS: Final[Mapping[str, str]] = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
-"""Where VL-CheckList has the files of each kind, below its folder `data`."""
+"""VL-CheckList's folder of each kind, below its folder `data`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoilRecord:
-    """A record of VL-CheckList and the file it stands in.
-
-    The whole image is shown, as by the authors of REPLACE.
-    """
+    """A record of VL-CheckList and its file; the whole image is shown, as by REPLACE's authors."""
 
     kind: Kind
     group: str
@@ -47,7 +44,7 @@ Text = FoilRecord | TextPair | CaptionRecord
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageTexts:
-    """All texts that a source has of one image."""
+    """A source's texts about one image."""
 
     image: str
     foils: tuple[FoilRecord, ...] = ()
@@ -61,7 +58,7 @@ class ImageTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextsBatch:
-    """Images that are worked on together; `drawn` are the negatives that `balanced_edits` draws."""
+    """Images that are processed together; `drawn` holds the negatives of `balanced_edits`."""
 
     images: tuple[ImageTexts, ...]
     drawn: Mapping[str, int] | None = None
@@ -86,7 +83,6 @@ class TextSources:
     `split`."""
 
     def check_sources(self) -> None:
-        """Check that exactly one source is named, and kinds that it has."""
         sources = (self.vl_checklist, self.pairs, self.captions)
         if sum(each is not None for each in sources) != 1:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Hard negatives that a language model writes: what it is asked, and which answers count."""
+"""Lets a language model write hard negatives, and checks its answers."""
 
 import threading
 from collections.abc import Sequence
@@ -47,13 +47,13 @@ NEGATIVE_REFUSALS: Final = {
     **{reason: REWRITE_REFUSALS[reason] for reason in (*_TAKEN, "several_edits")},
     "stays_true": "The language model only used synonyms or broader words.",
 }
-"""Why an answer of a language model is no hard negative, beside TRUE_OF_IMAGE."""
+"""Why a language model's answer is no hard negative, besides TRUE_OF_IMAGE."""
 _LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NegativeWriting:
-    """How a language model writes hard negatives: all, or the rest for which no rule is found."""
+    """How a language model writes hard negatives: all, or those for which no rule applies."""
 
     model: WriterSettings
     rest: bool
@@ -100,7 +100,7 @@ class NegativeWriterSettings:
         )
 
     def check(self) -> None:
-        """Check the options, and that a model of a folder or of the hub is there."""
+        """Check the options, and that a local or hub model exists."""
         if self.writer_retries < 0:
             raise InputError(f"--writer-retries {self.writer_retries}: expected 0 or more")
         if self.writer is not None:
@@ -115,7 +115,7 @@ class NegativeWriterSettings:
             model.check()
 
     def writing(self, seed: int, done: str) -> NegativeWriting | None:
-        """Return how the model writes, with its answers below a folder; None where rules do."""
+        """Return how the model writes, with its answers below a folder; None if rules do."""
         if self.writer is None:
             return None
         return NegativeWriting(
@@ -135,8 +135,9 @@ def write_negatives(
 ) -> dict[str, CaptionEdit | Rejection]:
     """Ask a language model for negatives of captions; return them by the captions' ids.
 
-    The first answer takes the likeliest tokens, each further one is drawn with a seed from the
-    run's, the caption's id and the number of the try. A negative says what no `known` caption says.
+    The first answer takes the likeliest tokens. Each further one is drawn with a seed from the
+    run's seed, the caption's id and the number of the try. A negative says nothing that a `known`
+    caption says.
     """
     true: dict[str, set[str]] = {}
     for each in known:

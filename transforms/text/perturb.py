@@ -1,4 +1,4 @@
-"""Perturb captions in all 13 ways, and measure each caption once."""
+"""Perturbs captions in all 13 ways, and measures each caption once."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -44,7 +44,7 @@ def tagger_of(spacy_model: str | None) -> Tagger:
 def analyse_captions(
     captions: Sequence[str], spacy_model: str | None
 ) -> list[Analysis | Rejection]:
-    """Return the analysis of each caption; a rejection for one on which the tagger fails."""
+    """Analyse each caption, or reject it if the tagger fails on it."""
     try:
         return list(tagger_of(spacy_model).analyse(captions))
     except Exception as error:

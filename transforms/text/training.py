@@ -98,7 +98,7 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
 
 
 def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecord, ...]:
-    """Return the captions of a batch that are edited, before their images are looked up."""
+    """Return the captions of a batch to edit, before their images are looked up."""
     admitted = admit_texts(
         batch.captions, rules.captions, None, rules.only, language=rules.language
     )

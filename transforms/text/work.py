@@ -34,7 +34,7 @@ CAPTIONS_STAGE = Stage(
 
 
 class SourceText(Protocol):
-    """What a source says of an image: a caption, or a caption and a false one."""
+    """A source's text about an image: a caption, or a caption and a false one."""
 
     @property
     def image(self) -> str:
@@ -42,7 +42,7 @@ class SourceText(Protocol):
 
     @property
     def text_id(self) -> str:
-        """Unique in the source; a sample's id is this, or this with a suffix after a slash."""
+        """Unique in the source; a sample's id is this, optionally with a suffix after a slash."""
 
     @property
     def texts(self) -> tuple[str, ...]: ...
@@ -53,7 +53,7 @@ class ShownText(SourceText, Protocol):
 
     @property
     def box(self) -> CornerBox | None:
-        """The part of the image that is meant; None for the whole."""
+        """The described part of the image; None for the whole."""
 
 
 Text = TypeVar("Text", bound=SourceText)
@@ -89,9 +89,9 @@ def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted(Generic[Shown]):
-    """The texts of a batch that can be worked on, and rejects of those asked for.
+    """The usable texts of a batch, and rejects of requested ones.
 
-    Some records are only there because their image is asked for. Images are by text id, and none
+    Some records are only there because their image is requested. Images are by text id, and empty
     without a folder.
     """
 
@@ -122,7 +122,7 @@ def admit_texts(
     *,
     language: Language = "any",
 ) -> Admitted[Shown]:
-    """Check texts, and find their images where a folder is named; `only` names wanted ids."""
+    """Check texts, and find their images if a folder is named; `only` names wanted ids."""
     admitted: list[Shown] = []
     found: dict[str, FoundImage] = {}
     rejects: list[Reject] = []

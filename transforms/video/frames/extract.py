@@ -1,4 +1,4 @@
-"""Takes frames out of videos into a media store, in a process that may crash without harm."""
+"""Extracts video frames into a media store, in a process that may crash without harm."""
 
 import dataclasses
 import importlib.util
@@ -19,17 +19,17 @@ from eqforge.transforms.video.frames.answers import SQUARE, DecodedFrame, Undeco
 from eqforge.transforms.video.frames.decode import decode_frames
 
 MEMORY_GB = 8.0
-"""Address space of the decoder: 12 times what a 4K video takes, 7 times an 8K one."""
+"""Address space of the decoder: 12 times the need of a 4K video, 7 times that of an 8K one."""
 
 CPU_S = 4 * 3600.0
 """CPU time for the frames of one video."""
 
 
 class ImageSink(Protocol):
-    """Where images go, such as a media store."""
+    """Receives images, such as a media store."""
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Take the bytes of an image file, and returns their SHA-256."""
+        """Store the bytes of an image file, and return their SHA-256."""
 
 
 def extract_frames(
@@ -40,10 +40,9 @@ def extract_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[StoredFrame | MissedFrame]:
-    """Decode a video once and stores the frames wanted; yields one answer for each request.
+    """Decode a video once and store the wanted frames; yield one answer per request, in any order.
 
-    The answers come as they are ready, in no particular order. A frame on which several requests
-    fall is encoded once.
+    A frame of several requests is encoded once.
     """
     moments = [request.moment for request in requests]
     pixels, stored = None, None
@@ -95,16 +94,16 @@ def _missed(request: FrameRequest, reason: str, detail: str) -> MissedFrame:
 
 @dataclasses.dataclass(kw_only=True)
 class FrameExtractor:
-    """Extracts frames in a child process, which is started when it is first needed.
+    """Extracts frames in a child process, which starts when it is first needed.
 
-    Whatever happens to the child, the frames it had finished are stored, and the next video gets a
-    fresh one. The child is in a sandbox: it reads below the folder of videos alone, and sends the
-    images back. It may be pickled; one thread may use it at a time.
+    If the child dies, its finished frames are stored, and the next video gets a new one. The child
+    is
+    sandboxed: it reads only the folder of videos, and sends the images back. The extractor may be
+    pickled; one thread may use it at a time.
 
     Attributes:
-      folder: where most of the videos lie. One that lies elsewhere, or is led to by a link, costs
-        the start of another child, which may read that video's folder, too.
-      settings: how they are decoded and encoded.
+      folder: of most videos. A video elsewhere, or behind a link, costs the start of another child,
+        which may also read that video's folder.
       timeout_s: longest time without a sign of life: a packet read or a frame finished.
     """
 
@@ -114,7 +113,6 @@ class FrameExtractor:
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        """Name the child's function; nothing is started yet."""
         sandbox = Sandbox(memory_gb=MEMORY_GB, cpu_s=CPU_S)
         self._child = Child(f"{__name__}:serve", timeout_s=self.timeout_s, sandbox=sandbox)
 
@@ -125,7 +123,6 @@ class FrameExtractor:
         self.close()
 
     def close(self) -> None:
-        """End the child, if it runs; it would also end with this process."""
         self._child.close()
 
     def _let_in(self, video_path: str) -> None:
@@ -144,14 +141,14 @@ class FrameExtractor:
         requests: Sequence[FrameRequest],
         expected: FileState | None = None,
     ) -> list[StoredFrame | MissedFrame]:
-        """Return one answer for each request, in their order.
+        """Return one answer for each request, in order.
 
         Args:
-          expected: the state that the file has to be in when it is opened; None for any.
+          expected: the required state of the file when opened; None for any.
 
         Raises:
           ValueError: two requests have the same frame_id.
-          OSError: the store cannot be written to.
+          OSError: the store is not writable.
           BuildError: the child process does not start.
         """
         answers: dict[str, StoredFrame | MissedFrame] = {}
@@ -184,7 +181,7 @@ class FrameExtractor:
         ]
 
     def _take(self, value: Any, images: set[tuple[str, str]]) -> StoredFrame | MissedFrame:
-        """Store the image that came with an answer, and adds it to those of the video."""
+        """Store the image that came with an answer, and add it to those of the video."""
         try:
             answer = msgspec.convert(value, _Answer)
         except msgspec.ValidationError as error:
@@ -200,10 +197,10 @@ class FrameExtractor:
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What the child sends for each frame; a video that took it over may have it send anything.
+    """The child's answer for each frame; a video that exploits the decoder may forge anything.
 
     Attributes:
-      image: the file of the image of `stored`, if this is its first frame.
+      image: the image file of `stored`, if this is its first frame.
     """
 
     stored: StoredFrame | None = None
@@ -212,7 +209,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Outbox:
-    """Takes images, to be sent to the parent: a child in its sandbox writes nothing."""
+    """Collects images for the parent: a child in its sandbox writes nothing."""
 
     def __init__(self) -> None:
         self._image: bytes | None = None
@@ -222,7 +219,7 @@ class _Outbox:
         return sha256_hex(data)
 
     def answer(self, frame: StoredFrame | MissedFrame) -> dict[str, Any]:
-        """Return what is sent for a frame, with the image that was put last, if any was."""
+        """Return the message for a frame, with the last image, if any."""
         if isinstance(frame, MissedFrame):
             return {"missed": dataclasses.asdict(frame)}
         image, self._image = self._image, None
