@@ -25,25 +25,27 @@ from eqforge.core.visible import escaped_json
 
 @dataclass(frozen=True, kw_only=True)
 class ConsoleOptions:
-    """Printed output, and configuration file."""
+    """Console output and configuration file."""
 
     quiet: bool = False
-    """Print only errors and the last line. A table or report you asked for stays whole."""
+    """Print only errors and the last line. Tables and reports that you request are still printed in
+    full."""
 
     verbose: bool = False
-    """Print the log messages of libraries, and tracebacks of errors."""
+    """Print log messages from libraries, and tracebacks of errors."""
 
     config: Path | None = None
-    """TOML file of settings, named like the options. Environment variables such as EQFORGE_SEED=3
-    also set options; the file overrides them, and the command line overrides both."""
+    """TOML file of settings, with the same names as the options. It overrides environment variables
+    such as EQFORGE_SEED=3; the command line overrides both."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions(ConsoleOptions):
-    """Printed output, and configuration file."""
+    """Console output and configuration file."""
 
     json: bool = False
-    """Print one JSON document (docs/reference/json.md), and all else to standard error."""
+    """Print one JSON document to stdout and everything else to stderr. The document is described in
+    docs/reference/json.md."""
 
 
 class _LastLine(io.TextIOBase):

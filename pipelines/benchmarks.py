@@ -42,20 +42,20 @@ class Config(DatasetConfig):
     """Import a published benchmark, or your own table, as a dataset."""
 
     mode: tyro.conf.Suppress[Mode] = "paper"
-    """Imports are as published."""
+    """Imports keep the published data unchanged."""
 
     source: Annotated[Path, tyro.conf.Positional]
     """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
-    """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
-    missing is rejected. Without any images, rows only name them."""
+    """Folder or URL of images, or tar shards, to store in the dataset. A record whose image is
+    missing is rejected. If the benchmark has no images either, rows contain only their names."""
 
     unconfirmed: bool = False
-    """Keep items that the benchmark's annotators did not confirm (VALSE)."""
+    """Keep VALSE items that the annotators did not confirm."""
 
     columns: tuple[str, ...] = ()
-    """Names of your table's columns, such as caption_0=left_text image_0=left."""
+    """Column names in your table, such as caption_0=left_text image_0=left."""
 
 
 class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):

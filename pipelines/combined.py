@@ -41,15 +41,16 @@ SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejec
 class Config(DatasetConfig):
     """Combine finished datasets of one kind into one, such as EqBen's five subsets.
 
-    Ids stay the same, and rejects carry over. --sample and --limit apply to each subset: the pairs
-    of one kind in a part, such as eq-kubric/location, or else a whole part.
+    Ids stay the same, and rejects are carried over. --sample and --limit apply to each subset. A
+    subset is one kind of pair in an input dataset, such as eq-kubric/location, or else the whole
+    dataset.
     """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"
-    """That of the parts: paper if one of them is."""
+    """Mode of the inputs: paper if any of them was built in paper mode."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
-    """Folders or URLs of the datasets, in any order; NAME=FOLDER names a part."""
+    """Folders or URLs of the datasets, in any order; NAME=FOLDER sets a dataset's name."""
 
 
 class Combined(Pipeline[Config, "Piece"]):

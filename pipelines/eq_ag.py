@@ -34,16 +34,16 @@ class Config(VideoDataset):
     """Action Genome's object_bbox_and_relationship.pkl."""
 
     persons: Path | None = None
-    """Action Genome's person_bbox.pkl; adds the persons' boxes to the annotation."""
+    """Action Genome's person_bbox.pkl, to add the persons' boxes to the annotations."""
 
     frame_list: Path | None = None
-    """Action Genome's frame_list.txt; limits the dataset to the listed frames."""
+    """Action Genome's frame_list.txt, to limit the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Number of relation kinds (attention, spatial, contacting) that must differ."""
+    """Minimum number of relation kinds (attention, spatial, contacting) that differ."""
 
     skip_frames: int = 1
-    """Number of annotated frames to skip after a chosen one; section 4.1 of the paper has 2."""
+    """Number of annotated frames to skip after a chosen one; the paper (section 4.1) skips 2."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):

@@ -54,29 +54,29 @@ BATCH = 32  # captions
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Build pairs of a photograph and an edit of it that shows its hard negative.
+    """Build pairs of a photograph and an edited version that shows its hard negative.
 
-    `--model tiny` builds a tiny random model, to try everything but the images.
+    `--model tiny` builds a tiny random model, so you can try everything except the image quality.
     """
 
     images: MediaRoot
     """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
-    table, JSON or a Hugging Face folder with image and caption, and optionally id, split,
-    hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a file
-    in the masks folder)."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
+    be a table, JSON or a Hugging Face folder with image and caption. Optional columns are id,
+    split, hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a
+    file in the masks folder)."""
 
     masks: MediaRoot | None = None
-    """Folder of masks, named like their photographs and of the same size; black stays. Without a
-    mask, the grounder decides where to edit, or the photograph is rejected."""
+    """Folder of masks with the names and sizes of their photographs; black areas are kept. A
+    photograph without a mask is rejected unless a grounder finds the area to edit."""
 
     max_side: int | None = None
-    """Longest side of a stored photograph in pixels; larger ones are scaled down first."""
+    """Longest side of a stored photograph in pixels. Larger ones are scaled down first."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of negatives that rules write; editors seldom do the other kinds well."""
+    """Kinds of negatives that the rules write. Editors seldom manage the other kinds well."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

@@ -32,11 +32,11 @@ class Config(VideoDataset):
     """Build pairs of frames before and after event boundaries (GEB+ and Kinetics)."""
 
     annotations: tuple[Path, ...]
-    """GEB+'s train.json, val.json or test.json, or several; file names become splits."""
+    """One or more GEB+ files: train.json, val.json, test.json. File names become splits."""
 
     action_words: Path | None = None
-    """Word list, one per line; captions with any of the words are dropped. The default is the
-    paper's: up, down, upward, downward, towards."""
+    """List of words, one per line. Captions that contain any of them are dropped. The default is
+    the paper's list: up, down, upward, downward, towards."""
 
 
 class EqGebc(VideoPipeline[Config]):

@@ -68,20 +68,20 @@ class RenderedFilters(PairFilters):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build rendered pairs that differ in an attribute, a count or a place.
+    """Build rendered pairs that differ in an attribute, a count or a location.
 
-    A pair takes 8.3 s of one core and 0.22 MB, so 6,000 take about 14 core hours. `eqforge plan
-    eq-kubric` measures it on your machine.
+    A pair takes 8.3 s on one core and 0.22 MB of storage, so 6,000 pairs take about 14 core hours.
+    To measure it on your machine, run `eqforge plan eq-kubric`.
     """
 
     assets: Annotated[str, Trace.NAME] = BUILTIN
-    """Path or URL of a manifest of objects, in kubric's form, or `builtin`."""
+    """Path or URL of an object manifest in Kubric's format, or `builtin`."""
 
     scenes: OmitArgPrefixes[SceneSettings] = field(default_factory=SceneSettings)
     render: OmitArgPrefixes[RenderSettings] = field(default_factory=RenderSettings)
 
     render_timeout_s: Annotated[float, Trace.NONE] = TIMEOUT_S
-    """Seconds without progress before the renderer restarts, once per pair."""
+    """Seconds without progress after which the renderer restarts, once per pair."""
 
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)

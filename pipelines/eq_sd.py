@@ -50,24 +50,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingSettings(DrawnSettings):
-    """Filters of drawn pairs, and the choice of the best drawing."""
+    """Filters for generated pairs, and selection of the best drawing."""
 
     scenes_keep_background: bool = False
-    """Apply the limits on changed area also to pairs whose scene changes."""
+    """Apply the limits on changed area to pairs whose scene changes as well."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build pairs of images drawn from two prompts that differ in one thing.
+    """Build pairs of images generated from two prompts that differ in one thing.
 
-    `--model tiny` builds a tiny random model, to try everything but the images.
+    `--model tiny` builds a tiny random model, so you can try everything except the image quality.
     """
 
     pairs: int | None = None
-    """Number of pairs of random kinds. The default is 1,513, unless you ask for pairs of a kind."""
+    """Number of pairs of random kinds. The default is 1,513, unless you request pairs of a specific
+    kind."""
 
     object_pairs: int | None = None
-    """Number of pairs whose object changes. Kinds you do not ask for then have none."""
+    """Number of pairs whose object changes. If you set it, kinds that you do not set get no
+    pairs."""
 
     scene_pairs: int | None = None
     """Number of pairs whose scene changes."""
@@ -76,10 +78,11 @@ class Config(DatasetConfig):
     """Number of pairs whose attribute changes."""
 
     additions: bool = False
-    """Also add a scene or attribute; the first caption is then true of both images."""
+    """Also generate pairs that add a scene or attribute. The first caption is then true of both
+    images."""
 
     vocabulary: Path | None = None
-    """Your own vocabulary as JSON, like generators/diffusion/data/vocabulary.json."""
+    """Your own vocabulary as JSON, in the format of generators/diffusion/data/vocabulary.json."""
 
     diffusion: OmitArgPrefixes[DiffusionSettings] = field(default_factory=DiffusionSettings)
     edit: OmitArgPrefixes[EditSettings] = field(default_factory=EditSettings)

@@ -29,14 +29,14 @@ class Config(VideoDataset):
     """Build pairs of captioned frames from your own videos."""
 
     captions: Path
-    """Captions with times: JSON lines, a JSON array, a table, or subtitles (.srt, .vtt). A JSON
-    line is {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}, or has timestamp_s
-    instead of start_s and end_s; id, split and licence are optional. Tables (.csv, .tsv, Hugging
-    Face folders) have these columns. Subtitles are one file, or a folder, named like their videos:
-    talk.vtt or talk.en.vtt."""
+    """Captions with times: JSON Lines, a JSON array, a table, or subtitles (.srt, .vtt). A JSON
+    line has the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. It may
+    have timestamp_s instead of start_s and end_s; id, split and licence are optional. Tables (.csv,
+    .tsv, Hugging Face folders) have columns with these names. Subtitles are one file or a folder of
+    files named after the videos, such as talk.vtt or talk.en.vtt."""
 
     subtitle_language: str | None = None
-    """Language of the subtitles to use, if a video has several, such as `en`."""
+    """Language of the subtitles to use, such as `en`, if a video has several."""
 
 
 class EqVideo(VideoPipeline[Config]):

@@ -55,26 +55,26 @@ BATCH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Config(TextSources, ModelSettings, DatasetConfig):
-    """Build captions with a rewording that stays true and one that is false: REPLACE and SWAP."""
+    """Build REPLACE and SWAP: captions, each with a true rewording and a false one."""
 
     lexicon: Path | None = None
-    """Your lexicon; it replaces the rules for --vl-checklist and extends them for --captions."""
+    """Your lexicon. It replaces the rules for --vl-checklist and extends them for --captions."""
 
     weak_synonyms: bool = True
     """Use weak synonyms (silver, metallic) in corrected mode; --no-weak-synonyms avoids them."""
 
     images: MediaRoot | None = None
-    """Folder or URL of the images, or tar shards, to store in the dataset. A record whose image is
+    """Folder or URL of images, or tar shards, to store in the dataset. A record whose image is
     missing is rejected. Images are cropped to the boxes of a pairs file, as in ARO."""
 
     spacy_model: str | None = None
-    """spaCy pipeline for swaps; the default is a built-in tagger that needs no data."""
+    """spaCy pipeline for swaps. The built-in default tagger needs no download."""
 
     language: Language = "en"
-    """Accept texts in English only (`en`), or in any language (`any`)."""
+    """Accept only English texts (`en`) or texts in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Balance hard negatives so that text-only classifiers cannot spot them; costs rows."""
+    """Drop rows until text-only classifiers cannot recognize the hard negatives."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Build perturbed captions, with their granularity, to test image-text retrieval."""
+    """Build perturbed captions, with their level of detail, to test image-text retrieval."""
 
     max_synonyms: int = 1
-    """Maximum number of words that a synonym perturbation replaces; the paper's k."""
+    """Maximum number of words that a synonym perturbation replaces (k in the paper)."""
 
 
 class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):

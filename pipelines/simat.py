@@ -52,22 +52,22 @@ PUBLISHED_TOP = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SimatSettings:
-    """Choice of triplets, crops and queries."""
+    """Selection of triplets, crops and queries."""
 
     triplets: OmitArgPrefixes[TripletSettings] = field(default_factory=TripletSettings)
     crops: OmitArgPrefixes[CropSettings] = field(default_factory=CropSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     drop_synonyms: bool = True
-    """Reject queries whose two words mean the same; --no-drop-synonyms keeps them."""
+    """Reject queries whose two words are synonyms; --no-drop-synonyms keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(SimatFiles, DatasetConfig):
-    """Build crops of Visual Genome, and queries that change one word of what they show (SIMAT)."""
+    """Build image crops from Visual Genome, and queries that change one word (SIMAT)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of Visual Genome's images, or tar shards; without it, nothing is cropped."""
+    """Folder or URL of Visual Genome's images, or tar shards. Without it, no crops are made."""
 
     image_format: Literal["png", "jpeg"] = "png"
     """File format of the crops. The authors' code writes PNG."""

@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Config(ModelSettings, CaptionDataset):
-    """Build captions with a hard positive and a hard negative each, to fine-tune models."""
+    """Build captions, each with a hard positive and a hard negative, to fine-tune models."""
 
     lexicon: Path | None = None
     """Your own words and replacements, in addition to the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives to write; negation comes last, the others at random."""
+    """Kinds of hard negatives to write. Negation is tried last, the others in random order."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

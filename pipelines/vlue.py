@@ -38,7 +38,7 @@ COUNTED: dict[Task, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build VLUE's test sets, or your own in their form, and list what breaks its rules."""
+    """Build VLUE's test sets, or your own in the same form, and list violations of its rules."""
 
     retrieval: Path | None = None
     """Retrieval: a JSON array of {"image": "a.jpg", "caption": ["...", ...]}."""
@@ -56,14 +56,15 @@ class Config(DatasetConfig):
     """Phrases: {"ref_id": 3, "image": "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """Answers a VQA classifier can give, as JSON or one per line; others become findings."""
+    """Answers that a VQA classifier can give, as JSON or one per line. Other answers become
+    findings."""
 
     min_words: int = MIN_WORDS
     """Minimum number of words per caption. Shorter captions become findings."""
 
     images: MediaRoot | None = None
-    """Folder or URL of the images, or tar shards, to store in the dataset. An item whose image is
-    missing is rejected. Without this option, rows only name images."""
+    """Folder or URL of images, or tar shards, to store in the dataset. An item whose image is
+    missing is rejected. Without this option, rows contain only the image names."""
 
 
 class Vlue(TextPipeline[Config, VlueBatch]):

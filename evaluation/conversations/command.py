@@ -24,58 +24,59 @@ class ConverseSettings:
     """Folder or URL of a dataset of pairs."""
 
     model: str | None = None
-    """Folder saved by transformers, or ID@COMMIT on the Hugging Face hub."""
+    """Folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub."""
 
     output: Path | None = None
-    """Folder for the answers. A stopped run resumes there."""
+    """Folder for the answers. Run the same command again to resume an interrupted run."""
 
     answers: Path | None = None
-    """JSON lines to measure, with sample_id, image_order, caption_order and answer."""
+    """JSON Lines file of existing answers to evaluate instead of asking a model. Each line has
+    sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
-    """Number of pairs per subset, drawn by their ids. The paper asks about 20."""
+    """Number of pairs to ask about per subset (default: all). The paper uses 20."""
 
     by: str | None = None
-    """Column of the samples that names their subset, such as kind or split."""
+    """Column of the samples that defines the subsets, such as kind or split."""
 
     seed: int = 0
-    """Random seed of the draw and of the bootstrap."""
+    """Random seed for drawing pairs and for the bootstrap."""
 
     question: str = QUESTION
-    """Text of the question, with {caption_1} and {caption_2} in it."""
+    """Text of the question, with the placeholders {caption_1} and {caption_2}."""
 
     chat_template: Path | None = None
-    """Jinja file of the chat template, for a model without one."""
+    """Jinja file with a chat template, for a model that has none."""
 
     gap_px: int = 0
-    """Width of a white bar between the two images, in pixels."""
+    """Width in pixels of a white bar between the two images."""
 
     max_tokens: int = 64
     """Maximum number of tokens per answer."""
 
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels per image; larger images are rejected."""
+    """Maximum number of pixels per image. Larger images are rejected."""
 
     precision: Precision = "float32"
-    """Data type of the weights."""
+    """Data type of the model weights."""
 
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0."""
+    """PyTorch device, such as cuda:0."""
 
     threads: int = 1
-    """Number of CPU threads; a different number may change an answer."""
+    """Number of CPU threads. A different number can change an answer."""
 
     shard_samples: int = 100
-    """Number of pairs per file. A stopped run repeats its unfinished file."""
+    """Number of pairs per output file. A resumed run repeats only the unfinished file."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip pairs without an answer; otherwise they are an error."""
+    """Skip pairs without an answer instead of failing."""
 
     resamples: int = RESAMPLES
     """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """Format of the printed table."""
+    """Output format of the printed table."""
 
     def __post_init__(self) -> None:
         check_template(self.question)

@@ -25,35 +25,36 @@ FORMAT = "eqforge pareto"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParetoSettings:
-    """Find the Pareto front of score against time, with each model's probability to be on it."""
+    """Find the Pareto front of score against time, with each model's probability of being on it."""
 
     results: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of `eqforge efficiency`, one per model, or one CSV table. The columns are model, score
-    and seconds; for 95 % intervals also score_low, score_high, seconds_low and seconds_high."""
+    """Files written by `eqforge efficiency`, one per model, or one CSV table. The table has the
+    columns model, score and seconds. For 95 % intervals, it also has score_low, score_high,
+    seconds_low and seconds_high."""
 
     dataset: Path | None = None
-    """Dataset that the models scored; needed for files of `eqforge efficiency`."""
+    """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
 
     scores: tuple[Path, ...] = ()
-    """Scores of the dataset, one per file of `eqforge efficiency` and in the same order."""
+    """Scores for the dataset, one per `eqforge efficiency` file, in the same order."""
 
     metric: str = "group"
     """Metric of `eqforge metrics` to use as the score."""
 
     ties: TieRule = "strict"
-    """Value of a tie: 0 (`strict`), 0.5 (`half`), or its expected value."""
+    """Score of a tie: 0 (`strict`), 0.5 (`half`) or its expectation."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Drop a model only if another one is better in both score and time."""
+    """Drop a model only if another model is better in both score and time."""
 
     seed: int = 0
-    """Random seed of the bootstrap."""
+    """Random seed for the bootstrap."""
 
     resamples: int = RESAMPLES
     """Number of bootstrap resamples."""
 
     output: Path | None = None
-    """JSON file to write; `eqforge plot pareto` draws it."""
+    """JSON file to write. To draw it, run `eqforge plot pareto`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

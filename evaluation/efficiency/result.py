@@ -30,37 +30,37 @@ class EfficiencySettings:
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """Model, named as for `eqforge score`."""
+    """Model, in the same form as for `eqforge score`."""
 
     output: Path
     """JSON file to write."""
 
     task: str | None = None
-    """Task, as for `eqforge score`. It selects the image and caption columns."""
+    """Task, as for `eqforge score`. It sets the image and caption columns."""
 
     items: int = 100
-    """Number of images to time one at a time, each with a caption."""
+    """Number of image-caption pairs to time one at a time."""
 
     warm_up: int = 10
-    """Number of untimed runs before the timed ones, for each batch size."""
+    """Number of untimed warm-up runs for each batch size."""
 
     repeats: int = 20
     """Number of timed runs per batch size."""
 
     batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
-    """Batch sizes, ascending. A GPU may run out of memory before the last."""
+    """Batch sizes, ascending. A GPU may run out of memory before the last one."""
 
     detector_s: float | None = None
     """Seconds per image of a separate object detector, if the model needs one."""
 
     threads: int | None = None
-    """Number of CPU threads (default: torch's own)."""
+    """Number of CPU threads (default: PyTorch's own)."""
 
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels per image; larger images are not used."""
+    """Maximum number of pixels per image. Larger images are skipped."""
 
     seed: int = 0
-    """Random seed of the choice of images and of the bootstrap."""
+    """Random seed for choosing images and for the bootstrap."""
 
     resamples: int = RESAMPLES
     """Number of bootstrap resamples."""

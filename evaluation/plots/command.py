@@ -35,14 +35,14 @@ class PlotSettings:
     """Draw scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
-    """Plot to draw: equivariance, minimality, drops, lambdas or pareto. `equivariance`: how
-    consistently scores change with image and caption; `minimality`: scores of pairs by how much
-    they differ; `drops`: loss under each perturbation; `lambdas`: SIMAT score against strength;
-    `pareto`: score against time."""
+    """Plot to draw: equivariance, minimality, drops, lambdas or pareto. `equivariance` shows how
+    consistently scores change with image and caption. `minimality` shows scores of pairs by how
+    much they differ. `drops` shows the loss under each perturbation. `lambdas` shows the SIMAT
+    score against strength. `pareto` shows score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
-    """Files to plot. For equivariance and minimality: a dataset of pairs, then scores of models.
-    For drops and lambdas: metrics.json of `eqforge metrics`. For pareto: a file of `eqforge
+    """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
+    For drops and lambdas: metrics.json from `eqforge metrics`. For pareto: a file from `eqforge
     pareto`."""
 
     output: Path
@@ -50,34 +50,34 @@ class PlotSettings:
 
     metric: str | None = None
     """Metric to draw. For minimality: text, image or group (default). For drops and lambdas: a
-    metric of the table, by default "drop t2i rsum" and "n = 1"."""
+    metric from the table (default: "drop t2i rsum" and "n = 1")."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For equivariance: kind of the scores in your own files."""
+    """For equivariance: type of the scores in your files."""
 
     subset: str | None = None
-    """For lambdas: the subset to draw, such as test (default: all)."""
+    """For lambdas: subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
-    """For minimality: column of the samples. For example ssim or changed_area_fraction."""
+    """For minimality: column of the samples. For example, ssim or changed_area_fraction."""
 
     bins: int = 5
-    """For minimality: number of bins, with about as many pairs each."""
+    """For minimality: number of bins. Each bin has about the same number of pairs."""
 
     labels: tuple[str, ...] = ()
-    """Names of the models, in order."""
+    """Model names to show in the plot, in order."""
 
     title: str | None = None
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: value of a tie, 0 (`strict`), 0.5 (`half`), or its expected value."""
+    """For minimality: score of a tie, 0 (`strict`), 0.5 (`half`) or its expectation."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """For equivariance and minimality: skip samples without a score, instead of failing."""
+    """For equivariance and minimality: skip samples without a score instead of failing."""
 
     seed: int = 0
-    """For minimality: random seed of the bootstrap."""
+    """For minimality: random seed for the bootstrap."""
 
     resamples: int = RESAMPLES
     """For minimality: number of bootstrap resamples."""

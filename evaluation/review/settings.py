@@ -12,18 +12,18 @@ Tool = Literal["pages", "label-studio"]
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "keep or drop by the larger number of votes; a tie, or no votes, is unsure",
-    "unanimous": "all votes must be equal; anything else is unsure",
-    "weighted": "as majority, but votes count more from reviewers who answer repeats the same way",
+    "majority": "the more frequent vote (keep or drop) wins; a tie, or no votes, is unsure",
+    "unanimous": "all votes must agree; otherwise the decision is unsure",
+    "weighted": "like majority, but reviewers who answer repeats the same way count more",
 }
 """How several votes become one decision."""
 
 _PROTOCOL: Final = (
     "Name of a review protocol, or a TOML file with your own. "
-    f"Names: {', '.join(protocols())}. Your own file has name, question, "
+    f"The names are {', '.join(protocols())}. Your own file contains the keys name, question, "
     "guide, reasons, seconds, source, form and fields."
 )
-_RULE: Final = "How several votes become one decision.\n\n" + "\n\n".join(
+_RULE: Final = "Rule that combines several votes into one decision.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
 )
 
@@ -41,44 +41,46 @@ class Plan:
     """Names of the reviewers, separated by commas or spaces."""
 
     output: Path
-    """Folder for the tasks. Give it to each reviewer, or import it into Label Studio."""
+    """Folder for the tasks. Send it to each reviewer, or import it into Label Studio."""
 
     tool: Tool = "pages"
-    """Write web pages to open from disk, or tasks for Label Studio."""
+    """Form of the tasks: web pages to open from disk, or Label Studio tasks."""
 
     overlap: int | None = None
-    """Number of reviewers per item. The default is 2; 1 with one reviewer, or for texts and boxes;
-    all with --disagreed, or to rank images."""
+    """Number of reviewers per item (default: 2, or 1 for texts and boxes). With --disagreed, and
+    for ranking images, the default is all reviewers."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""
 
     each: str | None = None
-    """Column such as group or kind; --sample then counts the items per value of it."""
+    """Column such as group or kind. With it, --sample is the number of items for each value of the
+    column."""
 
     of: Path | None = None
-    """JSON lines of items that the dataset does not contain. For picture-ranking: queries with id,
-    text and images. For vlue-expressions: the boxes that `review import` wrote."""
+    """JSON Lines file of items that the dataset does not contain. For picture-ranking, these are
+    queries with id, text and images. For vlue-expressions, pass the boxes that `review import`
+    wrote."""
 
     answer_list: Path | None = None
-    """For vlue-questions: file of the possible answers, as JSON or one per line."""
+    """For vlue-questions: file of the allowed answers, as JSON or one per line."""
 
     disagreed: Path | None = None
-    """File of decisions; review only items with different, unsure or missing votes."""
+    """File of decisions. Review only items with conflicting, unsure or missing votes."""
 
     disputed: Literal["judges", "rules"] | None = None
-    """Review only items on which judges of --verify disagree with each other or the rules."""
+    """Review only items on which --verify judges disagree with each other or with the rules."""
 
     unlikely: float | None = None
-    """Review only items that are right with a lower probability than this, or an unknown one."""
+    """Review only items whose probability of being right is below this limit or unknown."""
 
     overwrite: bool = False
-    """Replace the tasks of another review in the folder."""
+    """Replace the tasks of a different review in the folder."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Import:
-    """Read votes, measure how far reviewers agree, and write decisions, rows or ranks.
+    """Read votes, measure agreement between reviewers, and write decisions, rows or ranks.
 
     Pass decisions to a build as --decisions, rows of VLUE's protocols to `build vlue`, and ranks of
     captions to `metrics --human`.
@@ -88,27 +90,27 @@ class Import:
     """Folder or URL of the dataset that was reviewed."""
 
     votes: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Files that reviewers saved, or JSON exports of Label Studio, one per reviewer."""
+    """Files that reviewers saved, or JSON exports from Label Studio, one per reviewer."""
 
     output: Path
-    """JSON lines to write: decisions, rows, ranks, or images in order."""
+    """JSON Lines file to write: decisions, rows, ranks, or ordered images."""
 
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
     earlier: Path | None = None
-    """Decisions of an earlier round, which stay unless these votes say otherwise."""
+    """Decisions from an earlier round. The new votes replace them unless they are unsure."""
 
     of: Path | None = None
-    """File that you passed to `review plan` as --of."""
+    """The file that you passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
     """For picture-ranking: model scores, from `eqforge score` or CSV (query, image_id, score)."""
 
     answer_list: Path | None = None
-    """For vlue-questions: the file that you passed to `review plan`."""
+    """For vlue-questions: the file that you passed to `review plan` as --answer-list."""
 
     answers: Path | None = None
-    """File to write every single answer to, as JSON lines."""
+    """JSON Lines file to write with every individual answer."""
 
     overwrite: bool = False
     """Replace existing files of decisions and answers."""

@@ -21,57 +21,57 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreSettings:
-    """Score a dataset's images and captions with a model, encoding each once."""
+    """Score a dataset's images and captions with a model, encoding each one only once."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER or, from the hub, clip:ID@COMMIT. The kinds are in
-    docs/guides/scoring.md. Your own: python:MODULE:FACTORY. Options follow after commas:
-    ,precision=bfloat16."""
+    """Model as KIND:MODEL, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The
+    kinds are listed in docs/guides/scoring.md. For your own model, pass python:MODULE:FACTORY.
+    Append options after commas, as in ,precision=bfloat16."""
 
     output: Path
-    """Folder for the scores. A stopped run resumes there."""
+    """Folder for the scores. Run the same command again to resume an interrupted run."""
 
     task: str | None = None
-    """Task to score, such as foils or retrieval; by default the one the dataset is made for."""
+    """Task to score, such as foils or retrieval (default: the dataset's own task)."""
 
     devices: tuple[str, ...] = ()
-    """Devices as torch names them, such as cuda:0 cuda:1; each gets a process."""
+    """PyTorch devices, such as cuda:0 cuda:1. Each device gets its own process."""
 
     processes: int = 1
-    """Number of processes per device. On a CPU, each uses one thread."""
+    """Number of processes per device. On a CPU, each process uses one thread."""
 
     workers: int = 2
-    """Number of processes that prepare images, per scoring process; 0 for none."""
+    """Number of processes that prepare images for each scoring process; 0 uses none."""
 
     prefetch: int = 2
-    """Number of batches that each worker prepares ahead."""
+    """Number of batches that each worker prepares in advance."""
 
     image_batch: int = 64
-    """Number of images per batch. It limits the memory."""
+    """Number of images per batch. Smaller batches need less memory."""
 
     caption_batch: int = 128
     """Number of captions per batch."""
 
     pair_batch: int = 64
-    """Number of image-caption pairs per batch of a fusion encoder."""
+    """Number of image-caption pairs per batch, for a fusion encoder."""
 
     autocast: Literal["bf16"] | None = None
-    """Compute in bfloat16 where torch considers it safe. Scores stay in float32."""
+    """Compute in bfloat16 where PyTorch considers it safe. Scores are still float32."""
 
     captions: Path | None = None
-    """Text file of extra captions to encode, one per line; for models that write vectors."""
+    """Text file of extra captions to encode, one per line. Only for models that write vectors."""
 
     candidates: Path | None = None
-    """Folder of dual-encoder vectors that shortlist retrieval pairs for a fusion encoder."""
+    """Folder of dual-encoder vectors used to preselect retrieval pairs for a fusion encoder."""
 
     top: int = 128
-    """Number of candidates per image and per caption, with --candidates."""
+    """Number of candidates per image and per caption with --candidates."""
 
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels per image; larger images are rejected."""
+    """Maximum number of pixels per image. Larger images are rejected."""
 
     def __post_init__(self) -> None:
         batches = ("image_batch", "caption_batch", "pair_batch")

@@ -22,29 +22,29 @@ class AuditSettings:
     """Measure how well text alone separates true captions from false ones, or answers questions."""
 
     path: tyro.conf.Positional[Path]
-    """Text pairs or questions: a file, a Hugging Face folder, or a dataset. Formats: VL-CheckList,
-    ARO, SugarCrepe, VALSE, JSON lines, NaturalBench, MMVP."""
+    """Text pairs or questions: a file, a Hugging Face folder, or a dataset. Supported formats are
+    VL-CheckList, ARO, SugarCrepe, VALSE, JSON Lines, NaturalBench and MMVP."""
 
     hard_positives: Path | None = None
-    """Second file of a published hard-positive set; PATH names the first."""
+    """Second file of a published hard-positive set, in addition to PATH."""
 
     by: str | None = None
-    """Audit each value of this column separately as well; for files, `kind`."""
+    """Column whose values are also audited separately. For files, only `kind` is possible."""
 
     language_model: str | None = None
-    """Causal language model to test too: a folder, or an id on the Hugging Face hub."""
+    """Causal language model to test as well: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
 
     device: str = "cpu"
-    """Device of the language model."""
+    """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of folds; an image, or group of questions, stays in one fold."""
+    """Number of cross-validation folds. An image or group of questions is never split."""
 
     seed: int = 0
-    """Random seed of the bootstrap."""
+    """Random seed for the bootstrap."""
 
     resamples: int = 1000
     """Number of bootstrap resamples."""
@@ -53,7 +53,7 @@ class AuditSettings:
     """Print JSON."""
 
     fail_above: float | None = None
-    """Share of correct answers, in [0, 1], above which the exit status is 1."""
+    """Fraction of correct answers, in [0, 1], above which the exit status is 1."""
 
 
 def audit_command(settings: AuditSettings) -> int:

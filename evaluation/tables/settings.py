@@ -43,82 +43,84 @@ Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "bounda
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricsSettings:
-    """Compute the papers' tables from scores."""
+    """Compute the tables of the papers from scores."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Dataset, then scores: folders of `eqforge score`, tables, or a harness's files. A table has a
-    row per sample. Harness files are lmms-eval's *_samples_*.jsonl, VLMEvalKit's
-    MODEL_DATASET.xlsx, and CLIP_benchmark's JSON. With --format eqben: one or more vectors."""
+    """Dataset, followed by scores: `eqforge score` folders, tables, or harness files. A table needs
+    one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl, VLMEvalKit's
+    MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format eqben, pass one or more files of
+    vectors."""
 
     format: Format = "dataset"
-    """Kind of input: a dataset with scores, or score files alone. `eqben`: EqBen's vectors;
-    `pairs`, `hard-positives`, `foils`: scores without a dataset; `boundaries`: scores of frames
-    around event boundaries; `gap`: two metrics.json, in and out of domain."""
+    """Type of input: a dataset with scores, or only score files. `eqben`: EqBen's vectors; `pairs`,
+    `hard-positives`, `foils`: scores without a dataset; `boundaries`: scores of frames around event
+    boundaries; `gap`: two metrics.json files, in domain and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For hard positives and foils: kind of the scores in your files. Probabilities above 0.5 and
+    """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
     logits above 0 count as true."""
 
     ties: TieRule = "strict"
-    """Value of a tie: 0 (`strict`), 0.5 (`half`), or its expected value."""
+    """Score of a tie: 0 (`strict`), 0.5 (`half`) or its expectation."""
 
     order: Order = "official"
-    """Order of EqBen's vectors: as released (shuffled), or subset by subset."""
+    """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
 
     clusters: Path | None = None
     """For EqBen's vectors: text file with the video of each sample, one per line."""
 
     by: str | None = None
-    """Column of the samples that names their subset, such as split; default: kind of change."""
+    """Column of the samples that defines the subsets, such as split (default: kind of change)."""
 
     cluster: str | None = None
-    """Column that groups samples for bootstrap intervals; by default the video or image."""
+    """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Count as the paper did, or with its defects corrected. Paper mode divides R@k of perturbed
-    captions by five captions or one image, and keeps unchanged captions; for VLUE a query counts if
-    any true candidate is among the first k; for SIMAT only the query's own region is excluded."""
+    """Compute metrics like the paper (`paper`), or without its errors. In paper mode, R@k of
+    perturbed captions is divided by five captions or one image, and unchanged captions are kept.
+    For VLUE, a query counts if any true candidate is among the first k. For SIMAT, only the query's
+    own region is excluded."""
 
     relevance: Path | None = None
-    """For DCG_CM of retrieval: folder of scores with vectors. The paper uses CLIP ViT-B/32."""
+    """For DCG_CM in retrieval: folder of scores with vectors. The paper uses CLIP ViT-B/32."""
 
     oracle: str | None = None
-    """For SIMAT: judge of regions (default: the annotation). Give
-    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or a fusion encoder's
-    scores."""
+    """For SIMAT: scores that judge the regions (default: the annotations). Pass
+    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or the scores of a fusion
+    encoder."""
 
     lambdas: tuple[float, ...] = LAMBDAS
     """For SIMAT: step sizes by which an image vector is moved."""
 
     tokenizer: Tokenizer = "treebank"
-    """For BLEU and CIDEr: tokenizer; ptb is COCO's own, a Java program."""
+    """For BLEU and CIDEr: tokenizer. `ptb` is COCO's own and needs Java."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip samples without a score; otherwise they are an error."""
+    """Skip samples without a score instead of failing."""
 
     errata: Path | None = None
-    """JSON lines of known errors by sample id; these samples are left out."""
+    """JSON Lines file of known errors by sample id. These samples are left out."""
 
     human: tuple[Path, ...] = ()
-    """Files of reviewers who ranked captions in `eqforge review`, to add a row for people."""
+    """Caption rankings from `eqforge review`, to add a row for human performance."""
 
     seed: int = 0
-    """Random seed of the bootstrap."""
+    """Random seed for the bootstrap."""
 
     resamples: int = RESAMPLES
     """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """Format of the printed table."""
+    """Output format of the printed table."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON; the same as --show json."""
+    """Print JSON; equivalent to --show json."""
 
     labels: tuple[str, ...] = ()
-    """Names of the models in the table, in order. Notes keep the full names."""
+    """Model names to show in the table, in order. Notes keep the full names."""
 
     output: Path | None = None
-    """Folder for metrics.json, .csv, .tex, .txt, and comparisons.csv."""
+    """Folder to write metrics.json, .csv, .tex, .txt and comparisons.csv to."""
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or self.seed < 0:

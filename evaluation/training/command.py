@@ -24,26 +24,26 @@ Off = tyro.conf.FlagCreatePairsOff
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """Train a dual encoder, or linear heads on a CLIP, on a dataset with images."""
+    """Train a dual encoder, or linear heads on a CLIP model, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
-    """Dataset with images: pairs, captions with hard texts, or captions."""
+    """Dataset with images: pairs, captions with hard texts, or plain captions."""
 
     model: str
-    """Dual encoder: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face hub."""
+    """Dual encoder: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face Hub."""
 
     output: Path
-    """Folder for the trained model. A stopped run resumes there."""
+    """Folder for the trained model. Run the same command again to resume a stopped run."""
 
     preset: Preset = "none"
-    """Settings of a paper; your own options override them."""
+    """Settings from a paper. Options that you pass override them."""
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Loss and its weight, such as infonce=1; repeat it to add up losses. Losses: infonce, sigmoid,
-    eqsim-v1, eqsim-v2, hard-negative, hard-positive. The default is infonce=1."""
+    """Loss and its weight, such as infonce=1 (the default). Repeat to add losses. The losses are
+    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative and hard-positive."""
 
     train: Literal["all", "heads"] = "all"
-    """Train all weights, or only a linear layer behind each encoder (`heads`)."""
+    """Train all weights (`all`), or only linear layers on top (`heads`)."""
 
     temperature: float = 0.1
     """Fixed temperature of the logits with --train heads."""
@@ -55,67 +55,68 @@ class FinetuneSettings:
     """Number of passes over the samples."""
 
     steps: int | None = None
-    """Number of steps, instead of whole epochs."""
+    """Number of training steps, instead of whole epochs."""
 
     batch_size: int = 64
-    """Number of samples per batch, over all devices. A pair is one sample."""
+    """Number of samples per batch across all devices. A pair counts as one sample."""
 
     learning_rate: float = 1e-5
     """Peak learning rate."""
 
     schedule: Schedule = "cosine"
-    """Learning rate after the warm-up: half a cosine down to 0, or constant."""
+    """Learning rate schedule after the warm-up: cosine decay to 0, or constant."""
 
     warmup_steps: int = 0
     """Number of steps over which the learning rate rises to its peak."""
 
     weight_decay: float = 0.1
-    """Weight decay of matrices; gains and biases have none."""
+    """Weight decay for matrices. It is not applied to gains and biases."""
 
     max_grad_norm: float | None = None
-    """Maximum gradient norm; longer gradients are shortened."""
+    """Maximum gradient norm. Longer gradients are clipped to it."""
 
     exclude_repeats: bool = True
-    """Never use items with the same image or caption as negatives; --no-exclude-repeats does."""
+    """Do not use items with the same image or caption as negatives; --no-exclude-repeats does."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
-    """Add all hard negatives of the batch to infonce, as texts for each image."""
+    """Add all hard negatives in the batch to infonce as extra texts for each image."""
 
     close: ClosePairs = "known"
-    """EqSim's close pairs: the dataset's own, nearest in the batch, or drawn at random."""
+    """EqSim's close pairs: from the dataset, nearest in the batch, or drawn at random."""
 
     close_count: int = 4
-    """Number of close texts and of close images per sample."""
+    """Number of close texts, and of close images, per sample."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """Scores that EqSim compares: cosines, logits, or each image's softmax over texts."""
+    """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
     """EqSim v2: penalize the deviation on the text side, the image side, or both."""
 
     margin: float = 0.0
-    """EqSim v2: squared deviation that costs nothing."""
+    """EqSim v2: squared deviation that is not penalized."""
 
     margin_mode: MarginMode = "after-mean"
     """EqSim v2: subtract the margin after the mean, as published, or from each pair."""
 
     distant_margin: float = 0.0
-    """EqSim v1: mean squared deviation that costs nothing."""
+    """EqSim v1: mean squared deviation that is not penalized."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
-    """Data type of the encoders. Weights, losses and steps stay in float32."""
+    """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Use what accelerate finds (`auto`), or the CPU. `accelerate launch` uses several devices."""
+    """Use the device that accelerate detects (`auto`), or the CPU (`cpu`). To use several devices,
+    run `accelerate launch`."""
 
     workers: int = 2
-    """Number of processes that decode images; 0 decodes between the steps."""
+    """Number of processes that decode images. At 0, images are decoded between steps."""
 
     checkpoint_every: int = 500
     """Number of steps between checkpoints."""
 
     seed: int = 0
-    """Random seed of the order and of all draws."""
+    """Random seed for the order of samples and for all random draws."""
 
     def check_ranges(self) -> None:
         check_workers(self.workers, least=0)

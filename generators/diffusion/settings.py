@@ -50,40 +50,41 @@ def check_precision(precision: Precision, device: str) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiffusionSettings:
-    """Diffusion model, and how it draws."""
+    """Diffusion model and sampling settings."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Diffusers pipeline: a folder, or an id on the Hugging Face hub."""
+    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
-    """Commit on the hub. Required for all models but the default."""
+    """Commit on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline: the model is a folder, or was downloaded before."""
+    """Work offline. The model must be a folder, or have been downloaded already."""
 
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
+    """PyTorch device, such as cuda:0. The same bytes are only guaranteed on the same device."""
 
     precision: Precision = "fp32"
-    """Data type of the model. `fp16` needs a GPU, and half the memory."""
+    """Data type of the model. `fp16` needs a GPU and halves the memory."""
 
     scheduler: Scheduler = "ddim"
-    """Noise scheduler; `model` takes the one saved with the model."""
+    """Noise scheduler; `model` uses the one saved with the model."""
 
     steps: int = 50
-    """Number of denoising steps. Time grows with it."""
+    """Number of denoising steps. More steps take longer."""
 
     guidance_scale: float = 7.5
-    """Weight of the prompt. Values up to 1 draw without guidance, in half the time."""
+    """Weight of the prompt. Values up to 1 turn guidance off and halve the time."""
 
     size_px: int | None = None
-    """Width and height of the images in pixels; by default the model's training size."""
+    """Width and height of the images in pixels (default: the model's training size)."""
 
     cpu_threads: int = 4
     """Number of CPU threads. A different number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Rows of a pair per pass; fewer take less memory, and are tried when it runs out."""
+    """Number of rows of a pair per pass. Fewer rows need less memory. They are tried automatically
+    if memory runs out."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -101,22 +102,22 @@ class EditSettings:
     """Prompt-to-prompt: how the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """Share of steps, from the first, that reuse the first image's attention to shared words."""
+    """Fraction of steps, from the start, that reuse the first image's attention to shared words."""
 
     changed_cross_replace: float | None = None
-    """Share of steps as in --cross-replace, for changed or added words (default: the same)."""
+    """Like --cross-replace, but for changed or added words (default: the same value)."""
 
     reweight: float = 1.0
-    """Factor on attention to changed or added words in the second image; 2 stresses them."""
+    """Attention factor for changed or added words in the second image; 2 doubles it."""
 
     self_replace: float = 0.4
-    """Share of steps that reuse the first image's layout (its self-attention)."""
+    """Fraction of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
     """Copy the first image's pixels outside the changed area; --no-local-blend redraws all."""
 
     blend_threshold: float = 0.3
-    """Share of the maximum attention above which a pixel belongs to a word."""
+    """Fraction of the maximum attention above which a pixel belongs to a word."""
 
     alignment: Literal["exact", "published"] = "exact"
     """Match prompt words exactly (`exact`), or as the authors' code does (`published`)."""

@@ -14,44 +14,46 @@ EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditorSettings:
-    """Image editor. Numbers you leave out take the defaults of the model's pipeline."""
+    """Image editor. Omitted numbers default to the values of the model's pipeline."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Diffusers pipeline: a folder, or an id on the Hugging Face hub. `tiny` builds one with random
-    weights, for --editor inpaint or instruct-pix2pix."""
+    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub. `tiny` builds a model with
+    random weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
-    """Editing method of the model; needed only with `--model tiny`."""
+    """Editing method of the model. Only needed with `--model tiny`."""
 
     revision: str | None = None
-    """Commit on the hub. Required for all models but the default."""
+    """Commit on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline: the model is a folder, or was downloaded before."""
+    """Work offline. The model must be a folder, or have been downloaded already."""
 
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0. Only the same device gives the same bytes."""
+    """PyTorch device, such as cuda:0. The same bytes are only guaranteed on the same device."""
 
     precision: Precision = "fp32"
     """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""
 
     offload: bool = False
-    """Keep only the active part of the model on the GPU: slower, but needs less memory."""
+    """Keep only the active component of the model on the GPU: slower, but needs less memory."""
 
     steps: int | None = None
-    """Number of denoising steps. Time grows with it."""
+    """Number of denoising steps. More steps take longer."""
 
     guidance: float | None = None
-    """Weight of the text."""
+    """Weight of the text prompt."""
 
     image_guidance: float | None = None
-    """Weight of the original image; InstructPix2Pix only."""
+    """Weight of the original image. Only for InstructPix2Pix."""
 
     strength: float | None = None
-    """For inpainting: share of the steps to redo, above 0; 1 keeps nothing of the original."""
+    """For inpainting: fraction of the denoising steps to rerun, in (0, 1]. At 1, nothing of the
+    original is kept."""
 
     resolution: int | None = None
-    """Working size: images are edited at about this many pixels squared, then resized back."""
+    """Working resolution in pixels. Each image is scaled to an area of about this value squared,
+    edited, and scaled back."""
 
     cpu_threads: int = 4
     """Number of CPU threads. A different number changes the images slightly."""

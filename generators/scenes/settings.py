@@ -20,45 +20,46 @@ MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: larg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
-    """Scenes: which pairs, objects and cameras are proposed, and limits on the renderings."""
+    """Scenes: pairs, objects and cameras to propose, and limits on the renderings."""
 
     pairs: int = 6000
-    """Number of pairs, split evenly among the kinds. The paper has 2,000 of each."""
+    """Number of pairs, split evenly between the kinds. The paper has 2,000 of each kind."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
-    """What differs between the two scenes of a pair. `attribute`, `counting`, `location`; `beside`
-    (or far from), `between` (or beyond), `row` (the order of three), `support` (on or next to),
-    `inside` and `under` (or next to), `facing` (two of four directions), `posture` (upright or
-    lying), `trim` (the colour of a part); `graded`: ladders of 1, 2, 4 and 8 just-noticeable steps
-    in size, lightness, place or number."""
+    """Kinds of difference between the two scenes of a pair. The kinds are `attribute`, `counting`,
+    `location`, `beside` (or far from), `between` (or beyond), `row` (the order of three objects),
+    `support` (on or next to), `inside` and `under` (or next to), `facing` (two of four directions),
+    `posture` (upright or lying), `trim` (the colour of one part), and `graded` (ladders of 1, 2, 4
+    and 8 just-noticeable steps in size, lightness, place or number)."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that change in pairs of the kind `attribute`, in turn."""
+    """Attributes that change in `attribute` pairs, used in turn."""
 
     max_count: int = 5
-    """Maximum number of copies of one object in counting scenes; the minimum is 1."""
+    """Maximum number of copies of an object in counting scenes. The minimum is 1."""
 
     stage: StageName = "photo"
-    """Textured floor in a photographed environment (`photo`), or plain floor and sun (`plain`)."""
+    """Photographed environment with textured floor (`photo`), or plain floor and sun (`plain`)."""
 
     max_distractors: int | None = None
-    """Maximum number of objects that no caption mentions; by default 4, or 1 on the plain stage."""
+    """Maximum number of uncaptioned objects (default: 4; 1 with --stage plain)."""
 
     elevation_deg: Range | None = None
-    """Range of camera elevations in degrees; default 15 to 32, or 22 to 38 on the plain stage."""
+    """Camera elevation range in degrees (default: 15 to 32; 22 to 38 with --stage plain)."""
 
     distance_m: Range | None = None
-    """Range of camera distances in metres; by default `--target-area` decides. On the plain stage,
-    the default is 4.5 to 6. The camera moves back if objects find no room."""
+    """Camera distance range in metres (default: determined by `--target-area`). With --stage plain,
+    the default is 4.5 to 6. The camera moves back if the objects do not fit."""
 
     target_area: Range = (0.04, 0.2)
-    """Image share of the first captioned object, from and to; photographic stage only."""
+    """Range for the fraction of the image that the first captioned object covers. Only for --stage
+    photo."""
 
     hdri: tuple[str, ...] = ()
-    """Asset ids of environment images; by default eqforge's own, or none on the plain stage."""
+    """Asset ids of environment images (default: bundled ones; none with --stage plain)."""
 
     image_margin: float = 0.03
-    """Minimum distance of objects from the image's edge, in image widths."""
+    """Minimum distance between objects and the image's edge, in image widths."""
 
     min_clearance_m: float = 0.08
     """Minimum distance between two objects on the floor, in metres."""
@@ -67,10 +68,10 @@ class SceneSettings:
     """Minimum angle between an object and the edge of its relation's 90-degree sector."""
 
     max_hidden: float | None = None
-    """Maximum hidden share of an object's box; by default 0.45, or 0.35 on the plain stage."""
+    """Maximum hidden fraction of an object's box (default: 0.45; 0.35 with --stage plain)."""
 
     min_copy_gap: float = 0.015
-    """Minimum distance between two copies, in image widths."""
+    """Minimum distance between two copies of an object, in image widths."""
 
     tries: int = 100
     """Number of arrangements to try before a pair is rejected."""

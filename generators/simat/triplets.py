@@ -41,16 +41,16 @@ _NO_SUPPORTS = frozenset(("kite", "umbrella", "frisbee", "ball"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TripletSettings:
-    """Choice of triplets."""
+    """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions that show a triplet; in corrected mode, of images."""
+    """Minimum number of regions that show a triplet; in corrected mode, number of images."""
 
     min_relations: int = 2
-    """Minimum number of different relations that an object takes part in."""
+    """Minimum number of different relations in which an object appears."""
 
     top_objects: int | None = 10
-    """Number of most frequent objects to keep per subject and relation."""
+    """Number of most frequent objects to keep for each subject and relation."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

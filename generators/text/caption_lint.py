@@ -25,13 +25,14 @@ _VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionSettings:
-    """Length limits of captions; None switches a limit off."""
+    """Length limits for captions; None turns a limit off."""
 
     max_chars: int | None = 2_000
     """Maximum number of characters. The longest of 68,000 published captions has 373."""
 
     max_tokens: int | None = CONTEXT_TOKENS
-    """Maximum number of CLIP tokens, start and end included. CLIP ignores what follows."""
+    """Maximum number of CLIP tokens, including the start and end tokens. CLIP ignores any further
+    tokens."""
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:

@@ -54,10 +54,10 @@ class Main:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanOptions(DocumentOptions):
-    """Printed output, configuration file, and cost estimate."""
+    """Console output, configuration file and cost estimate."""
 
     pilot: int | None = None
-    """Number of records to build in a temporary folder, to estimate time and storage."""
+    """Number of records to build in a temporary folder to estimate time and storage."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:
@@ -115,7 +115,7 @@ def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:
         example = f"{program} SOURCE --output out/{pipeline.name}"
     if command == "plan":
         example = example.replace("eqforge build", "eqforge plan")
-        note = "Shows what a build would try and what the plan rejects. You may leave out --output."
+        note = "Lists the records to build and the rejected candidates. --output is optional."
     return Help(program=program, note=note, example=example, basics=pipeline.basics)
 
 

@@ -54,7 +54,7 @@ class DrawSettings:
     """Replacement of rejected pairs."""
 
     max_draws_per_pair: float = 4.0
-    """Maximum number of draws per requested pair; 1 replaces no rejected pairs."""
+    """Maximum number of draws per requested pair. At 1, no rejected pair is replaced."""
 
     def __post_init__(self) -> None:
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
@@ -62,7 +62,7 @@ class DrawSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PairFilters(ImageFilters):
-    """Which generated pairs are refused."""
+    """Filters that reject generated pairs."""
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
     perceptual: Annotated[OmitArgPrefixes[PerceptualSettings], Trace.IF_CHANGED] = field(
@@ -71,7 +71,7 @@ class PairFilters(ImageFilters):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs whose two captions are the same; --no-distinct-captions keeps them."""
+    """Reject pairs with two identical captions; --no-distinct-captions keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,44 +38,45 @@ MEDIA = ("videos", "images", "masks")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
-    """Output folder, part to build, and processes."""
+    """Output folder, samples to build, and processes."""
 
     output: Annotated[str, Trace.NONE]
-    """Folder or URL to write the dataset to. An interrupted build resumes there."""
+    """Folder or URL for the dataset. Run the same command again to resume an interrupted build."""
 
     overwrite: Annotated[bool, Trace.NONE] = False
-    """Replace the finished dataset in the output folder, once the new one is complete."""
+    """Replace the dataset in the output folder once the new one is complete."""
 
     only: tuple[str, ...] = ()
     """Build only the samples with these ids, into a separate folder."""
 
     limit: int | None = None
-    """Maximum number of candidates to use, from the start of the plan."""
+    """Maximum number of candidates to use, counted from the start of the plan."""
 
     sample: str = "100%"
-    """Share of the videos, images or scenes to use, such as 1%, chosen by hash."""
+    """Percentage of the source videos, images or scenes to use, such as 1%. A hash of their ids
+    decides which ones are used."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the media folder, instead of rejecting the files."""
+    """Accept files that symbolic links reach outside the media folder."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
     """Disk space in GB for copies of remote media, in $EQFORGE_CACHE/copies."""
 
     errata: Path | None = None
-    """JSON lines of known errors by sample id, as `eqforge lint --errata` writes them. Each line
-    drops a sample, corrects one of its texts, or adds a note."""
+    """JSON Lines file of known errors by sample id, as written by `eqforge lint --errata`. Each
+    line drops a sample, corrects one of its texts, or adds a note."""
 
     decisions: Path | None = None
-    """JSON lines of what reviewers decided, as `eqforge review import` writes them."""
+    """JSON Lines file of reviewer decisions, as written by `eqforge review import`."""
 
     workers: Annotated[int, Trace.NONE] = 1
     """Number of parallel processes on this machine."""
 
     seed: int = 0
-    """Random seed. Every random choice depends on it and on the id of a record."""
+    """Random seed. Each random choice depends only on this seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
-    """Share of candidates that may fail in a stage before the build stops."""
+    """Fraction of candidates that may fail in a stage before the build stops."""
 
     samples_per_file: int = 50_000
     """Number of candidates per samples file."""
@@ -106,11 +107,11 @@ class RunSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetConfig:
-    """What every dataset is configured with."""
+    """Settings shared by all datasets."""
 
     mode: Mode = "corrected"
     """Reproduce the paper's defects (`paper`) or fix them (`corrected`). The mode sets the defaults
-    shown here; you can override each of them."""
+    shown here. You can override each of them."""
 
     run: OmitArgPrefixes[RunSettings]
 

@@ -45,25 +45,25 @@ Grouped = TypeVar("Grouped")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionDataset(DatasetConfig):
-    """What every dataset made of captions is configured with."""
+    """Settings shared by all datasets built from captions."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
-    table, JSON or a Hugging Face folder with `caption`, and optionally `image`, `id` and
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
+    be a table, JSON or a Hugging Face folder with `caption` and, optionally, `image`, `id` and
     `split`."""
 
     source: Source | None = None
-    """Format of the captions; by default eqforge detects it from the file."""
+    """Format of the captions file (default: detected from its content)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of the images, or tar shards, to store in the dataset. A caption whose image is
-    missing is rejected. Without this option, rows only name images."""
+    """Folder or URL of images, or tar shards, to store in the dataset. A caption whose image is
+    missing is rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None
-    """spaCy pipeline such as en_core_web_sm; the default is a tagger that needs no data."""
+    """spaCy pipeline, such as en_core_web_sm. The default tagger needs no download."""
 
     language: Language = "en"
-    """Accept captions in English only (`en`), or in any language (`any`)."""
+    """Accept only English captions (`en`) or captions in any language (`any`)."""
 
 
 class TextPipeline(Pipeline[Configured, Record]):

@@ -68,7 +68,7 @@ class _Frames:
 
 @dataclass(frozen=True, kw_only=True)
 class VideoSettings(ImageFilters, _Frames):
-    """Limits on captions and on pairs per video."""
+    """Filters for captions, and number of pairs per video."""
 
     cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
@@ -76,10 +76,11 @@ class VideoSettings(ImageFilters, _Frames):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs whose two captions are the same; --no-distinct-captions keeps them."""
+    """Reject pairs with two identical captions; --no-distinct-captions keeps them."""
 
     max_pairs_per_video: int | None = None
-    """Maximum number of pairs per video. A hash of their ids decides which are kept."""
+    """Maximum number of pairs per video. If there are more, a hash of their ids decides which ones
+    are kept."""
 
     def __post_init__(self) -> None:
         most = self.max_pairs_per_video
@@ -88,18 +89,19 @@ class VideoSettings(ImageFilters, _Frames):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VideoDataset(DatasetConfig):
-    """What every dataset made of videos is configured with; each adds its annotations."""
+    """Settings shared by all video datasets; each dataset adds its own annotations."""
 
     videos: MediaRoot
-    """Folder or URL of the videos, or tar shards (their folder, or 'shards/*.tar'). The captions or
-    annotations name the files, with or without an ending such as .mp4."""
+    """Folder or URL of the videos, or tar shards (their folder, or 'shards/*.tar'). Captions and
+    annotations refer to the files by name, with or without an extension such as .mp4."""
 
     frames_fps: float | None = None
-    """Frame rate of videos that are folders of frames; needed for captions timed in seconds. The
-    frame at t seconds is file t * RATE + 1, rounded down, such as VIDEO/00001.jpg."""
+    """Frame rate of videos stored as folders of frames. It is required if captions are timed in
+    seconds. The frame at t seconds is file number t * RATE + 1, rounded down, such as
+    VIDEO/00001.jpg."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
-    """Seconds without progress before eqforge stops decoding a video."""
+    """Number of seconds without progress after which decoding of a video stops."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 

@@ -32,65 +32,68 @@ from eqforge.transforms.text.perturb import tagger_of
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """The language model that writes hard positives, and how it is asked."""
+    """Language model that writes hard positives, and its prompts."""
 
     model: Annotated[str | None, Trace.NAME] = None
-    """Language model that writes the hard positives; without it, rules do. Give a folder saved by
-    transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible server, such
-    as llama-2-70b-chat@http://localhost:8000/v1, with its key in EQFORGE_MODEL_KEY."""
+    """Language model that writes the hard positives (default: rules write them). Pass the folder of
+    a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an OpenAI-compatible
+    server, such as llama-2-70b-chat@http://localhost:8000/v1. The server's API key is read from
+    EQFORGE_MODEL_KEY."""
 
     model_for: Literal["all", "rest"] = "all"
-    """Ask the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
+    """Use the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """Prompts for the model. Captions with "and" get `swap`; the others get one of the rest at
-    random. `replace_printed` is printed in the paper; the others come from its code."""
+    """Prompts for the model. Captions with "and" get `swap`; the others get one of the remaining
+    prompts at random. `replace_printed` is printed in the paper; the others come from its code."""
 
     model_answers: Taken = "checked"
-    """Check the model's answers (`checked`), or take them as the authors did (`raw`). The check
-    asks for one edit of the prompt's kind, in dictionary words."""
+    """Check the model's answers (`checked`), or accept them as the authors did (`raw`). The check
+    requires exactly one edit of the kind that the prompt requests, in dictionary words."""
 
     model_revision: str | None = None
-    """Branch, tag or commit of the model on the hub. Only a commit makes runs repeatable."""
+    """Branch, tag or commit of the model on the Hub. Only a commit makes runs reproducible."""
 
     model_device: str = "cpu"
-    """Device of the model as torch names it, such as cuda:0."""
+    """PyTorch device for the model, such as cuda:0."""
 
     model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Data type of the model's weights."""
+    """Data type of the model weights."""
 
     model_batch: int = 32
     """Number of prompts per batch, or of parallel requests to a server."""
 
     model_sample: bool = False
-    """Sample the model's answers, seeded per caption, instead of taking the likeliest tokens."""
+    """Sample the model's answers with a seed per caption, instead of decoding greedily."""
 
     model_temperature: float = 0.7
-    """Sampling temperature of --model-sample."""
+    """Sampling temperature for --model-sample."""
 
     model_top_p: float = 0.95
-    """Probability mass of the tokens that --model-sample draws from (nucleus sampling)."""
+    """Nucleus sampling with --model-sample: total probability of the tokens to draw from."""
 
     model_chat: bool = False
-    """Use the chat template of a transformers model. Servers apply their own."""
+    """Use the chat template of a Transformers model. Servers apply their own."""
 
     model_retries: int = 3
-    """Number of times to ask again after an invalid answer, each with the next seed."""
+    """Number of retries after an invalid answer, each with the next seed."""
 
     model_timeout_s: Annotated[float, Trace.NONE] = 120.0
-    """Seconds to wait for a server's answer before asking again."""
+    """Number of seconds to wait for a server's answer before retrying."""
 
     model_prices: Annotated[tuple[float, float] | None, Trace.NONE] = None
-    """Prices of a million tokens of input and of output."""
+    """Prices of one million input tokens and one million output tokens."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost at --model-prices. The build stops at once if it may cost more."""
+    """Maximum cost at --model-prices. The build stops before it starts if it might exceed this
+    limit."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions. The build stops at once if it may need more."""
+    """Maximum number of requests. The build stops before it starts if it might exceed this
+    limit."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL for answers to share between datasets. By default, they are not shared."""
+    """Folder or URL in which to cache answers shared across datasets (default: not shared)."""
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:

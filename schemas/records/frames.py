@@ -45,20 +45,20 @@ FRAME_REASONS: dict[str, str] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FrameSettings:
-    """Frames: format, size, and limits."""
+    """Frames: format, size and limits."""
 
     image_format: Literal["jpeg", "png"] = "jpeg"
-    """File format of stored frames: small JPEG, or lossless PNG."""
+    """File format of stored frames: small (`jpeg`) or lossless (`png`)."""
     jpeg_quality: int = 95
     """JPEG quality, 1 to 95."""
     max_side: int | None = None
-    """Longest side of a stored frame in pixels; larger frames are scaled down."""
+    """Longest side of a stored frame in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Keep the pixels as the file stores them: not scaled to squares, and not deinterlaced."""
+    """Store the pixels as in the file, without making them square or deinterlacing."""
     end_tolerance_s: float = 0.1
-    """Seconds past the end of a video that still give its last frame."""
+    """Number of seconds after the end of a video for which its last frame is used."""
     max_pixels: int = MAX_PIXELS
-    """Maximum pixels (width times height) of a video; larger videos are rejected."""
+    """Maximum number of pixels (width times height) of a video. Larger videos are rejected."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:

@@ -291,16 +291,16 @@ class RenderSettings:
     """Rendering: size, quality and device."""
 
     resolution: int = 256
-    """Width and height of the images in pixels, 16 to 4096. Time grows with the square."""
+    """Image width and height in pixels, 16 to 4096. Time grows with the square of it."""
 
     samples: int | None = None
-    """Number of light paths per pixel, 1 to 65536; the default depends on the stage."""
+    """Number of light paths per pixel, 1 to 65536 (default: depends on --stage)."""
 
     denoise: bool | None = None
-    """Remove noise with Open Image Denoise; the default depends on the stage."""
+    """Remove noise with Open Image Denoise (default: depends on --stage)."""
 
     device: Literal["cpu", "gpu"] = "cpu"
-    """Device on which Cycles renders. Only the same device and driver give the same bytes."""
+    """Device on which Cycles renders. Use the same device and driver to get the same bytes."""
 
     def __post_init__(self) -> None:
         if not 16 <= self.resolution <= 4096:

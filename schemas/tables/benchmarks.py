@@ -60,7 +60,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "sugar-crepe-plus": KnownBenchmark(
         type=REWORDINGS,
-        summary="SugarCrepe with a second true caption, in other words.",
+        summary="SugarCrepe with a second true caption that rewords the first.",
         made_from="its JSON files, and COCO's val2017",
         licence="MIT",
         collection="coco",
@@ -102,14 +102,14 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "natural-bench": KnownBenchmark(
         type=QUESTIONS,
-        summary="Two questions about two images, each with different answers for the two.",
+        summary="Two questions about two images; each has a different answer for each image.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows a group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
     ),
     "vismin": KnownBenchmark(
         type=PAIRS,
-        summary="Minimal changes of an object, an attribute, a count or a relation.",
+        summary="Minimal pairs that differ in an object, an attribute, a count or a relation.",
         made_from="its Hugging Face folder: 2,084 pairs",
         licence="CC-BY-4.0",
         citation=citations.VISMIN,
@@ -123,7 +123,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "mmvp": KnownBenchmark(
         type=QUESTIONS,
-        summary="Questions about pairs of images that CLIP cannot tell apart.",
+        summary="Questions about pairs of images that CLIP cannot distinguish.",
         made_from="`Questions.csv` and `MMVP Images`: 300 questions in 150 pairs",
         citation=citations.MMVP,
     ),
@@ -161,12 +161,12 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "own-foils": KnownBenchmark(
         type=FOILS,
-        summary="Your own captions, each with a false one.",
+        summary="Your own captions, each with a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
     "own-rewordings": KnownBenchmark(
         type=REWORDINGS,
-        summary="Your own captions, each with a rewording and a false one.",
+        summary="Your own captions, each with a rewording and a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
     "own-questions": KnownBenchmark(

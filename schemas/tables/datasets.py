@@ -67,31 +67,31 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "eq-sd": KnownDataset(
         GENERATED_PAIRS,
-        "Pairs drawn by a diffusion model from two prompts that differ in one thing.",
+        "Pairs of images generated from two prompts that differ in one thing.",
         "nothing but a diffusion model",
         citations.EQBEN,
     ),
     "eq-edit": KnownDataset(
         EDITED_PAIRS,
-        "Pairs of a photograph and an edit that shows its hard negative.",
+        "Pairs of a photograph and an edited version that shows its hard negative.",
         "your own captioned photographs and an image editing model",
     ),
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
-        "Rendered pairs that differ in an attribute, a count or a place.",
+        "Pairs of rendered images that differ in an attribute, a count or a location.",
         "nothing: eqforge renders scenes with Blender",
         citations.EQBEN,
     ),
     "hard-positives": KnownDataset(
         HARD_POSITIVES,
-        "Captions with a rewording that stays true, and a false one: REPLACE and SWAP.",
+        "Captions, each with a true rewording and a false one (REPLACE and SWAP).",
         "VL-CheckList, text pairs, or captions",
         citations.HARD_POSITIVES,
         "eqforge import replace-swap SOURCE --output OUT",
     ),
     "training-captions": KnownDataset(
         TRAINING_CAPTIONS,
-        "Captions with a hard positive and a hard negative each, for training.",
+        "Captions for training, each with a hard positive and a hard negative.",
         "COCO, Karpathy, Flickr30k or your captions",
         citations.HARD_POSITIVES,
     ),
@@ -111,7 +111,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "simat": KnownDataset(
         SIMAT,
-        "Image crops, and queries that change one word of what a crop shows (SIMAT).",
+        "Image crops, and queries that change one word about a crop (SIMAT).",
         "Visual Genome's relations and images, or SIMAT's own files",
         citations.SIMAT,
         "eqforge build simat --retrieval-db retrieval_db.tsv --triplets triplets.csv "

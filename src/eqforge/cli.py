@@ -16,30 +16,30 @@ from eqforge.core.visible import in_lines, nearest, visible
 
 COMMANDS = {
     "demo": "Build example datasets from bundled inputs, offline.",
-    "plan": "Show what a build would make, and what it would cost.",
+    "plan": "Show what a build would produce, and what it would cost.",
     "build": "Build a dataset.",
-    "import": "Import a published benchmark, or your own, as a dataset.",
+    "import": "Import a published benchmark, or your own table, as a dataset.",
     "combine": "Combine several datasets into one, such as EqBen's five subsets.",
-    "verify": "Check a finished dataset: digests, schemas, ids, images, counts.",
+    "verify": "Check a finished dataset: digests, schemas, ids, images and counts.",
     "inspect": "Show counts, reject reasons, columns and a few rows of a dataset.",
-    "report": "Write web pages that show every sample and reject; no server needed.",
-    "review": "Have people review samples: tasks, votes, agreement, decisions.",
+    "report": "Write web pages that show every sample and rejected candidate.",
+    "review": "Create review tasks for people, and turn their votes into decisions.",
     "diff": "Show which records and columns differ between two datasets.",
-    "export": "Write a dataset in another format, for a loader or an evaluation harness.",
+    "export": "Write a dataset in another format, for a data loader or an evaluation harness.",
     "card": "Write a dataset's card and its Croissant description.",
-    "lint": "Find defects in text pairs: published files, your own, or a dataset.",
+    "lint": "Find defects in text pairs from published files, your own files, or a dataset.",
     "audit": "Measure how well text alone separates true captions from false ones.",
     "score": "Score a dataset's images and captions with a model.",
-    "metrics": "Compute the papers' tables from scores, with intervals.",
+    "metrics": "Compute the tables of the papers from scores, with confidence intervals.",
     "converse": "Ask a multimodal language model which caption belongs to which image.",
     "efficiency": "Measure a model's speed, for single images and in batches.",
     "pareto": "Find the models on the Pareto front of accuracy against time.",
-    "plot": "Draw scores, tables and Pareto fronts as the papers do.",
+    "plot": "Plot scores, tables and Pareto fronts as in the papers.",
     "finetune": "Train a model on a dataset, with losses for small changes.",
-    "overlap": "Find the images of a dataset that a model saw in training.",
-    "assets": "List, check and fetch the 3D objects that scenes are made of.",
+    "overlap": "Find images in a dataset that a model saw in training.",
+    "assets": "List, check and fetch the 3D objects that appear in rendered scenes.",
     "doctor": "List missing tools, what you cannot do without them, and how to install them.",
-    "completion": "Print a script that completes commands and options by Tab: bash, zsh.",
+    "completion": "Print a bash or zsh script for Tab completion of commands and options.",
     "setup": "Download WordNet, which no package includes.",
 }
 """What each command does."""
@@ -64,9 +64,10 @@ _MODULES = {
 """The modules of commands, below eqforge, that are not named like their command."""
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
-EVERYWHERE = """Every command has --help, --help GROUP and --help-all, --verbose, --quiet (errors
-and the last line only) and --config FILE (TOML, named as the options are). EQFORGE_SEED=3 in the
-environment is --seed 3. `eqforge --version` or -V prints the version."""
+EVERYWHERE = """Every command accepts --help, --help GROUP, --help-all, --verbose, --quiet (print
+only errors and the last line) and --config FILE (a TOML file with option names as keys). You can
+also set options in the environment: EQFORGE_SEED=3 is the same as --seed 3. `eqforge --version` or
+-V prints the version."""
 
 _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
@@ -190,7 +191,9 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
     does = "plans" if command == "plan" else "rebuilds"
-    usage += f"\n\neqforge {command} --recipe RECIPE {does} one from its recipe, and lists changes."
+    usage += (
+        f"\n\neqforge {command} --recipe RECIPE {does} a dataset from its recipe and lists changes."
+    )
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2

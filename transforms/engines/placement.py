@@ -26,7 +26,7 @@ ONE_PROCESS = "no_use_multiple_sdk_containers"
 
 
 class PlacementOptions(PipelineOptions):
-    """eqforge's own options among Beam's, after `--`."""
+    """Options that eqforge adds to Beam's own, after `--`."""
 
     @classmethod
     def _add_argparse_args(cls, parser: ArgumentParser) -> None:

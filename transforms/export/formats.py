@@ -29,22 +29,22 @@ class ExportSettings:
     """Its name."""
 
     table: str = "samples"
-    """Table whose rows are written, such as `retrieval` of a vlue dataset."""
+    """Table to export, such as `retrieval` of a vlue dataset."""
 
     rows_per_file: Annotated[int, msgspec.Meta(ge=1)] = 10_000
     """Maximum number of rows per Parquet file or tar shard."""
 
     max_side: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Longest side of an image in pixels; larger images are scaled down."""
+    """Longest side of an image in pixels. Larger images are scaled down."""
 
     image_format: ImageFormat = "keep"
-    """Encoding of images: as stored, or converted to JPEG (quality 95) or PNG."""
+    """Encoding of images: unchanged, or converted to JPEG (quality 95) or PNG."""
 
     image_files: bool = False
-    """Also write images as files below images/; for jsonl and karpathy."""
+    """Also write images as files to images/. Only for jsonl and karpathy."""
 
     redistributable: bool = False
-    """Leave out rows whose licences do not allow redistribution, or are not stated."""
+    """Leave out rows whose licence is unknown or does not allow redistribution."""
 
     def __post_init__(self) -> None:
         if self.rows_per_file < 1:
@@ -114,31 +114,31 @@ _ALL: Final = (
     Format(
         name="hf",
         module="parquet",
-        summary="a repository folder for the Hugging Face hub, with the card and every table.",
+        summary="a repository folder for the Hugging Face Hub, with the card and every table.",
     ),
     Format(
         name="webdataset",
         module="folders",
-        summary="tar shards for webdataset and `datasets`: images (KEY.image_0.png) and "
-        "KEY.json. --image-format jpeg makes all images .jpg.",
+        summary="tar shards for webdataset and `datasets`, with images (KEY.image_0.png) and "
+        "KEY.json. With --image-format jpeg, all images are .jpg.",
     ),
     Format(
         name="imagefolder",
         module="folders",
-        summary="the ImageFolder of `datasets`: per split, a folder of images with metadata.jsonl.",
+        summary="ImageFolder for `datasets`: one folder of images and metadata.jsonl per split.",
     ),
     Format(
         name="jsonl",
         image_files=True,
         module="folders",
-        summary="one JSON lines file per split, such as test.jsonl; --image-files adds the images.",
+        summary="one JSON Lines file per split, such as test.jsonl; --image-files adds the images.",
     ),
     Format(
         name="karpathy",
         image_files=True,
         module="folders",
-        summary="dataset_NAME.json in the form of Karpathy's splits, for rows with captions of "
-        "images. It holds the true captions of each image.",
+        summary="dataset_NAME.json in the format of Karpathy's splits, for captioned images. It "
+        "contains the true captions of each image.",
     ),
     Format(
         name="simat",
@@ -148,70 +148,69 @@ _ALL: Final = (
     Format(
         name="vl-checklist",
         module="hard_positives",
-        summary="the JSON files of the published hard positives (Kamath et al.), in the "
-        "source's order. `data/` has captions and negatives, `swapped_data/` hard "
-        "positives and the same negatives. Datasets of VL-CheckList with --mode paper, "
-        "and of `eqforge import replace-swap`, give the four published files byte by "
-        "byte.",
+        summary="the JSON files of the published hard positives (Kamath et al.), in the source's "
+        "order. `data/` contains captions and negatives. `swapped_data/` contains hard positives "
+        "and the same negatives. Datasets built from VL-CheckList with --mode paper, and datasets "
+        "from `eqforge import replace-swap`, give exactly the bytes of the four published files.",
     ),
     Format(
         name="winoground",
         module="published",
-        summary="examples.jsonl of pairs, and their images below images/. Winoground's own "
-        "loader needs --image-format png.",
+        summary="pairs in examples.jsonl and their images in images/. Winoground's own loader "
+        "needs --image-format png.",
         columns=_PAIRS,
     ),
     Format(
         name="eqben",
         module="published",
         summary="EqBen's JSON files of pairs, in the order of its score vectors, and its image "
-        "tree. eqben_random.json has the order of EqBen's server; `eqforge metrics "
-        "--format eqben` reads its scores.",
+        "tree. eqben_random.json has the order of EqBen's server. To evaluate scores in that "
+        "order, run `eqforge metrics --format eqben`.",
         columns=_PAIRS,
     ),
     Format(
         name="sugar-crepe",
         module="published",
-        summary="captions and foils, a JSON file per kind, such as swap_obj.json.",
+        summary="captions and foils, with one JSON file per kind, such as swap_obj.json.",
         columns=_FOILS,
     ),
     Format(
         name="sugar-crepe-plus",
         module="published",
-        summary="the same with a second true caption; for rewordings.",
+        summary="like sugar-crepe, with a second true caption; for datasets with rewordings.",
         columns=_FOILS | {"hard_positive"},
     ),
     Format(
         name="aro",
         module="published",
-        summary="captions and foils, one JSON file in the form of VG-Relation and VG-Attribution.",
+        summary="captions and foils in one JSON file, like VG-Relation and VG-Attribution.",
         columns=_FOILS,
     ),
     Format(
         name="vl-checklist-tree",
         module="published",
-        summary="captions and foils in VL-CheckList's tree of JSON files.",
+        summary="captions and foils in the tree of JSON files that VL-CheckList uses.",
         columns=_FOILS | {"item_id"},
     ),
     Format(
         name=RECIPE,
         module="parquet",
-        summary="the dataset without images and texts: ids, source names, times, boxes, "
-        "digests. `eqforge build --recipe` rebuilds it from the user's own sources, and "
-        "lists what no longer matches. Combined datasets have none.",
+        summary="the dataset without images and texts: ids, source names, times, boxes and "
+        "digests. `eqforge build --recipe` rebuilds the dataset from the user's own sources and "
+        "lists records that no longer match. Combined datasets have no recipe.",
     ),
     Format(
         name="lmms-eval",
         module="harnesses",
-        summary="a task folder for lmms-eval, with pairs, captions with a foil, or questions. "
-        "Run lmms_eval --include_path FOLDER --tasks eqforge_...; it asks in every "
-        "order of captions and images.",
+        summary="a task folder for lmms-eval, with pairs, captions with a foil, or questions. Run "
+        "lmms_eval --include_path FOLDER --tasks eqforge_... to ask each question in every order "
+        "of captions and images.",
     ),
     Format(
         name="vlmevalkit",
         module="harnesses",
-        summary="the same questions as a VLMEvalKit table, eqforge_....tsv, for the folder "
-        "LMUData.",
+        summary="the same questions as a table for VLMEvalKit, eqforge_....tsv. Copy it to the "
+        "folder LMUData.",
     ),
     Format(
         name="clip-benchmark",

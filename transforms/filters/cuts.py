@@ -57,17 +57,18 @@ _SETTINGS = compact_json(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CutSettings:
-    """Camera cuts: how much two frames must differ to count as two shots.
+    """Camera cuts: how much two frames must differ to count as separate shots.
 
-    Both limits are off by default, as in the published sets: two images alone do not prove a cut.
+    Both limits are off by default, as in the published sets, because two images alone do not prove
+    a cut.
     """
 
     min_histogram_change: float | None = None
-    """Minimum share of the colour histogram that changes at a cut, in [0, 1]. Try 0.35, with 7 for
-    --max-registered-points; docs/datasets/index.md has the error rates."""
+    """Minimum fraction of the colour histogram that changes at a cut, in [0, 1]. Try 0.35, with
+    --max-registered-points 7. docs/datasets/index.md lists the error rates."""
 
     max_registered_points: int | None = None
-    """Maximum number of keypoints found again after a cut; chance finds up to 7."""
+    """Maximum number of keypoints that match across a cut. Up to 7 can match by chance."""
 
     def __post_init__(self) -> None:
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)

@@ -54,28 +54,28 @@ FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FaceSettings:
-    """Face detectors, and which of them decide."""
+    """Face detectors, and how their results are combined."""
 
     face_policy: FacePolicy = "either"
-    """Face detectors to use: `paper`, `cnn`, `either`, `both`, or `off`. `paper` is EqBen's:
-    face_recognition's model hog. `cnn` also sees turned heads, and takes 7 s of CPU time per 640 x
-    480 image. `either` and `both` combine dlib with OpenCV."""
+    """Face detectors to use: `paper`, `cnn`, `either`, `both`, or `off`. `paper` is EqBen's: the
+    hog model of face_recognition. `cnn` also detects turned heads, and needs 7 s of CPU time per
+    640 x 480 image. `either` and `both` combine dlib with OpenCV."""
 
     face_upsample: int = 1
-    """Number of times dlib doubles the image before detection, 0 to 4. Each step finds faces of
-    half the size (80 pixels at 0, 40 at 1) in four times the time."""
+    """Number of times dlib doubles the image size before detection, 0 to 4. Each doubling halves
+    the smallest detectable face (80 pixels at 0, 40 at 1) and takes four times as long."""
 
     face_threshold: float = 0.0
-    """Minimum dlib score of a face, -1 or more. `paper` and `cnn` ignore it."""
+    """Minimum dlib score of a face, -1 or more. `paper` and `cnn` ignore this option."""
 
     face_opencv_threshold: float = 55.8
-    """Minimum OpenCV score of a face, 54 to 58: the sum of the cascade's last stage."""
+    """Minimum OpenCV score of a face, 54 to 58: the sum over the last cascade stage."""
 
     face_opencv_scale: float = 1.1
     """Factor by which OpenCV shrinks the image between passes, above 1."""
 
     face_opencv_neighbors: int = 3
-    """Number of overlapping windows that make one OpenCV detection, 1 or more."""
+    """Minimum number of overlapping windows for an OpenCV detection, 1 or more."""
 
     def __post_init__(self) -> None:
         expect(self, "face_upsample", 0 <= self.face_upsample <= 4, "0 to 4")

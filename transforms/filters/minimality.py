@@ -86,13 +86,13 @@ class PairMeasures:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class GateSettings:
-    """Limits on how much two images differ; None switches a limit off."""
+    """Limits on how much the two images of a pair differ; None turns a limit off."""
 
     min_changed_area: float | None = None
-    """Minimum share of the image area that changes, in [0, 1]."""
+    """Minimum fraction of the image area that changes, in [0, 1]."""
 
     max_changed_area: float | None = None
-    """Maximum share of the image area that changes, in [0, 1]."""
+    """Maximum fraction of the image area that changes, in [0, 1]."""
 
     min_ssim: float | None = None
     """Minimum structural similarity (SSIM), in [-1, 1]."""
@@ -101,16 +101,16 @@ class GateSettings:
     """Maximum structural similarity (SSIM), in [-1, 1]."""
 
     min_background_ssim: float | None = None
-    """Minimum SSIM outside the changed area. Pairs without a background fail."""
+    """Minimum SSIM outside the changed area. Pairs without a background are rejected."""
 
     max_luminance_shift: float | None = None
-    """Maximum difference of the mean lumas, in [0, 255]."""
+    """Maximum difference between the mean luma values, in [0, 255]."""
 
     min_phash_distance: int | None = None
-    """Minimum number of differing bits of the perceptual hashes, 0 to 192."""
+    """Minimum number of bits in which the perceptual hashes differ, 0 to 192."""
 
     max_phash_distance: int | None = None
-    """Maximum number of differing bits of the perceptual hashes, 0 to 192."""
+    """Maximum number of bits in which the perceptual hashes differ, 0 to 192."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

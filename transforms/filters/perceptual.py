@@ -36,11 +36,11 @@ REASONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PerceptualSettings:
-    """Model that measures the perceptual distance of two images, and its limit."""
+    """Model that measures the perceptual distance between two images, and its limit."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
     """Model that encodes the images: `dinov2:MODEL`, or a dual encoder as for --oracle. The
-    distance is 1 minus the cosine of the encodings."""
+    distance is 1 minus the cosine similarity of the encodings."""
 
     max_perceptual: float | None = None
     """Maximum perceptual distance, in [0, 2]."""

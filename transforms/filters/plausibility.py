@@ -39,10 +39,10 @@ class PlausibilitySettings:
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
     """Causal language model that scores captions before images are drawn. The score is the negative
-    log likelihood per token, in nats. Give a folder, or ID@COMMIT on the hub."""
+    log-likelihood per token, in nats. Pass a folder, or ID@COMMIT on the Hub."""
 
     max_implausibility: float | None = None
-    """Maximum negative log likelihood per token of a caption; the scale depends on the model."""
+    """Maximum negative log-likelihood per caption token. The scale depends on the model."""
 
     def __post_init__(self) -> None:
         check_range("max_implausibility", self.max_implausibility, 0, MOST)

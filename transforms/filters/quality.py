@@ -26,21 +26,21 @@ LONG_SIDE_PX = 256
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class QualitySettings:
-    """Minimum image quality; None switches a check off.
+    """Minimum image quality; None turns a check off.
 
-    Of 86 photographs the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness).
-    Black video frames reach 4.2, 2.0 and 2.6, and the photographs blurred by 1.6 % of the long side
-    sharpness 5.6.
+    Among 86 photographs, the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness).
+    Black video frames reach 4.2, 2.0 and 2.6. The same photographs blurred by 1.6 % of their long
+    side have a sharpness of 5.6.
     """
 
     min_luminance: float | None = 6.0
     """Minimum mean luma, in [0, 255]. Darker images are rejected as black."""
 
     min_contrast: float | None = 4.0
-    """Minimum standard deviation of the strongest channel, in [0, 127.5]."""
+    """Minimum standard deviation of the strongest colour channel, in [0, 127.5]."""
 
     min_sharpness: float | None = 6.0
-    """Minimum variance of the Laplacian at 256 pixels. Blurred images are below it."""
+    """Minimum variance of the Laplacian at 256 pixels. Blurred images have a lower one."""
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:

@@ -113,20 +113,20 @@ def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroundingSettings:
-    """Models that find where a photograph may change, if you give no mask."""
+    """Models that find the area to edit in a photograph without a mask."""
 
     grounder: Annotated[str | None, Trace.NAME] = None
-    """Object detector that finds what changes: Grounding DINO, OWL-ViT or OWLv2. Give a folder
-    saved by transformers, or ID@COMMIT on the Hugging Face hub."""
+    """Object detector that finds the area to edit: Grounding DINO, OWL-ViT or OWLv2. Pass the
+    folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub."""
 
     segmenter: Annotated[str | None, Trace.NAME] = None
-    """SAM or SAM 2, to outline what the grounder finds; without it, boxes are the masks."""
+    """SAM or SAM 2 model to outline what the grounder finds (default: boxes are the masks)."""
 
     grounding_score: float = 0.3
     """Minimum detection score of the grounder, in [0, 1]."""
 
     mask_margin: float = 0.02
-    """Width added around a found region, as a share of the photograph's longer side."""
+    """Margin added around a detected region, as a fraction of the photograph's longer side."""
 
     def __post_init__(self) -> None:
         check_range("grounding_score", self.grounding_score, 0, 1)

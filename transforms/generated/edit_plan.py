@@ -151,13 +151,13 @@ class LockSettings:
     """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Keep the photograph's pixels outside a mask bit for bit; --no-lock takes the edit's."""
+    """Keep the photograph's pixels outside the mask unchanged; --no-lock uses the edited ones."""
 
     feather_px: int = 0
-    """Width in pixels, inside the mask's edge, of the fade from photograph to edit."""
+    """Width in pixels of the blend from photograph to edit, inside the mask's edge."""
 
     max_changed_outside: float | None = 0.5
-    """Maximum share of the area outside the mask that the editor may change."""
+    """Maximum fraction of the area outside the mask that the editor may change."""
 
     def __post_init__(self) -> None:
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)

@@ -58,13 +58,13 @@ MEASURED = "measured"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankSettings:
-    """Seeds per pair, and the score that picks the best drawing."""
+    """Seeds per pair, and the score that selects the best drawing."""
 
     seeds: int = 1
-    """Number of seeds to draw each pair from, 1 to 64; the best drawing is kept."""
+    """Number of seeds per pair, 1 to 64. The best drawing is kept."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score to choose by: similarity of the unchanged area, or preference of the --oracle."""
+    """Score to select by: similarity of the unchanged area, or preference of the --oracle."""
 
     def __post_init__(self) -> None:
         check_range("seeds", self.seeds, 1, MOST_SEEDS)

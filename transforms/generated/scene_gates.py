@@ -11,31 +11,31 @@ from eqforge.schemas.records.scores import Rejection, Score
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGates:
-    """Limits on measures of the two renderings; None switches a limit off."""
+    """Limits on measurements of the two renderings; None turns a limit off."""
 
     max_overlap_m: float | None = 0.01
     """Maximum depth by which two objects may overlap, in metres."""
 
     min_frame_margin: float | None = 0.004
-    """Minimum distance of a captioned object from the image's edge, in image widths."""
+    """Minimum distance between a captioned object and the image's edge, in image widths."""
 
     min_visible_area: float | None = 0.002
-    """Minimum share of the image that each object covers."""
+    """Minimum fraction of the image that each object covers."""
 
     min_named_area: float | None = 0.003
-    """Minimum share of the image that each captioned object covers."""
+    """Minimum fraction of the image that each captioned object covers."""
 
     max_named_area: float | None = 0.4
-    """Maximum share of the image that a captioned object covers."""
+    """Maximum fraction of the image that a captioned object covers."""
 
     min_lightness: float | None = 12.0
     """Minimum mean lightness (L*), in [0, 100]. Darker images are rejected as black."""
 
     max_blown_out: float | None = 0.3
-    """Maximum share of pure white pixels. A bright sky has some."""
+    """Maximum fraction of pure white pixels. A bright sky has some."""
 
     max_occlusion: float | None = 0.5
-    """Maximum share of a captioned object that is hidden or outside the image."""
+    """Maximum fraction of a captioned object that is hidden or outside the image."""
 
     min_blob_gap: float | None = 0.004
     """Minimum gap between two counted copies, in image widths."""
@@ -47,10 +47,10 @@ class SceneGates:
     """Minimum offset for "in front of" and "behind", along the view, in metres."""
 
     max_crossed_side_margin: float | None = 0.08
-    """Maximum sideways offset that keeps the other image's caption false, in image widths."""
+    """Maximum sideways offset at which the other caption is still false, in image widths."""
 
     max_crossed_depth_margin_m: float | None = 0.4
-    """Maximum depth offset that keeps the other image's caption false, in metres."""
+    """Maximum depth offset at which the other caption is still false, in metres."""
 
     max_near_gap: float | None = 0.15
     """Maximum gap between objects that are "next to" each other, in image widths."""
@@ -65,22 +65,22 @@ class SceneGates:
     """Minimum height of an object's lowest pixel above its support's, in image heights."""
 
     max_crossed_height_margin: float | None = 0.14
-    """Maximum height that keeps the "on" of the other image's caption false, in image heights."""
+    """Maximum height at which "on" in the other caption is still false, in image heights."""
 
     min_within_margin: float | None = 0.0
     """For "in" and "under": minimum distance to the surrounding box's edges, in image widths."""
 
     max_crossed_within_margin: float | None = 0.0
-    """Maximum depth inside a box that keeps the other image's "in" or "under" false."""
+    """Maximum depth inside a box at which "in" or "under" in the other caption is still false."""
 
     min_named_colour: float | None = 0.1
-    """Minimum share of an object's pixels in its captioned colour; photographic stage only."""
+    """Minimum fraction of an object's pixels in its captioned colour. Only for --stage photo."""
 
     min_unchanged_iou: float | None = 0.95
     """Minimum overlap (IoU) of the two masks of an object that should not move."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Minimum SSIM outside the changed objects. The shadow of a parasol gives 0.96."""
+    """Minimum SSIM outside the changed objects. The shadow of a parasol lowers it to 0.96."""
 
     max_unchanged_difference: float | None = 0.03
     """Maximum mean pixel difference outside the changed objects, in [0, 1]."""
@@ -89,19 +89,19 @@ class SceneGates:
     """Maximum mean difference of a block (1/16 of the width) outside the changed objects."""
 
     min_change: float | None = 0.06
-    """Minimum mean pixel difference where objects changed; red and blue mugs differ by 0.3."""
+    """Minimum mean pixel difference where objects changed. Red and blue mugs differ by 0.3."""
 
     min_material_contrast: float | None = 1.0
-    """Minimum visible contrast of two captioned materials; 1 is clearly visible."""
+    """Minimum visible contrast between two captioned materials; 1 is clearly visible."""
 
     min_step_share: float | None = 0.5
-    """For `graded`: minimum visible difference, as a share of the intended step."""
+    """For `graded`: minimum visible difference, as a fraction of the intended step."""
 
     min_posture_margin: float | None = 0.1
     """For `posture`: minimum log2 ratio of upright to lying proportions."""
 
     min_trim_area: float | None = 0.0015
-    """For `trim`: minimum extra share of the image in the part's captioned colour."""
+    """For `trim`: minimum additional fraction of the image in the part's captioned colour."""
 
     def __post_init__(self) -> None:
         for name, gate in GATES.items():

@@ -37,30 +37,31 @@ class JudgeSettings:
     """Models that judge the generated texts, and limits on their answers."""
 
     verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
-    """Model that judges the texts, as nli:MODEL, llm:MODEL or vqa:MODEL; you can repeat it. `nli`
-    is a natural language inference classifier, `llm` a language model that answers yes or no, and
-    `vqa` also sees the image. MODEL is a folder saved by transformers, or ID@COMMIT on the Hugging
-    Face hub; for llm also NAME@URL of an OpenAI-compatible server, with its key in
-    EQFORGE_MODEL_KEY. Options follow after commas: ,device=cuda:0 or ,parallel=8. Nothing is
-    rejected unless you set a limit."""
+    """Model that judges the texts: nli:MODEL, llm:MODEL or vqa:MODEL. Repeatable. `nli` is a
+    natural language inference classifier, `llm` is a language model that answers yes or no, and
+    `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or ID@COMMIT on
+    the Hugging Face Hub. For llm, it can also be NAME@URL of an OpenAI-compatible server, whose API
+    key is read from EQFORGE_MODEL_KEY. Append options after commas, as in ,device=cuda:0 or
+    ,parallel=8. Nothing is rejected unless you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of questions. The build stops at once if it may need more."""
+    """Maximum number of requests. The build stops before it starts if it might exceed this
+    limit."""
 
     entailed_min: float | None = None
-    """Minimum probability that caption and hard positive follow from each other."""
+    """Minimum probability that the caption and the hard positive entail each other."""
 
     contradicted_min: float | None = None
     """Minimum probability that the hard negative contradicts both other texts."""
 
     shown_min: float | None = None
-    """Minimum probability that the image shows both true texts, and not the hard negative."""
+    """Minimum probability that the image shows both true texts but not the hard negative."""
 
     probability_min: float | None = None
     """Minimum probability that a row is right: the rules' precision for its kind of text."""
 
     refuse_by: Literal["any", "all"] = "any"
-    """Reject a text if any judge rejects it, or only if all do."""
+    """Reject a text if at least one judge rejects it (`any`), or only if all do (`all`)."""
 
     def __post_init__(self) -> None:
         """Check the limits, and that a limit has a judge."""

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class OracleSettings:
-    """Models that judge whether captions match images, and their limits."""
+    """Image-text models that check whether captions match images, and limits on their scores."""
 
     oracle: Annotated[str | None, TraceOf(judges_of)] = None
-    """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. Also
+    """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. You can also pass
     blip-itm:MODEL, oscar:CHECKPOINT,features=FILE.tsv, or matrix:FILE,rows=FILE,columns=FILE. MODEL
-    is a folder saved by transformers, or ID@COMMIT on the Hugging Face hub. Join two models that
-    must agree with +. Options follow after commas: ,device=cuda:0,precision=bfloat16."""
+    is the folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub. Join two
+    models with + to require that both agree. Append options after commas, as in
+    ,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9
     """Minimum probability that an image matches its own caption."""
@@ -48,7 +49,8 @@ class OracleSettings:
     """Maximum probability that an image matches the other caption."""
 
     evaluated_families: tuple[str, ...] = ()
-    """Model families you will evaluate, such as clip; eqforge warns if the oracle is one."""
+    """Model families that you will evaluate, such as clip. A warning is printed if the oracle
+    belongs to one of them."""
 
     def __post_init__(self) -> None:
         for name in ("oracle_min", "oracle_max"):

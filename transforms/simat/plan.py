@@ -52,29 +52,29 @@ FOLDERS = ("", "VG_100K/", "VG_100K_2/")  # the folders of Visual Genome's two a
 
 @dataclass(frozen=True, kw_only=True)
 class SimatFiles:
-    """The annotations that a dataset is made from: one source, and what is chosen of it."""
+    """Annotation files to build from: pass one source, and optional selections from it."""
 
     relationships: Path | None = None
     """Visual Genome's relationships.json."""
 
     scene_graphs: Path | None = None
-    """Visual Genome's scene_graphs.json, instead of the relationships."""
+    """Visual Genome's scene_graphs.json, instead of relationships.json."""
 
     retrieval_db: Path | None = None
     """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
-    """SIMAT's triplets.csv, whose regions form the gallery (default: eqforge picks triplets)."""
+    """SIMAT's triplets.csv, whose regions form the gallery (default: selected by eqforge)."""
 
     transfos: Path | None = None
-    """SIMAT's transfos.csv with the queries (default: each change to another triplet)."""
+    """SIMAT's transfos.csv with the queries (default: every change to another triplet)."""
 
     captions: Path | None = None
-    """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON lines. The lines have
-    subject, relation, object and caption; a template captions the rest."""
+    """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON Lines. Each JSON line
+    has subject, relation, object and caption. A template captions the remaining triplets."""
 
     image_data: Path | None = None
-    """Visual Genome's image_data.json. Images of a different size than annotated are rejected."""
+    """Visual Genome's image_data.json, to reject images whose size differs from it."""
 
     object_aliases: Path | None = None
     """Visual Genome's object_alias.txt."""
@@ -83,10 +83,10 @@ class SimatFiles:
     """Visual Genome's relationship_alias.txt."""
 
     vocabulary: Path | None = None
-    """Your own subjects and relations as JSON; the default is SIMAT's 15 and 20."""
+    """Your own subjects and relations as JSON (default: SIMAT's 15 subjects and 20 relations)."""
 
     synonyms: Path | None = None
-    """Your own synonyms, one group per line, separated by commas."""
+    """Your own synonyms: one group per line, separated by commas."""
 
     def check_source(self) -> None:
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)

@@ -66,20 +66,20 @@ class TextsBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSources:
-    """The files that say something of images; one of the three kinds is named."""
+    """Source files of the texts; pass one of the three kinds."""
 
     vl_checklist: Path | None = None
-    """VL-CheckList's folder `data`. Its Visual Genome files give the REPLACE set."""
+    """VL-CheckList's `data` folder. The REPLACE set is built from its Visual Genome files."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
     """VL-CheckList files to read."""
 
     pairs: Path | None = None
-    """File of text pairs (ARO, SugarCrepe, JSON lines); its captions give the SWAP set."""
+    """File of text pairs (ARO, SugarCrepe, JSON Lines) from which to build the SWAP set."""
 
     captions: Path | None = None
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own. Your own is a
-    table, JSON or a Hugging Face folder with `caption`, and optionally `image`, `id` and
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
+    be a table, JSON or a Hugging Face folder with `caption` and, optionally, `image`, `id` and
     `split`."""
 
     def check_sources(self) -> None:

@@ -67,27 +67,27 @@ class NegativeWriterSettings:
     """Language model that writes hard negatives."""
 
     writer: Annotated[str | None, Trace.NAME] = None
-    """Language model that writes the missing hard negatives; without it, rules do. Give a folder
-    saved by transformers, an id on the Hugging Face hub, or NAME@URL for an OpenAI-compatible
-    server, with its key in EQFORGE_MODEL_KEY."""
+    """Language model that writes missing hard negatives (default: rules write them). Pass the
+    folder of a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an
+    OpenAI-compatible server. The server's API key is read from EQFORGE_MODEL_KEY."""
 
     writer_for: Literal["all", "rest"] = "all"
-    """Ask the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
+    """Use the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
 
     writer_revision: str | None = None
-    """Branch, tag or commit of the writer on the hub. Only a commit makes runs repeatable."""
+    """Branch, tag or commit of the writer on the Hub. Only a commit makes runs reproducible."""
 
     writer_device: str = "cpu"
-    """Device of the writer as torch names it, such as cuda:0."""
+    """PyTorch device for the writer, such as cuda:0."""
 
     writer_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Data type of the writer's weights."""
 
     writer_chat: bool = False
-    """Use the chat template of a transformers model. Servers apply their own."""
+    """Use the chat template of a Transformers model. Servers apply their own."""
 
     writer_retries: int = 3
-    """Number of times to ask again after an invalid answer, each with the next seed."""
+    """Number of retries after an invalid answer, each with the next seed."""
 
     @property
     def model(self) -> WriterSettings:

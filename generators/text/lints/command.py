@@ -28,26 +28,26 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LintSettings:
-    """Find defects in text pairs: published files, your own files, or a dataset."""
+    """Find defects in text pairs from published files, your own files, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs, Hugging Face folders with their fields, or datasets. Formats:
-    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT, JSON lines."""
+    """Files of text pairs, Hugging Face folders with the same fields, or datasets. Formats:
+    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT, JSON Lines."""
 
     hard_positives: Path | None = None
-    """Second file of a published hard-positive set; PATHS names the first."""
+    """Second file of a hard-positive set, in addition to PATHS."""
 
     examples: int = 3
     """Number of findings of each kind to show in the summary."""
 
     fail_on: Severity = "warning"
-    """Lowest severity that makes the exit status 1."""
+    """Lowest severity at which the exit status is 1."""
 
     errata: Path | None = None
-    """Errata file to write; it drops the records with findings of --errata-kinds."""
+    """Errata file to write. It drops the records that have findings of --errata-kinds."""
 
     errata_kinds: tuple[str, ...] = ERRORS
-    """Kinds of findings whose records --errata drops; by default all errors."""
+    """Kinds of findings whose records --errata drops (default: all errors)."""
 
     def __post_init__(self) -> None:
         for kind in self.errata_kinds:

@@ -45,10 +45,10 @@ PINNED_EVERY = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chosen:
-    """Which assets of which manifest."""
+    """Assets to select from a manifest."""
 
     manifest: str = BUILTIN
-    """Path or URL of a manifest in kubric's form, or `builtin`; gs:// needs gcsfs."""
+    """Path or URL of a manifest in Kubric's format, or `builtin`. A gs:// URL needs gcsfs."""
 
     ids: tuple[str, ...] = ()
     """Ids of the assets to use (default: all)."""
@@ -72,14 +72,14 @@ class Check(Chosen):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fetch(Chosen):
-    """Copy assets into a folder with a manifest that pins them.
+    """Copy assets into a folder, with a manifest that pins their digests.
 
-    Builds only use pinned assets, and captions only mention assets with words. A stopped fetch
-    resumes with the same command.
+    Builds use only pinned assets, and captions mention only assets that have words. To resume an
+    interrupted fetch, run the same command again.
     """
 
     output: str
-    """Folder or URL for the archives and their manifest.json. Files already there are kept."""
+    """Folder or URL for the archives and their manifest.json. Existing files are kept."""
 
     words: str | None = None
     """JSON file of caption words by asset id. Example: {"Dog": {"noun": "dog", "plural": "dogs",
@@ -88,26 +88,27 @@ class Fetch(Chosen):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopt:
-    """Turn a folder of scanned objects into assets, with a manifest that pins them.
+    """Turn a folder of scanned objects into assets, with a manifest that pins their digests.
 
-    Layouts: Google Scanned Objects for Gazebo or MuJoCo, or folders with one OBJ, GLB or glTF file.
-    Check the words, taken from names, and colours, taken from textures, before you build.
+    Supported layouts are Google Scanned Objects for Gazebo or MuJoCo, and folders with one OBJ, GLB
+    or glTF file. Words are taken from names and colours from textures, so check both before you
+    build.
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Folder of one scan, or with a folder per scan."""
+    """Folder of one scan, or folder with one subfolder per scan."""
 
     output: str
-    """Folder or URL for the archives and their manifest.json. Other assets there are kept."""
+    """Folder or URL for the archives and their manifest.json. Other assets are kept."""
 
     nouns: Path | None = None
     """JSON file of caption words by asset name, phrase or category: {"mug": {"noun": "mug"}}."""
 
     axis_up: Literal["Z", "Y"] | None = None
-    """Upward axis of the files. The default is Z for OBJ, and Y for GLB and glTF."""
+    """Upward axis in the files (default: Z for OBJ, Y for GLB and glTF)."""
 
     licence: str = SCANS_LICENCE
-    """Licence of the scans; the default is that of Google Scanned Objects."""
+    """Licence of the scans. The default is the licence of Google Scanned Objects."""
 
 
 def assets_command(arguments: List | Check | Fetch | Adopt) -> int:

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write a dataset's card (README.md) and croissant.json, with the facts that you add."""
+    """Write a dataset's card (README.md) and croissant.json, including facts that you provide."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     about: Path | None = None
-    """TOML file of facts about the dataset, all optional. Keys: title, description, authors,
-    contact, homepage, version, published, licence (SPDX) or licence_url, languages, tags, citation;
-    for responsible use collection, annotation, personal_information, biases, limitations, uses,
-    social_impact, maintenance."""
+    """TOML file of facts about the dataset; every key is optional. Keys: title, description,
+    authors, contact, homepage, version, published, licence (SPDX) or licence_url, languages, tags
+    and citation. Keys for responsible use: collection, annotation, personal_information, biases,
+    limitations, uses, social_impact and maintenance."""
 
     output: str | None = None
-    """Folder or URL for the two files, instead of the dataset's own."""
+    """Folder or URL for the two files (default: the dataset's folder)."""
 
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":

@@ -25,10 +25,10 @@ from eqforge.schemas.tables.datasets import MADE_BY
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Print a script that completes commands, datasets, options and values by Tab."""
+    """Print a shell script for Tab completion of commands, datasets, options and values."""
 
     shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
-    """Name of your shell. docs/guides/building.md shows how to install the script."""
+    """Your shell. docs/guides/building.md shows how to install the script."""
 
 
 def complete(arguments: Arguments) -> int:

@@ -46,13 +46,13 @@ class Arguments:
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render, draw, edit and score a few pairs; models are random, so results mean nothing."""
+    """Also render, draw, edit and score a few pairs. Models are random, so results mean nothing."""
 
     workers: int = 1
     """Number of parallel processes."""
 
     overwrite: bool = False
-    """Overwrite datasets of an earlier demo with different settings or eqforge version."""
+    """Overwrite datasets from an earlier demo with different settings or eqforge version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ SHOWN_RECORDS = 50
 class Arguments:
     """Show which records and columns differ between two datasets or recipes.
 
-    eqforge compares records by key and images by digest; order, files, settings and versions do not
-    count. The exit status is 0 if all records are equal, 1 if some differ, and 2 if a dataset
+    Records are compared by key and images by digest. Order, files, settings and versions are
+    ignored. The exit status is 0 if all records are equal, 1 if some differ, and 2 if a dataset
     cannot be read.
     """
 
@@ -36,16 +36,16 @@ class Arguments:
     """Tables to compare, such as samples (default: all)."""
 
     only: tuple[str, ...] = ()
-    """Columns to compare, such as caption_0, in the tables that have them."""
+    """Columns to compare, such as caption_0, in the tables that have them (default: all)."""
 
     report: Path | None = None
     """Folder for web pages that show added, removed and changed samples with their images."""
 
     overwrite: bool = False
-    """Replace a different report in that folder."""
+    """Replace a different report in the report folder."""
 
     examples: int = 3
-    """Number of records to name per table and kind of change; --json names all."""
+    """Number of records to list per table and kind of change; --json lists all."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

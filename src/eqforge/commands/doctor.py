@@ -60,7 +60,7 @@ _GIB: Final = 2**30
 class Arguments:
     """List missing tools, what you cannot do without them, and how to install them.
 
-    The exit status is 0 if nothing necessary is missing, and 1 otherwise.
+    The exit status is 0 if all required tools are installed, and 1 otherwise.
     """
 
     json: bool = False

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 class Arguments(ExportSettings):
     """Write a finished dataset in another format.
 
-    Rows come in the order of their ids, split by split; eqben and vl-checklist keep their published
-    orders. The same dataset gives the same bytes, and eqforge-export.json lists each file with its
-    SHA-256. A stopped export resumes with the same command.
+    Rows are sorted by id within each split, except that eqben and vl-checklist keep their published
+    order. The same dataset always gives the same bytes. eqforge-export.json lists each file with
+    its SHA-256 digest. To resume an interrupted export, run the same command again.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
@@ -44,10 +44,10 @@ class Arguments(ExportSettings):
     ]
 
     output: str
-    """Folder or URL for the files: new, empty, or with an earlier export."""
+    """Folder or URL for the files. It must be new, empty, or contain an earlier export."""
 
     overwrite: bool = False
-    """Replace another export, deleting only files that its eqforge-export.json lists."""
+    """Replace a different export. Only files listed in its eqforge-export.json are deleted."""
 
 
 def export_command(arguments: Arguments) -> int:

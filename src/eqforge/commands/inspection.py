@@ -36,19 +36,19 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Number of samples to show or draw, spread over the dataset."""
+    """Number of samples to show or draw, spread evenly over the dataset."""
 
     sheet: Path | None = None
     """Image file to write: a contact sheet of samples with their texts."""
 
     boxes: bool = False
-    """Also draw the objects' boxes, where the dataset has them."""
+    """Also draw the objects' boxes if the dataset has them."""
 
     rejects: str | None = None
-    """List the rejects with this reason; with --sheet, draw them."""
+    """List the rejected candidates with this reason; with --sheet, draw them."""
 
     id: str | None = None
-    """Show the sample or reject with this id, or a unique part of it; with --sheet, draw it."""
+    """Show the sample or reject with this id or unique part of an id; with --sheet, draw it."""
 
     full: bool = False
     """Show every column of the samples, and the columns and types of every table."""

@@ -31,36 +31,36 @@ REASONS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Find the images of a dataset that a model saw in training."""
+    """Find images in a dataset that a model saw in training."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     output: str
-    """Parquet file to write: a row per image, with whether it was seen and why."""
+    """Parquet file to write: one row per image, with whether the model saw it and why."""
 
     training_ids: tuple[str, ...] = ()
-    """Lists of training images: COCO, Karpathy or Visual Genome JSON, or ids. Ids or file names
-    come in a JSON array, or one per line. Bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
+    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. Ids or file names are
+    a JSON array, or one per line. Bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
 
     links: tuple[Path, ...] = ()
-    """Files that link ids of one photograph, such as Visual Genome's image_data.json. Their images
-    do not count as seen."""
+    """Files that link several ids of a photograph, such as Visual Genome's image_data.json. Images
+    in these files do not count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
-    """Splits of a list that count as training; `all` takes every split."""
+    """Splits of a list that count as training; `all` selects every split."""
 
     names_are: Collection | None = None
-    """Source of names in the dataset that are bare numbers, such as 1000092795.jpg."""
+    """Source of image names that are bare numbers, such as 1000092795.jpg."""
 
     images: tuple[Path, ...] = ()
-    """Folders of training images. Images of the dataset that look the same count as seen."""
+    """Folders of training images. Dataset images that look the same count as seen."""
 
     datasets: tuple[str, ...] = ()
-    """Other datasets whose images count as seen, by COCO, VG or Flickr id, or by look."""
+    """Datasets whose images count as seen, by COCO, VG or Flickr id, or by appearance."""
 
     max_distance: int = 24
-    """Maximum number of differing bits, of 192, for two images to look the same."""
+    """Maximum number of differing bits, out of 192, for images to look the same."""
 
     workers: int = 1
     """Number of processes that hash the training images."""

@@ -44,17 +44,17 @@ NAMED = 1_000
 
 USAGE = f"""usage: eqforge {{command}} {OPTION} RECIPE [options]
 
-Makes a dataset again from a recipe, which eqforge export DATASET --format recipe wrote: with its
-settings, of your own sources. Then it says what no longer matches, by record. The exit status is 0
-if all records are those of the recipe, else 1. eqforge {{command}} {OPTION} RECIPE --help
-shows the options, which are those of the recipe's dataset."""
+Rebuild a dataset from a recipe, with the recipe's settings and your own sources, and list the
+records that no longer match. To write a recipe, run eqforge export DATASET --format recipe. The
+exit status is 0 if all records match the recipe, and 1 otherwise. For the options, which depend
+on the recipe's dataset, run eqforge {{command}} {OPTION} RECIPE --help."""
 
 
 PLAN_USAGE = f"""usage: eqforge plan [DATASET] {OPTION} RECIPE [options]
 
-Shows what eqforge build {OPTION} would try, and which of your input files have other bytes than the
-recipe's. RECIPE is what eqforge export DATASET --format recipe wrote. eqforge plan {OPTION} RECIPE
---help shows the options, which are those of the recipe's dataset."""
+Show what eqforge build {OPTION} would build, and which of your input files differ from the
+recipe's. To write a recipe, run eqforge export DATASET --format recipe. For the options, which
+depend on the recipe's dataset, run eqforge plan {OPTION} RECIPE --help."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,7 +107,7 @@ def main(command: str, argv: Sequence[str]) -> int:
             rest,
             Help(
                 program=f"eqforge {command} {OPTION} {recipe.folder}",
-                note=f"The settings come from {url}. Name the sources and the run here.",
+                note=f"The settings come from {url}. Pass the sources and the run options here.",
             ),
             console_of(pipeline) if is_plan else DocumentOptions,
             lambda _: settings.config,

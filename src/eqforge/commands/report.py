@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write web pages that show a dataset: its rejects by stage, scores and every sample.
+    """Write web pages that show a dataset's rejects by stage, scores and every sample.
 
-    Open index.html in any browser; the folder needs no server. A stopped report resumes with the
-    same command.
+    Open index.html in any browser; no server is needed. To resume an interrupted report, run the
+    same command again.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     output: Path | None = None
-    """Folder for the report; by default DATASET-report, beside a local dataset."""
+    """Folder for the report (default: DATASET-report, next to a local dataset)."""
 
     scores: tuple[Path, ...] = ()
-    """Model scores to show with the samples, in any form that `eqforge metrics` reads."""
+    """Model scores to show with the samples, in any form that `eqforge metrics` accepts."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
-    """Kind of the scores in your files; folders of `eqforge score` state theirs."""
+    """Type of the scores in your files. Folders written by `eqforge score` record it."""
 
     thumbnails_only: bool = False
-    """Leave out full-size images; thumbnails are 320 pixels wide."""
+    """Leave out full-size images. Thumbnails are 320 pixels wide."""
 
     overwrite: bool = False
-    """Replace a report of a different dataset, or with different scores, in the folder."""
+    """Replace a report on a different dataset, or with different scores, in the folder."""
 
 
 def report_command(arguments: Arguments) -> int:

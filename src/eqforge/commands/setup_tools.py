@@ -15,8 +15,8 @@ from eqforge.generators.text.wordnet import setup_wordnet
 class Arguments:
     """Download WordNet, which some steps need and no package includes.
 
-    Its synonyms and word depths (30 MB) serve perturbations, granularity and hard negatives. It
-    goes to $EQFORGE_CACHE, or to ~/.cache/eqforge.
+    Its synonyms and word depths (30 MB) are used for perturbations, granularity and hard negatives.
+    The files are stored in $EQFORGE_CACHE, or in ~/.cache/eqforge.
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]

@@ -30,8 +30,8 @@ NOT_CHECKED = 3
 class Arguments:
     """Check a finished dataset: files, schemas, counts, ids, images and captions.
 
-    The exit status is 0 if it is sound, 1 if something is wrong, and 2 if it cannot be read. It is
-    3 if no fault was found, but a check could not run because a package is missing.
+    The exit status is 0 if the dataset is valid, 1 if there are errors, and 2 if it cannot be read.
+    It is 3 if no errors were found, but a check was skipped because a package is missing.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
