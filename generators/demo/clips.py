@@ -40,7 +40,7 @@ class Shot(msgspec.Struct, frozen=True, array_like=True):
     """A view of a photograph held for a while, its centre in fractions of the sides.
 
     Zoom 1 shows as much of the photograph as fits the frame's shape, 2 half as much each way. The
-    camera glides over from an earlier view of the same photograph, else it cuts.
+    camera glides over from the previous view if it shows the same photograph, else it cuts.
     """
 
     photograph: str

@@ -131,7 +131,7 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
 
 
 def map_word(mapper: np.ndarray, one: Sequence[int], other: Sequence[int]) -> None:
-    """Map the tokens of one word to those of another; modify the mapper in place."""
+    """Map the tokens of one word to the other's; modify the mapper in place."""
     if len(one) == len(other):
         mapper[one, other] = 1
     else:

@@ -93,7 +93,7 @@ def plan_control(
     """Return the replacements and readings for each call of the network.
 
     Args:
-      calls: how often the scheduler calls the network per image, in so many `steps`.
+      calls: how often the scheduler calls the network per image, over all `steps`.
       latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
       sides: of the network's cross-attention maps at this size. The one nearest to 16, as in the
         authors' code, or to a quarter of a larger latent, is used.

@@ -1,1 +1,1 @@
-"""Scenes of everyday objects: their assets, what stands where, and captions of both."""
+"""Scenes of everyday objects: assets, arrangement and captions."""

@@ -60,7 +60,7 @@ def stage_assets() -> Mapping[str, Asset]:
 
 
 class AssetLibrary:
-    """The assets of a manifest (`builtin` for eqforge's own), and those of the photographic stage.
+    """The assets of a manifest (`builtin` for eqforge's own) and of the photographic stage.
 
     Several processes may share the cache of unpacked assets, and any of them may be killed at any
     time. With a SHA-256, the manifest must match it.

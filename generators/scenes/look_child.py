@@ -28,7 +28,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """What one material of a mesh shows: its share of the area, and shares of that by colour.
+    """What one material of a mesh shows: its share of the area, split by colour.
 
     There are no colours if they cannot be measured or changed, such as a texture mixed with others.
     """

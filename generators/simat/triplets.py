@@ -1,13 +1,13 @@
-"""Name triplets as annotations do, and choose those with enough regions.
+"""Name triplets as annotations do, and choose triplets with enough regions.
 
 The published files follow exactly from the published regions by these rules. Keep triplets with at
-least two regions; of their objects, keep those with at least two relations; of these, keep the 20
-most frequent for each subject and relation (SIMAT's text says 10), ties going to the first in the
-file. Drop a triplet that differs from every other in more than one word.
+least two regions; of their objects, keep the ones with at least two relations; of these, keep the
+20 most frequent for each subject and relation (SIMAT's text says 10), ties going to the first in
+the file. Drop a triplet that differs from every other in more than one word.
 
-The canonical names are those of the published files: 15 subjects, people and animals, and 20
-relations, none purely spatial (SIMAT, figure 2). Visual Genome's annotators wrote the same relation
-in many ways; a user's file may replace the vocabulary:
+The published files have these canonical names: 15 subjects, people and animals, and 20 relations,
+none purely spatial (SIMAT, figure 2). Visual Genome's annotators wrote the same relation in many
+ways; a user's file may replace the vocabulary:
 
     {"subjects": {"man": ["man", "guy"]}, "relations": {"sitting on a": ["sitting on", "sits on"]}}
 

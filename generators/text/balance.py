@@ -39,7 +39,7 @@ _THIRDS: Final = 3
 _LETTERS: Final = (2, 3, 4)
 _HASHED: Final = 1 << 22
 _FEWEST: Final = 20
-"""Minimum number of negatives that change a balanced feature; a rarer one cannot be learnt."""
+"""A feature is balanced if at least this many negatives change it; rarer ones cannot be learnt."""
 _PENALTY: Final = 20.0
 """On squared weights: the precision of a normal prior. Chosen on half of the images of COCO val2017
 and of VLUE's captions. With 5, chance features of true texts are copied, and a classifier of words

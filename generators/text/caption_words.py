@@ -81,7 +81,7 @@ class Synonyms:
     unless: frozenset[str]
 
     def applies(self, following: Set[str], there: Set[str]) -> bool:
-        """Return True if they fit; both sets hold texts and lemmas."""
+        """Return True if the row's conditions hold; both sets hold texts and lemmas."""
         is_followed = not self.before or not self.before.isdisjoint(following)
         return is_followed and self.unless.isdisjoint(there)
 

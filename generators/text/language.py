@@ -2,10 +2,11 @@
 
 Captions are too short for one test, so a dictionary and a classifier must agree. Some word is in no
 English dictionary, and py3langid, which identifies 139 languages from character n-grams, finds
-another language 19 times as likely (999 times if the dictionary has at least four words in five). A
-caption whose words are all in the dictionary is English, which most captions need only microseconds
-to show. But a large dictionary also has "une femme en robe". If articles and prepositions belong to
-another language and none is English, the classifier alone decides.
+another language 19 times as likely (999 times if the dictionary has at least four words in five).
+
+A caption whose words are all in the dictionary is English; for most captions this check takes a few
+microseconds. But a large dictionary also has "une femme en robe". If articles and prepositions
+belong to another language and none is English, the classifier alone decides.
 """
 
 import functools

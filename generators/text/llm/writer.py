@@ -94,7 +94,7 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Complete each prompt up to the first line break; flag those that ran out of tokens."""
+        """Complete each prompt up to the first line break; flag completions without an end."""
         requests = [
             Request(prompt_ids=self._prompt_ids(prompt), seed=seed)
             for prompt, seed in zip(prompts, seeds, strict=True)

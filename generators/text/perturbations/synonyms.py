@@ -151,8 +151,8 @@ _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
     """Find words with the capital of their sentence; True for names, acronyms and "I".
 
-    Captions in capitals throughout, or with one in every word, have no such words. A name after a
-    full stop need not start a sentence ("St. Louis") and is left out.
+    Captions in capitals, or with a capital in every word, have none. A name after a full stop need
+    not start a sentence ("St. Louis") and is left out.
     """
     found: dict[int, bool] = {}
     if analysis.text.isupper() or analysis.text.istitle():
