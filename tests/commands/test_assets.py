@@ -154,14 +154,6 @@ def test_wrong_words_name_the_asset_and_the_field(
     assert message in capsys.readouterr().err
 
 
-def test_the_scanned_objects_that_the_manual_fetches_have_words() -> None:
-    manual = (Path(__file__).parents[2] / "docs" / "datasets" / "eq-kubric.md").read_text()
-    ids = manual.partition("GSO.json --output gso --ids")[2].partition("$")[0].split()
-    named = {name for name in ids if name != "\\"}
-    assert len(named) > 5
-    assert named <= set(copies.load_words(copies.GSO_WORDS))
-
-
 def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
     """An archive with some files replaced, or taken out."""
     with tarfile.open(source) as archive:

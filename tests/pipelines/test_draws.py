@@ -95,7 +95,7 @@ def test_it_ends_where_more_fail_than_a_run_allows(failures: int, drawn: int) ->
 
 def test_the_most_draws_are_those_allowed_and_there() -> None:
     class Some(GeneratedPipeline[Any, Any]):
-        def wanted(self) -> dict[str, int]:
+        def pair_counts(self) -> dict[str, int]:
             return {"a": 5, "b": 5, "c": 0}
 
         def supply(self, kind: str) -> int:
