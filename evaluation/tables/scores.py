@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, load_json, read_text_lines
+from eqforge.core.files.checked import Node, load_json, read_text_lines, shown
 from eqforge.core.files.foreign_tables import column_names, csv_rows, read_parquet
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.tables.samples import text_array
@@ -233,7 +233,8 @@ def _from_csv(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64
             values.append([float(row[column]) for column in layout.columns])
         except (TypeError, ValueError) as error:
             raise InputError(
-                f"{path}: line {line}: expected {layout.width} numbers: {error}"
+                f"{path}: line {line}: expected a number in each of {', '.join(layout.columns)}; "
+                f"found {', '.join(shown(row[column] or '') for column in layout.columns)}"
             ) from error
     return [row["sample_id"] for row in rows], np.array(values).reshape(-1, layout.width)
 

@@ -212,7 +212,9 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
     try:
         with storage.open_below(folder, FILE_NAME) as stream:
             data = stream.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except NotADirectoryError as error:
+        raise InputError(f"{folder}: is a file; expected the folder of a dataset") from error
+    except FileNotFoundError as error:
         if storage.is_local(folder) and not storage.exists(folder):
             raise InputError(f"{folder}: no such folder") from error
         if storage.exists(storage.join(folder, EXPORT_NOTE)):
