@@ -105,19 +105,16 @@ def take_census(media: Iterable[Medium]) -> Census:
 
 
 def note_census(output: str, census: Census) -> None:
-    """Record what a build will read, before it starts."""
     storage.write_bytes(_begun(output), msgspec.json.encode(census))
 
 
 def keep_census(output: str, manifest: Manifest) -> None:
-    """Bind the census of a finished build to its manifest."""
     if storage.exists(_begun(output)):
         census = msgspec.json.decode(storage.read_bytes(_begun(output)), type=Census)
         storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
 
 
 def known_census(dataset: "Dataset") -> Census | None:
-    """Return the census of a dataset; None if it is missing or belongs to a different dataset."""
     try:
         form = tuple[str, Census]
         of, census = msgspec.json.decode(storage.read_bytes(_kept(dataset.folder)), type=form)

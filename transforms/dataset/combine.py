@@ -206,7 +206,6 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
 def _rows_with(
     number: int, part: Part, table: str, column: str, wanted: NDArray[np.bytes_]
 ) -> Iterator[Piece]:
-    """Yield the rows of a table whose value in a column has a wanted digest."""
     dataset = part.open()
     for _, path, place in _groups([part], table):
         for group in dataset.groups(path, [column], [place]):
@@ -228,7 +227,6 @@ def _whole(number: int, part: Part, table: str) -> Iterator[Piece]:
 
 
 def merge_images(image_id: str, rows: Iterable[ImageRow]) -> ImageRow:
-    """Merge the rows of an image that several parts have, with the scores of all."""
     del image_id
     first, *others = sorted(set(rows), key=msgspec.json.encode)
     if not others:

@@ -83,7 +83,6 @@ def text_columns(kind: TableType) -> list[str]:
 
 
 def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:
-    """Return the stages that apply errata: one for reviewers' decisions, one for the others."""
     named = {erratum.stage for erratum in errata}
     return tuple(stage for stage in (REVIEW_STAGE, ERRATA_STAGE) if stage.name in named)
 
@@ -190,7 +189,6 @@ class RestOfWork:
 
 
 def used_work(work: Any, header: Manifest, tables: tuple[str, ...]) -> RestOfWork:
-    """Remove the images from a work that only dropped samples name."""
     kinds, dropped = kinds_of(header.dataset, tables), by_sample(header.errata).dropped
     rows = {name: tuple(work.rows(name, header.dataset)) for name in tables}
     if any(row.sample_id in dropped for row in rows["samples"]):

@@ -121,7 +121,6 @@ def _describe(target: DatasetTarget, manifest: Manifest) -> None:
 
 
 def delete_parts(output: str) -> None:
-    """Delete the part files of sorted runs, which no other run can use."""
     storage.delete_folder(parts_of(output))
 
 
@@ -165,7 +164,6 @@ def balanced_manifest(
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
-    """Count the rows of a table by tag, sorted by the tag's two parts."""
     counted: dict[str, Counter[str]] = {}
     for shard in shards:
         for first, second, count in shard.counts if shard.table == table else ():

@@ -36,7 +36,6 @@ class MediaStore:
     root: str
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Store bytes and return their SHA-256, the image's id."""
         image_id = sha256_hex(data)
         # A power cut may leave a short or wrong file on a disk; in an object store, length decides.
         is_there = self.exists(image_id, suffix, len(data))
@@ -71,7 +70,6 @@ class MediaStore:
 
 @functools.cache
 def _place(root: str) -> tuple[str, bool]:
-    """Return a root's path or URL, and whether it is on a local disk."""
     is_local = storage.is_local(root)
     return (storage.locate(root)[1] if is_local else root).rstrip("/"), is_local
 

@@ -79,7 +79,6 @@ class PartPictures:
         return f"{image_id}{suffix}"
 
     def _candidates(self, image_id: str) -> Iterator[tuple[Part, str]]:
-        """Yield the files that may hold an image, most likely first."""
         others: list[tuple[Part, str]] = []
         for part in self.parts:
             paths = [file.path for file in part.open().files("images")]

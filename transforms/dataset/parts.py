@@ -75,7 +75,6 @@ def _name_and_folder(given: str) -> tuple[str, str]:
 
 
 def kind_of(datasets: dict[str, str]) -> str:
-    """Return the name of the dataset that datasets, by folder, combine to."""
     for folder, name in datasets.items():
         if name not in TYPES:
             raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
@@ -238,7 +237,6 @@ def _described(dataset: str, table: str) -> TableType:
 
 
 def combined_pair(row: dict[str, Any]) -> CombinedPair:
-    """Convert a row of `samples` of any dataset of pairs."""
     name, kind = row["dataset"], row.get("kind")
     common = {column: row[column] for column in _SHARED - _FROM_COLUMNS - {"annotation"}}
     others = {column: value for column, value in row.items() if column not in _SHARED}
@@ -262,5 +260,4 @@ def combined_pair(row: dict[str, Any]) -> CombinedPair:
 
 
 def _source(row: dict[str, Any], number: int) -> str | None:
-    """Return the source file of an image of a pair, as its source names it."""
     return row.get(f"image_{number}") or (row.get(f"origin_{number}") or {}).get("source_path")

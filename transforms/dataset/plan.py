@@ -105,7 +105,6 @@ def select_whole(
 
 
 def no_sample(name: str, known: Iterable[str]) -> str:
-    """Return the error message for a sample in `--only` that a plan lacks."""
     hint = nearest(name, known)
     return (
         f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"

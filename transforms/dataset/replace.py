@@ -75,7 +75,6 @@ def _files(manifest: Manifest) -> list[DataFile]:
 
 
 def is_complete(manifest: Manifest, output: str) -> bool:
-    """Return True if every file of a dataset exists at its full length."""
     return next(_missing(manifest, output), None) is None
 
 

@@ -91,7 +91,6 @@ class RunSorter:
 
 
 def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
-    """Yield the key and the JSON of every record, ordered by both."""
     piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
     return heapq.merge(*(_read_run(run, piece) for run in runs))
 

@@ -117,7 +117,6 @@ def generated_tables(
     media: MediaStore,
     kind: DatasetType = GENERATED_PAIRS,
 ) -> tuple[Table, ...]:
-    """Return the tables for a number of generated pairs, in the order they are written."""
     pictures = files_for(2 * pairs, images_per_file)
     return (
         table_of(kind.table("samples"), files_for(pairs, samples_per_file)),

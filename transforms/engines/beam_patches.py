@@ -44,7 +44,6 @@ Bind = Callable[[Callable[[str], int], str], int | str]
 
 @contextlib.contextmanager
 def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
-    """Give an attribute of a library another value during the block."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:

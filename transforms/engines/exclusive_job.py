@@ -121,7 +121,6 @@ class _Lease:
             storage.delete(self._url(self._number))
 
     def _newest(self) -> tuple[int, bytes | None]:
-        """Return the highest number, 0 if there is none, and the content of its object."""
         storage.locate(self._folder)[0].invalidate_cache()
         numbers = [int(name) for name in storage.list_files(self._folder) if name.isdigit()]
         if not numbers:

@@ -58,7 +58,6 @@ REPEATED = (
 
 
 def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
-    """Return options that use every core of this machine, or every slot of a cluster."""
     found: Options = {
         "job_server_timeout": str(YEAR_S),
         # Without it workers restart, and reload their models, for every stage. They also stay
@@ -160,7 +159,6 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def cluster_of(options: PipelineOptions) -> str | None:
-    """Return the address of a job's Flink cluster; None for any other runner."""
     master: str = options.view_as(FlinkRunnerOptions).flink_master
     runner = options.view_as(StandardOptions).runner or ""
     return master if plain_name(runner) == "flink" and not is_embedded(master) else None

@@ -46,7 +46,6 @@ def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContext
 
 
 def check_ports(options: PipelineOptions) -> None:
-    """Check that no engine opens a port to other hosts, unless the user allows it."""
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
@@ -65,7 +64,6 @@ def _kind(options: PipelineOptions) -> str:
 
 
 def _open(options: PipelineOptions) -> str | None:
-    """Return the program that may listen to other hosts, if any."""
     kind, portable = _kind(options), options.view_as(PortableOptions)
     if portable.job_endpoint == "embed":
         return _open_to_workers(portable)
@@ -77,7 +75,6 @@ def _open(options: PipelineOptions) -> str | None:
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:
-    """Return the program that must listen to workers on other hosts, if any."""
     config = portable.environment_config or ""
     host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:

@@ -54,7 +54,6 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
 
 
 def _check_runner(runner: str) -> None:
-    """Check that a name is a runner's, before calling anything of that name."""
     try:
         module, _, name = runner.rpartition(".")
         found = getattr(importlib.import_module(module), name) if module else PipelineRunner

@@ -58,14 +58,12 @@ def plain_name(runner: str) -> str:
 
 
 def is_waited_for(options: PipelineOptions) -> bool:
-    """Return False if a job is only launched, or a dry run."""
     launches = options.view_as(GoogleCloudOptions).template_location is not None
     waits = not options.view_as(StandardOptions).no_wait_until_finish
     return not is_dataflow(options) or (waits and not launches and not is_dry(options))
 
 
 def is_dry(options: PipelineOptions) -> bool:
-    """Return True for a Dataflow dry run, in which nothing is sent."""
     return is_dataflow(options) and bool(options.view_as(TestOptions).dry_run)
 
 

@@ -25,7 +25,6 @@ _files: dict[tuple[int, str], Path] = {}
 
 
 def count(folder: str | None, stage: str, number: int = 1) -> None:
-    """Note that this process finished some items of a stage, unless `folder` is None."""
     if folder is None:
         return
     with _lock:
@@ -38,7 +37,6 @@ def count(folder: str | None, stage: str, number: int = 1) -> None:
 
 
 def totals(folder: str) -> Counter[str]:
-    """Return the counts of all processes so far, by stage."""
     counts: Counter[str] = Counter()
     for path in sorted(Path(folder).glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):

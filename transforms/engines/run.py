@@ -114,7 +114,6 @@ class _LogFile(logging.FileHandler):
 
 @contextlib.contextmanager
 def _logging_to(log: str) -> Iterator[None]:
-    """Send Beam's logs, including traces, to a file during the block."""
     # Beam logs a job server's messages to the root logger.
     loggers = logging.getLogger("apache_beam"), logging.getLogger()
     handler = _LogFile(log, delay=True, encoding="utf-8")

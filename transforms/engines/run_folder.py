@@ -53,7 +53,6 @@ def private_folder(parent: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def outlasting() -> Iterator[None]:
-    """Let the temporary files of this process's block outlive the run."""
     before, tempfile.tempdir = tempfile.tempdir, outside()
     try:
         yield

@@ -27,7 +27,6 @@ Options = dict[str, str | None]
 
 
 def worker_options(beam_args: Sequence[str], default: str | None = None) -> Options:
-    """Return the options for starting workers that the user did not give."""
     asked = PipelineOptions(list(beam_args)).view_as(PortableOptions)
     if asked.environment_options:
         return {}
@@ -53,7 +52,6 @@ def worker_process() -> str:
 
 
 def log_workers_to(log: str, options: PipelineOptions) -> None:
-    """Name the log file of worker processes that `eqforge-beam-boot` starts."""
     portable = options.view_as(PortableOptions)
     # Keep the user's own settings for a different kind of worker.
     with contextlib.suppress(ValueError, TypeError, KeyError):

@@ -84,7 +84,6 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
 
 
 def _front(configured: Configured, schema: pa.Schema | None) -> str:
-    """Return the YAML front matter by which Hugging Face finds the files."""
     from huggingface_hub.utils import yaml_dump
 
     configs = [
@@ -111,7 +110,6 @@ def _kind(kind: pa.DataType, word: str) -> dict[str, Any]:
 
 
 def _read(dataset: Dataset, name: str, most_bytes: int) -> str:
-    """Return a document of a dataset; empty if it is missing or unreadable."""
     try:
         with storage.open_below(dataset.folder, name) as stream:
             return stream.read(most_bytes).decode()
@@ -152,7 +150,6 @@ def _loading(export: Export, configured: Configured) -> str:
 
 
 def _notes(export: Export, configured: Configured) -> Iterator[str]:
-    """Yield notes for people who load the files."""
     shown = ", ".join(code_span(name) for name in export.pictures.values())
     table, *others = _tables(export, configured)
     if shown:

@@ -199,7 +199,6 @@ def _refuse_without_captions(dataset: Dataset, table: str) -> str:
 
 
 def _true_columns(columns: Collection[str]) -> list[tuple[str, str]]:
-    """Return each column of image ids with the column of captions that are true of it."""
     found = [
         (image, next((text for text in texts if text in columns), ""))
         for image, texts in _TRUE

@@ -61,15 +61,12 @@ def _write(export: Export) -> None:
 
 
 def _imported(export: Export) -> Iterator[tuple[str, list[Row]]]:
-    """Yield each row's file and its record in each folder; files interleave."""
     for row in rows_by(export, _IMPORTED_COLUMNS, lambda row: f"{source_order(row):012d}"):
         name = row["kind"] if is_safe(f"data/{row['kind']}.json") else key_of(row["kind"])
         yield name, [replace_swap.write(row, row[column]) for column in _TRUE]
 
 
 def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
-    """Yield each row's file and its record in each folder, in source order."""
-
     def place(row: Row) -> str:
         return "/".join([*(f"{number:012d}" for number in row["source_order"]), row["sample_id"]])
 

@@ -106,7 +106,6 @@ class _Asked:
 
 
 def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> str:
-    """Explain why a table has no questions, or captions that a harness cannot read."""
     try:
         form = form_of(set(dataset.columns(table)), "a table")
     except InputError as error:
@@ -307,7 +306,6 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
 
 
 def _write_clip_benchmark(export: Export) -> None:
-    """Write a folder per split, with its shards and their number."""
     for split in export.splits:
         shards = 0
         for part in export.parts(split):

@@ -29,7 +29,6 @@ def key_of(record_id: str) -> str:
 
 
 def is_safe(path: str) -> bool:
-    """Return True if every disk, and the note of an export, accepts a path."""
     fits = len(path) <= _PATH_CHARS and max(map(len, path.split("/"))) <= _PART_CHARS
     return fits and _SAFE.fullmatch(path) is not None
 

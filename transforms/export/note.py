@@ -147,7 +147,6 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
 
 
 def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile]:
-    """Return the files of a note that exist with all their bytes."""
     found = []
     for file in note.files:
         url = storage.join(folder, file.path)

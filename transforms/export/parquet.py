@@ -74,7 +74,6 @@ def _write_hub(export: Export) -> None:
 
 
 def _write_rows(export: Export, prefix: str = "") -> list[Files]:
-    """Write the rows of all splits below `data`; return each split's files."""
     export.leave_out_empty()
     names = renamed(export.schema.names, export.pictures.values())
     fields = [field.with_name(names.get(field.name, field.name)) for field in export.schema]

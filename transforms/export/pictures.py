@@ -110,7 +110,6 @@ class Pictures:
         return found
 
     def sizes(self, places: Places) -> Places:
-        """Return the lengths of images in bytes, int64 [n]; 0 for -1."""
         return np.where(places < 0, 0, self._lengths[places])
 
     @property
@@ -223,7 +222,6 @@ class Encoder:
         return _FORMATS.get(suffix, "png") if chosen == "keep" else chosen
 
     def count(self, columns: Iterable[pa.Array]) -> int:
-        """Count the distinct images that ids name."""
         shown = np.zeros(len(self._pictures), bool)
         for ids in columns:
             places = self._pictures.places(ids)
@@ -231,7 +229,6 @@ class Encoder:
         return int(shown.sum())
 
     def sizes(self, ids: pa.ChunkedArray) -> Places:
-        """Return the stored lengths of images in bytes, int64 [n]; 0 for null."""
         return self._pictures.sizes(self._pictures.places(ids))
 
     def read(self, ids: pa.ChunkedArray) -> PictureColumn:
@@ -248,7 +245,6 @@ class Encoder:
         return PictureColumn(stored.ids, pa.array(suffixes, pa.string()), data)
 
     def _encoded(self, picture: Picture | None) -> bytes:
-        """Encode an image; keep its bytes if they already meet the settings."""
         if picture is None:
             return b""
         wanted, most = self._wanted(picture.suffix), self._settings.max_side

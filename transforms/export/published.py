@@ -153,7 +153,6 @@ def _write_array(export: Export, path: str, records: Iterable[Any]) -> None:
 
 
 def _write_winoground(export: Export) -> None:
-    """Write `examples.jsonl`; image names lack the suffix `.png`."""
     pictures, others = _Pictures(export), set[str]()
     with export.file("examples.jsonl") as stream:
         for number, record in enumerate(_records(export)):
@@ -176,7 +175,6 @@ def _write_winoground(export: Export) -> None:
 
 
 def _write_eqben(export: Export) -> None:
-    """Write the pairs, and the single images and captions in the order of EqBen's server."""
     pictures, single, found = _Pictures(export), list[tuple[str, str]](), Counter[str]()
 
     def place(row: Row) -> str:  # in the order of the subsets, then its own
@@ -208,13 +206,11 @@ def _write_eqben(export: Export) -> None:
 
 
 def _subset(row: Row) -> str:
-    """Return the EqBen subset of a pair, or an empty name."""
     kind, dataset = row.get("kind") or "", row["dataset"]
     return eqben_subset(kind) or eqben_subset(f"{dataset}/{kind}" if kind else dataset)
 
 
 def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
-    """Write the images of a pair; return their names, below the folder of its subset."""
     row, subset = record.row, _subset(record.row)
     kind = row.get("kind") or row["dataset"]
     folder = EQBEN_FOLDERS.get(subset) or split_names([kind]).popitem()[1]
@@ -229,7 +225,6 @@ def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
 
 
 def _not_eqben(found: Counter[str]) -> str:
-    """Return what EqBen's server misses among the pairs; empty for nothing."""
     if found == Counter(EQBEN_SIZES):
         return ""
     parts = [
@@ -245,7 +240,6 @@ def _not_eqben(found: Counter[str]) -> str:
 
 
 def _write_by_kind(export: Export, *, fields: Fields, is_object: bool = False) -> None:
-    """Write a file for each kind of the rows: an array, or an object by their ids."""
     pictures, kinds = _Pictures(export), _kinds(export)
     with ExitStack() as files:
         arrays = {
@@ -328,7 +322,6 @@ def _tree(kinds: dict[str, str]) -> dict[str, str]:
 
 
 def _own_id(export: Export, record: Record, number: int) -> int | str:
-    """Return the published id of an imported benchmark's row, or else a number."""
     name = record.id
     for part in (export.dataset.manifest.dataset, record.row.get("kind")):
         if part == export.dataset.manifest.dataset and not name.startswith(f"{part}/"):

@@ -57,7 +57,6 @@ def check_files(dataset: Dataset, table: str) -> None:
 
 
 def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
-    """Return the splits of a table's rows, sorted by value."""
     if SPLIT not in dataset.columns(table):
         rows = dataset.manifest.num_rows(table)
         return (Split(value=None, name=WHOLE, rows=rows),) if rows else ()
@@ -93,7 +92,6 @@ def valued_schema(dataset: Dataset, table: str, kept: Collection[str]) -> pa.Sch
 
 
 def _note_values(column: pa.Array, path: str, valued: set[str]) -> None:
-    """Add the paths of a column and its nested fields that have a value in some row."""
     if column.null_count < len(column):
         valued.add(path)
         if pa.types.is_struct(column.type):
@@ -130,7 +128,6 @@ class SplitRows:
 
 
 def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> Iterator[pa.Table]:
-    """Yield the rows of a split, all columns, in the order of their ids as UTF-8."""
     files = [file.path for file in dataset.files(table) if file.rows]
     rows = min(_BATCH_ROWS, max(16, _BATCH_ROWS * _BATCHES_HELD // max(1, len(files))))
     batches = [_own(dataset, path, key, split, rows) for path in files]

@@ -87,7 +87,6 @@ def _region(row: dict[str, Any]) -> list[Any]:
 
 
 def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any]]:
-    """Yield the queries, `dev` before `test`, each in the order of their ids."""
     number = 0
     for part in export.all_parts():
         for table in part.tables():

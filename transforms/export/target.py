@@ -87,7 +87,6 @@ class Part:
         return f"{self.split.name}-{self.number:05d}-of-{self.count:05d}"
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the rows without images, at most PIECE_ROWS at a time."""
         for start in range(self.start, self.start + self.rows, PIECE_ROWS):
             count = min(PIECE_ROWS, self.start + self.rows - start)
             rows, schema = self._split_rows.take(start, count), self._export.schema
@@ -128,7 +127,6 @@ class Export:
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
 
     def leave_out_empty(self) -> None:
-        """Leave out columns, and fields of columns, that are null in every row."""
         kept = (*self.keys, *self.pictures)
         self.schema = valued_schema(self.dataset, self.settings.table, kept)
 
@@ -198,7 +196,6 @@ class Export:
             yield Record(id=name, key=key_of(name), row=row, pictures=found)
 
     def has(self, path: str) -> bool:
-        """Return True if a stopped run already completed the file."""
         return path in self._ledger.done
 
     def done(self, path: str) -> DataFile:

@@ -184,7 +184,6 @@ def matched_points(
 
 
 def _registered(view_0: CutView, view_1: CutView) -> int:
-    """Count the matched keypoints that agree on one camera motion."""
     before, after = matched_points(view_0, view_1)
     if len(before) < 2:
         return 0

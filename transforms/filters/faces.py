@@ -142,7 +142,6 @@ def reject_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | 
 
 
 def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
-    """Return the policy's detectors, each with its minimum score of a face."""
     if settings.face_policy == "off":
         return {}
     if settings.face_policy == "paper":

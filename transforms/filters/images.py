@@ -38,7 +38,6 @@ class ImageFilters:
         return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
 
     def prepare(self) -> None:
-        """Load the filters' needs, so that a missing package shows before any work."""
         for each, settings in self._in_order():
             each.prepare(settings)
 

@@ -31,7 +31,6 @@ PAIRS_STAGE = Stage(
 def refuse_unmeasured(
     image_ids: tuple[str, str], captions: tuple[str, str], distinct_captions: bool
 ) -> Rejection | None:
-    """Reject a pair of identical images or equivalent captions."""
     if image_ids[0] == image_ids[1]:
         return Rejection(reason="same_image", detail=image_ids[0])
     return lint_pair(*captions) if distinct_captions else None

@@ -126,7 +126,6 @@ def _loaded(spec: ScorerSpec) -> ImageEncoder:
 
 
 def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
-    """Return the requested model with its identity; it is loaded once, as a check."""
     asked = settings.perceptual
     encoder = None if asked is None else encoders_named(asked)[0]
     return Perceptual(settings=settings, encoder=encoder)

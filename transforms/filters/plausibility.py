@@ -127,7 +127,6 @@ def _loaded(spec: ScorerSpec) -> CausalLikelihood:
 
 
 def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
-    """Return the requested model with its identity; it is loaded once, as a check."""
     asked = settings.plausibility
     model = None if asked is None else weighers_of(asked)[0]
     return Plausibility(settings=settings, model=model)
@@ -144,7 +143,6 @@ def weighers_of(text: str) -> tuple[Identity, ...]:
 def refuse_implausible(
     scores: Sequence[Score], settings: PlausibilitySettings, captions: Sequence[str]
 ) -> Rejection | None:
-    """Reject a pair by the least plausible of some captions."""
     limit = settings.max_implausibility
     if limit is None:
         return None

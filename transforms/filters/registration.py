@@ -226,7 +226,6 @@ def _is_sound(motion: Motion, points: NDArray[Any], first: Pixels, second: Pixel
 
 
 def _misfit(first: Pixels, moved: Pixels, shown: Mask) -> float:
-    """Return the mean difference after a fit of the light; a change of the scene counts little."""
     light = _fit_light(first, moved, shown)
     misfit = np.abs(moved * light.gains + light.offsets - first)[shown]
     return float(np.minimum(misfit, MOST_MISFIT).mean())

@@ -72,8 +72,6 @@ def shared_generator(settings: DiffusionSettings) -> "Shared[PairGenerator]":
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Draw a pair from every requested seed; each drawing may be rejected."""
-
     def draw(work: PairWork, number: int) -> PairWork:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
 

@@ -83,8 +83,6 @@ def confirm_editor(rules: EditingRules) -> None:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edit a photograph from every requested seed; each edit may be rejected."""
-
     def edit(own: EditWork, number: int) -> EditWork:
         assert own.task is not None
         task = replace(own.task, seed=seed_of(own.task.seed, number))

@@ -47,7 +47,6 @@ class MaskFolder:
     def find(
         self, caption: EditCaption, picture: StoredImage, media: MediaStore
     ) -> MaskRow | Rejection | None:
-        """Return the stored mask of a photograph, its rejection, or None if there is no mask."""
         for name in mask_names(caption):
             data = read_named(self.root, name)
             if not isinstance(data, Rejection):

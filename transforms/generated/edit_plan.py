@@ -202,7 +202,6 @@ class _Negative:
 
 
 def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork]:
-    """Yield the edits of a batch, including rejected ones, in caption order."""
     admitted: dict[str, Admitted[EditCaption]] = {}
     for each in batch.captions:
         # A caption with its negative may be in any language.
@@ -247,7 +246,6 @@ def _with_task(
 
 
 def _with_mask(work: EditWork, rules: EditingRules) -> EditWork:
-    """Add the user's mask to a work, or reject the work if the mask is unusable."""
     task = work.task
     if task is None or rules.masks is None:
         return work
@@ -261,7 +259,6 @@ def _with_mask(work: EditWork, rules: EditingRules) -> EditWork:
 def _negatives(
     captions: Sequence[EditCaption], rules: EditingRules
 ) -> dict[str, _Negative | Rejection]:
-    """Return the negative of each caption by its id, or why it has none."""
     records = {
         each.text_id: CaptionRecord(
             caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split

@@ -214,7 +214,6 @@ def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Apply the two shared stages, `images` and `pairs`."""
     if work.proposal is None or work.made is None or work.measured is None:
         return work
     first, second = (rules.images.refuse(image.scores) for image in work.measured.images)

@@ -141,7 +141,6 @@ class RenderRules:
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
-    """Render a pair and judge it by its masks."""
     work = PairWork(proposal=_propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     try:

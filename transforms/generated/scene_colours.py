@@ -72,7 +72,6 @@ def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @functools.cache
 def _shades() -> NDArray[np.int64]:
-    """Return L*, a* and b* of all shades of all colours, grouped by colour."""
     linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
     return _lab(np.rint(255 * encoded(np.clip(linear, 0, 1))).astype(np.uint8)[None])[0]
 

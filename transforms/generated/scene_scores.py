@@ -121,7 +121,6 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
 def _of_one(
     view: RenderedView, scene: SceneSpec, claim: Claim, other: Claim
 ) -> Iterator[tuple[str, float | None]]:
-    """Measure one image by its own claim, and by that of the other image."""
     named = {*names_of(claim), *claim.copies}
     related = set() if claim.relation is not None else {claim.reference}
     spoken_of = [shown for shown in view.objects if shown.name in named - related]

@@ -48,7 +48,6 @@ class MadePair:
 
     @property
     def files(self) -> list[tuple[str, str]]:
-        """Return the id and the suffix of each image and mask in the media store."""
         images = [(image.image_id, image.suffix) for image in self.images]
         return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
 

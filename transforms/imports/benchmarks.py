@@ -77,7 +77,6 @@ class BenchmarkWork:
 
 
 def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
-    """Import a batch; an unusable item becomes a reject."""
     items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
     samples: list[Any] = []
     rejects: list[Reject] = []

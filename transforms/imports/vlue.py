@@ -280,7 +280,6 @@ def _canonical(names: frozenset[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=FOLDERS_REMEMBERED)
 def _names(folder: str) -> dict[str, str]:
-    """Return the names in a folder by their NFC; empty if it cannot be listed."""
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:

@@ -57,14 +57,12 @@ def lint_item(
 
 
 def is_listed(item: VlueItem, answers: frozenset[str] | None) -> bool | None:
-    """Return True if a question's answer is in the list; None for no question or no list."""
     if answers is None or not item.answers:
         return None
     return not answers.isdisjoint(item.answers)
 
 
 def size_of(item: VlueItem, size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Return width and height of an item's image: the file's, else the stated ones."""
     if size is not None:
         return size
     stated = item.width_px, item.height_px

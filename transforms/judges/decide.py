@@ -136,7 +136,6 @@ class _Given:
 def ask_judges(
     texts: Iterable[JudgedTexts], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Return all judges' answers by the texts' keys, or why an image's texts have none."""
     pictures: dict[Hashable, list[JudgedTexts]] = {}
     for each in texts:
         pictures.setdefault(each.picture, []).append(each)
@@ -164,7 +163,6 @@ def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[Judg
 
 
 def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
-    """Yield the questions for a judge about a caption and its edits, by name."""
     from eqforge.transforms.judges.models import Wanted
 
     caption, positive, negative = texts.caption, texts.hard_positive, texts.hard_negative
@@ -187,7 +185,6 @@ def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
 def _remembered(
     asked: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
 ) -> tuple[float | None, ...]:
-    """Return a judge's answers, from an earlier run if it has them."""
     judge = judging.judges[number]
     image = group[0].image if judge.kind == READS_PICTURES else None
     ledger = Ledger(root=judging.ledger_root, step="judge", basis=basis_of(judge))

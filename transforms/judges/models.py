@@ -198,7 +198,6 @@ def in_words(wanted: Wanted) -> str:
 def _said_of(
     asked: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
 ) -> Probabilities:
-    """Return the answers of a judge that reads questions; equal questions are asked once."""
     questions = {each: in_words(each) for each in asked}
     found = say(list(dict.fromkeys(questions.values())))
     return {each: _as_wanted(each, found[text]) for each, text in questions.items()}
@@ -220,7 +219,6 @@ def _as_wanted(wanted: Wanted, yes: float | None) -> float | None:
 def _in_batches(
     items: Sequence[_Item], ask: Callable[[Sequence[_Item]], Iterable[_Found]], size: int = BATCH
 ) -> dict[_Item, _Found | None]:
-    """Return the answer for each item; None if the model cannot read it."""
     found: dict[_Item, _Found | None] = {}
     for start in range(0, len(items), size):
         found |= _one_batch(items[start : start + size], ask)

@@ -169,7 +169,6 @@ def prepare_judges(
 
 
 def judges_of(named: tuple[str, ...]) -> tuple[Identity, ...]:
-    """Return the identities of models; each is loaded once, as a check."""
     return tuple(map(_identify, specs_of(JudgeSettings(verify=named))))
 
 

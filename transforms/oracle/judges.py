@@ -89,7 +89,6 @@ class Oracle:
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
     def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
-        """Return a scorer for this process; `pixels` returns the decoded image of a key."""
         from eqforge.transforms.oracle.scores import CellScorer
 
         return CellScorer(specs_of(self.settings), self.judges, pixels)
@@ -101,7 +100,6 @@ def prepare_oracle(settings: OracleSettings) -> Oracle:
 
 
 def judges_of(text: str) -> tuple[Identity, ...]:
-    """Return the identities of the models in a setting; each is loaded once, as a check."""
     from eqforge.models.spec import parse_specs
 
     return tuple(map(_identify, parse_specs(text)))

@@ -100,7 +100,6 @@ class CellScorer:
     def _score(
         self, keys: Sequence[str], captions: Sequence[str], cells: Sequence[tuple[int, int]]
     ) -> list[tuple[Score, ...]]:
-        """Return the scores of each cell, an (image, caption) pair, in the order of the models."""
         encodings = [self._encode(key) for key in keys]
         columns = []
         for place, judge in enumerate(self._judges):
@@ -149,7 +148,6 @@ def _settings(judge: Identity) -> str:
 
 
 def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tuple[Score, ...]:
-    """Merge the scores of several cells of one record, named `oracle_1_` and a cell's name."""
     cells = tuple(names)
     return tuple(
         dataclasses.replace(score, name=f"{score.name}_{cell}")
@@ -189,7 +187,6 @@ def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tu
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
-    """Return the oracle's answers for an image with each caption, stored or new."""
     from more_itertools import chunked
 
     def answers() -> Iterator[Answer]:
@@ -211,7 +208,6 @@ def _remember(
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
-    """Score some captions in one batch; if it fails, score them one by one."""
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:

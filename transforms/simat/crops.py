@@ -139,7 +139,6 @@ def cut_regions(
     paths: Sequence[str],
     cutter: Cutter,
 ) -> tuple[Crop | Rejection, ...]:
-    """Crop regions of an image file: the first of the paths that exists."""
     if cutter.root is None:
         boxes = [crop_box(region, size, cutter.settings) for region in regions]
         return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)

@@ -190,7 +190,6 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    """Return the regions by name; regions with a duplicate id are named by their content."""
     named: dict[str, list[Region]] = {}
     for region in source:
         named.setdefault(region_name(region.region_id), []).append(region)

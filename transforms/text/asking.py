@@ -57,7 +57,6 @@ class Estimate:
 
 
 def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Estimate:
-    """Count the questions about captions, which come in batches of whole images."""
     written = rules.written
     assert written is not None
     model = open_model(written.model)
@@ -150,7 +149,6 @@ def ask_ahead(
     found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
-    """Ask every question that editing the captions needs; return the counts."""
     ticker = Ticker(found.questions, "answers", task="language model")
     counted = Counted(
         model=model, ticker=ticker, expected=found.questions, check=check, works=found.known > 0

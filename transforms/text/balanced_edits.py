@@ -64,7 +64,6 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
 def edit_as_drawn(
     captions: Iterable[CaptionRecord], rules: EditRules, drawn: Mapping[str, int]
 ) -> Iterator[EditedCaption]:
-    """Yield captions of whole images with their drawn negatives."""
     for each in possible_edits(captions, rules):
         place = drawn.get(each.edited.record.caption_id, NO_NEGATIVE)
         if not each.negatives:

@@ -198,7 +198,6 @@ def positives_of(
 
 
 def captions_left(captions: Iterable[CaptionRecord], rules: EditRules) -> list[CaptionRecord]:
-    """Return the captions whose hard positives a language model writes."""
     records = list(captions)
     made = map(partial(_by_rules, rules), records, _analyses(records, rules))
     return [each for each, found in zip(records, made, strict=True) if isinstance(found, Analysis)]

@@ -94,7 +94,6 @@ def _inflected(lexicon: Lexicon) -> Lexicon:
 
 
 def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
-    """Reword a record of VL-CheckList by rules or the user's lexicon."""
     name = record_id(foil.record, foil.kind, foil.group)
     if rules.edits.lexicon is None:
         rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))

@@ -177,7 +177,6 @@ def _captions(batch: TextsBatch) -> list[CaptionRecord]:
 def _make(
     records: tuple[Text, ...], rules: HardPositiveRules, drawn: Mapping[str, int] | None
 ) -> Iterator[_Made]:
-    """Make the published rows record by record, and all others image by image."""
     rest: list[Text] = []
     for record in records:
         if rules.published and isinstance(record, FoilRecord):

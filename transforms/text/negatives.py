@@ -100,7 +100,6 @@ class NegativeWriterSettings:
         )
 
     def check(self) -> None:
-        """Check the options, and that a local or hub model exists."""
         if self.writer_retries < 0:
             raise InputError(f"--writer-retries {self.writer_retries}: expected 0 or more")
         if self.writer is not None:
@@ -115,7 +114,6 @@ class NegativeWriterSettings:
             model.check()
 
     def writing(self, seed: int, done: str) -> NegativeWriting | None:
-        """Return how the model writes, with its answers below a folder; None if rules do."""
         if self.writer is None:
             return None
         return NegativeWriting(

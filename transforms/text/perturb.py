@@ -44,7 +44,6 @@ def tagger_of(spacy_model: str | None) -> Tagger:
 def analyse_captions(
     captions: Sequence[str], spacy_model: str | None
 ) -> list[Analysis | Rejection]:
-    """Analyse each caption, or reject it if the tagger fails on it."""
     try:
         return list(tagger_of(spacy_model).analyse(captions))
     except Exception as error:

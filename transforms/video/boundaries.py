@@ -93,7 +93,6 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
 
 
 def _refuse(first: Boundary, second: Boundary | None, rules: BoundaryRules) -> Rejection | None:
-    """Return why the first boundary cannot open a pair with the second, if so."""
     if second is None:
         return Rejection(reason="no_next_boundary")
     for boundary in (first, second):

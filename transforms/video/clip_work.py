@@ -183,7 +183,6 @@ def _seconds(time_s: float | None) -> float:
 
 
 def images_of(work: ClipWork) -> Iterator[ImageRow]:
-    """Yield the images that a finished clip's samples refer to, each once."""
     frames = {frame.stored.frame_id: frame for frame in work.frames}
     needed = {
         frame_id

@@ -197,7 +197,6 @@ def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
 
 
 def refuse_measured(pair: MeasuredPair, filters: FramePairFilters) -> Rejection | None:
-    """Reject a pair by its measures, before any oracle runs."""
     return cuts.decide_cut(list(pair.scores), filters.cuts) or minimality.gate_pair(
         pair.measures, filters.gates
     )

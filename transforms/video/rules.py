@@ -87,7 +87,6 @@ class VideoPairRules:
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
 
     def extractor(self) -> "FrameExtractor":
-        """Return a frame extractor; the caller closes it."""
         from eqforge.transforms.video.frames.extract import FrameExtractor
 
         return FrameExtractor(

@@ -185,7 +185,6 @@ def _see(
     name: str | None,
     caption: Callable[..., tuple[str, ...]],
 ) -> tuple[str | None, Sight | None]:
-    """Return the sight of an object, or the reason why there is none."""
     if name is None:
         return "unknown_class", None
     if not found.visible:
@@ -252,12 +251,10 @@ _RELATIONS_BY_BARE = {_bare(name): name for name in (*_FIRST_SLOT, *_SECOND_SLOT
 
 
 def canonical_object(name: str) -> str | None:
-    """Return the published class name for any spelling of it; None for an unknown class."""
     return _OBJECTS_BY_BARE.get(_bare(name))
 
 
 def canonical_relation(name: str) -> str | None:
-    """Return the published relation name for any spelling of it; None for an unknown one."""
     return _RELATIONS_BY_BARE.get(_bare(name))
 
 

@@ -67,7 +67,6 @@ SQUARE = Fraction(1)
 def answer_requests(
     video: Video, shown: ShownFrame | None, requests: Sequence[int]
 ) -> Iterator[Answer]:
-    """Answer requests with a frame, converting it once."""
     if shown is None or not requests:
         return
     is_deinterlaced = shown.frame.interlaced_frame and not video.settings.stored_pixels

@@ -163,7 +163,6 @@ def _answer_between(
     next_pts: int,
     times: Times,
 ) -> Iterator[Answer]:
-    """Answer times after one frame (None before the first) and before the next."""
     held = []
     for tick, request in times:
         if shown is not None and (gap is None or index.frame_at(tick) == shown.pts):
@@ -178,7 +177,6 @@ def _answer_between(
 def _answer_at_end(
     video: Video, index: PacketIndex, shown: ShownFrame | None, gap: Gap | None, times: Times
 ) -> Iterator[Answer]:
-    """Answer times after the last frame (None if there was none) began to show."""
     if gap is None and shown is None:
         gap = Gap("no frame comes out of the decoder")
     if shown is None:

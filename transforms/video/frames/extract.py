@@ -181,7 +181,6 @@ class FrameExtractor:
         ]
 
     def _take(self, value: Any, images: set[tuple[str, str]]) -> StoredFrame | MissedFrame:
-        """Store the image that came with an answer, and add it to those of the video."""
         try:
             answer = msgspec.convert(value, _Answer)
         except msgspec.ValidationError as error:
@@ -219,7 +218,6 @@ class _Outbox:
         return sha256_hex(data)
 
     def answer(self, frame: StoredFrame | MissedFrame) -> dict[str, Any]:
-        """Return the message for a frame, with the last image, if any."""
         if isinstance(frame, MissedFrame):
             return {"missed": dataclasses.asdict(frame)}
         image, self._image = self._image, None
@@ -227,7 +225,6 @@ class _Outbox:
 
 
 def serve(question: dict[str, Any], alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Extract the frames of one question, in the child."""
     outbox = _Outbox()
     frames = extract_frames(
         question["video_path"],

@@ -50,7 +50,6 @@ class PacketIndex:
 
     @functools.cached_property
     def position(self) -> dict[int, int]:
-        """Position in decoding order by presentation timestamp."""
         return {e.pts: n for n, e in enumerate(self.entries) if e.pts is not None}
 
     @functools.cached_property
@@ -110,7 +109,6 @@ class PacketIndex:
 
 
 def read_index(video: Video) -> PacketIndex:
-    """Read all packets of an open video without decoding any."""
     from av.error import FFmpegError
 
     entries = []

@@ -89,7 +89,6 @@ class Video:
         return self.container.format.name != "avi"
 
     def tick(self, timestamp_s: float) -> int:
-        """Return the last tick that is not later than a time."""
         return math.floor((Fraction(timestamp_s) + self.zero_s + CLOCK_GRACE_S) / self.time_base)
 
     def seconds(self, pts: int) -> float:

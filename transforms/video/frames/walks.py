@@ -39,7 +39,6 @@ class _Damage(EqforgeError):
 
 
 def can_walk(video: Video, index: PacketIndex) -> bool:
-    """Return True if a video's index is reliable for seeking."""
     codec = video.stream.codec_context
     is_progressive = codec.field_order <= 1  # 0 is unknown; in others a packet may be half a frame
     return (
@@ -255,7 +254,6 @@ def _packets_and_gaps(video: Video) -> Iterator["Packet | Gap | None"]:
 
 
 def _decode(video: Video, packet: "Packet | None") -> tuple[Sequence["VideoFrame"], Gap | None]:
-    """Return a packet's frames up to the first fault, and the fault."""
     from av.error import FFmpegError
 
     try:
