@@ -36,15 +36,15 @@ DOCUMENTS = {
 """The documents that commands print with `--json`, by command."""
 
 INTRODUCTION = """\
-Read the results of commands in a script. `--json` prints one JSON document to standard output and
-messages to standard error:
+To read the results of a command in a script, pass `--json`. The command prints one JSON document to standard
+output and messages to standard error:
 
 ```console
 $ eqforge verify out/demo/eq-youcook2 --json | python -c "import json, sys; print(json.load(sys.stdin)['verdict'])"
 ```
 
 In Python, `eqforge.plan`, `verify` and `lint` return [the same records](python.md). Later versions may add fields, but
-never change the meaning of one.
+they never change the meaning of a field.
 """  # noqa: E501
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
 
@@ -80,14 +80,19 @@ def type_of(value: dict[str, Any]) -> str:
     if "enum" in value:
         return ", ".join(f"`{each}`" for each in value["enum"])
     if "prefixItems" in value:
-        return ", ".join(map(type_of, value["prefixItems"]))
+        return f"[{', '.join(map(type_of, value['prefixItems']))}]"
     if value.get("type") == "array":
-        return f"list of {type_of(value.get('items') or {})}"
+        return f"list of {_plural(type_of(value.get('items') or {}))}"
     if value.get("type") == "object":
-        return f"object of {type_of(value.get('additionalProperties') or {})}"
+        values = value.get("additionalProperties")
+        return f"object of {_plural(type_of(values))}" if values else "object"
     return {"string": "text", "integer": "whole number"}.get(
         value.get("type", ""), value.get("type", "any")
     )
+
+
+def _plural(type_: str) -> str:
+    return f"{type_}s" if type_ in ("text", "whole number", "number", "object") else type_
 
 
 def schema(kind: Any) -> dict[str, Any]:

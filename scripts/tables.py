@@ -142,7 +142,7 @@ def _benchmarks() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    yield "| datasets | tables beside `samples`, `images` and `rejects` |\n|---|---|"
+    yield "| datasets | tables in addition to `samples`, `images` and `rejects` |\n|---|---|"
     datasets: defaultdict[str, list[str]] = defaultdict(list)
     for name, kind in TYPES.items():
         others = [each.name for each in kind.tables if each.name not in COMMON]
@@ -154,13 +154,17 @@ def _tables() -> Iterator[str]:
 
 def _table(table: TableType) -> Iterator[str]:
     names = [f"`{n}`" for n, kind in TYPES.items() if table in kind.tables]
-    where = "all datasets" if len(names) == len(TYPES) else ", ".join(names)
+    where = "all" if len(names) == len(TYPES) else ", ".join(names)
+    said = meanings(table.record)
     columns: defaultdict[str, list[str]] = defaultdict(list)
     for column, other in table.references.items():
-        columns[other].append(f"`{column}`")
+        if f"`{other}`" not in said[column]:
+            columns[other].append(f"`{column}`")
     keys = "; ".join(f"{', '.join(found)} → `{other}`" for other, found in columns.items())
-    text = f"{summary(table.record)} In {where}. Key: {', '.join(f'`{n}`' for n in table.key)}."
-    yield textwrap.fill(text + (f" References: {keys}." if keys else ""), WIDTH)
+    key = ", ".join(f"`{n}`" for n in table.key)
+    text = f"{summary(table.record)} Datasets: {where}. Key: {key}."
+    text += f" References: {keys}." if keys else ""
+    yield textwrap.fill(text, WIDTH, break_on_hyphens=False)
     yield ""
     yield from _columns(table.record)
 

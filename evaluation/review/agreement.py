@@ -32,11 +32,12 @@ class Reviewer:
     """A reviewer's answers, with 95 % intervals (NaN without data).
 
     Attributes:
-      answers: number of each answer, without repeats.
-      others: share of other reviewers' votes on the same items that equal theirs.
-      alpha: Krippendorff's alpha with the other reviewers.
-      repeats: items answered twice.
-      same: repeats with the same answer; `same_interval` is exact (Clopper and Pearson).
+      answers: number of times each answer was given, without repeats.
+      others: fraction of the other reviewers' votes on the same items that agree with this
+        reviewer's votes.
+      alpha: Krippendorff's alpha between this reviewer and the others.
+      repeats: number of items answered twice.
+      same: number of repeats with the same answer; `same_interval` is exact (Clopper-Pearson).
     """
 
     name: str
@@ -55,15 +56,15 @@ class Reviewer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """Agreement of the reviewers.
+    """The agreement between reviewers.
 
     Attributes:
-      alpha: Krippendorff's alpha, nominal for decisions, ordinal for ranks; None without two
-        different votes, or for texts and boxes.
-      interval: 95 % interval of alpha, by resampling items; NaN without alpha.
-      items: items with votes.
-      several: items with two or more votes.
-      unanimous: of these, items with equal votes.
+      alpha: Krippendorff's alpha: nominal for decisions, ordinal for ranks; None if no two votes
+        differ, or for texts and boxes.
+      interval: 95 % interval of alpha from resampled items; NaN without alpha.
+      items: number of items with votes.
+      several: number of items with two or more votes.
+      unanimous: number of items with two or more votes that all agree.
     """
 
     alpha: float | None
@@ -153,7 +154,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
-    """How often answers agree with the rows, by kind of text, without unsure answers."""
+    """How often reviewers agree with the rows, by kind of text, excluding unsure answers."""
 
     kind: str
     claimed: str

@@ -77,11 +77,11 @@ class ReviewOutcome:
 
     Attributes:
       rule: how several votes are combined; None without decisions.
-      decisions: number of items by decision.
-      claims: agreement with the rows, by kind of text.
-      earlier: decisions kept from an earlier round.
+      decisions: number of items with each decision.
+      claims: agreement between the reviewers and the rows, by kind of text.
+      earlier: number of decisions kept from an earlier round.
       broken: number of texts that break each rule.
-      written: decisions, rows, ranks or queries that were written.
+      written: number of decisions, rows, ranks or queries that were written.
     """
 
     protocol: str

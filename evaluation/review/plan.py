@@ -55,11 +55,11 @@ _CHUNK: Final = 20
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReviewPlan:
-    """The tasks that were written.
+    """The tasks of a review.
 
     Attributes:
-      tasks: number of each reviewer's tasks, with hidden repeats.
-      unjudged: with --disputed, samples left out because no judge was asked.
+      tasks: number of tasks per reviewer, including hidden repeats.
+      unjudged: with --disputed, number of samples excluded because no judge was asked.
     """
 
     page: str

@@ -41,12 +41,13 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Correlation:
-    """How well a model or reviewer ranks images as people do, averaged over queries.
+    """How closely a model or reviewer ranks images as people do, averaged over queries.
 
     Attributes:
-      name: the model or reviewer.
-      spearman: rank correlation with people's mean ranks, in [-1, 1]; 0 if all tie.
-      spearman_interval: 95 % interval, by resampling people and queries; NaN for one of each.
+      name: name of the model or reviewer.
+      spearman: rank correlation with the mean ranks of people, in [-1, 1]; 0 if all ranks tie.
+      spearman_interval: 95 % interval from resampled people and queries; NaN if there is only one
+        of each.
       kendall: Kendall's tau-b, in [-1, 1].
     """
 

@@ -98,14 +98,14 @@ class Piloted(Pipeline[Configured, Record]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreHistogram:
-    """Distribution of a score in a pilot, and the effect of its limits.
+    """The distribution of a score in a pilot, and the effect of its limits.
 
     Attributes:
       score: name of the score, as in the rows.
-      edges: edges of the bins, one more than bins.
-      counts: values per bin; only the last bin includes its upper edge.
-      limits: options that limit the score; null if off.
-      dropped: values that the limits reject.
+      edges: edges of the bins; one more than there are bins.
+      counts: number of values in each bin; only the last bin includes its upper edge.
+      limits: values of the options that limit the score; null if an option is off.
+      dropped: number of values that the limits reject.
     """
 
     score: str
@@ -117,17 +117,17 @@ class ScoreHistogram:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotReport:
-    """Cost and result of a pilot.
+    """The cost and result of a pilot.
 
     Attributes:
-      records: records that were built, such as videos.
-      seconds: their duration.
-      num_bytes: bytes of their images.
-      total_seconds: estimate for all records, with start-up.
-      total_bytes: estimate for all images.
-      kept: pairs that became samples.
-      rejects: rejects by stage and reason, such as `pairs: camera_cut`.
-      scores: histograms of limited scores.
+      records: number of records that were built, such as videos.
+      seconds: time that the records took.
+      num_bytes: total size of their images in bytes.
+      total_seconds: estimated time for all records, including startup.
+      total_bytes: estimated size of all images in bytes.
+      kept: number of pairs that became samples.
+      rejects: number of rejects by stage and reason, such as `pairs: camera_cut`.
+      scores: histograms of the scores that have a limit.
     """
 
     records: int

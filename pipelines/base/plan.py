@@ -15,18 +15,18 @@ from eqforge.schemas.dataset.manifest import Manifest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlanReport:
-    """What a build would try.
+    """What a build would do.
 
     Attributes:
-      dataset: its name.
-      mode: `paper` or `corrected`.
-      counts: such as the number of candidate pairs.
+      dataset: name of the dataset.
+      mode: mode of the build: `paper` or `corrected`.
+      counts: counts by name, such as the number of candidate pairs.
       lines: counts, filters and rejects in words.
-      sources: where each setting that is not a default comes from, by option.
-      pilot: cost and result of a pilot; null without one.
-      forecast: the pilot in words; empty without one.
-      changed_inputs: input files of a recipe whose bytes no input of the plan has; empty without a
-        recipe.
+      sources: origin of each setting that differs from its default, by option.
+      pilot: cost and result of the pilot; null without one.
+      forecast: result of the pilot in words; empty without one.
+      changed_inputs: input files of a recipe that match none of the plan's inputs byte for byte;
+        empty without a recipe.
     """
 
     dataset: str

@@ -57,14 +57,14 @@ Outcome = Literal["built", "kept", "submitted"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildReport:
-    """What a build did.
+    """The result of a build.
 
     Attributes:
       output: folder or URL of the dataset.
-      state: `kept` if the dataset was already finished; `submitted` if an engine builds it without
-        being waited for, or only checks that it could.
+      state: `kept` if the dataset was already finished; `submitted` if an engine builds it and the
+        command did not wait, or only checked that the build is possible.
       manifest: manifest of the finished dataset.
-      warning: set if the dataset has no samples, with the most frequent reason.
+      warning: the most frequent reason for rejection, set only if the dataset has no samples.
     """
 
     output: str

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ChangedRecord:
-    """A record with different values in both datasets.
+    """A record whose values differ between the two datasets.
 
     Attributes:
       columns: values in A and B, by column.
@@ -25,11 +25,12 @@ class TableDifference:
     """Differences in a table.
 
     Attributes:
-      added, removed: records only in B, and only in A.
-      changed, equal: records in both, with different and with equal values.
-      columns: changed records per column.
-      only_in_a, only_in_b: columns that the other table lacks.
-      types: types in A and B, if they differ.
+      added, removed: number of records only in B, and only in A.
+      changed, equal: number of records in both datasets with different values, and with equal
+        values.
+      columns: number of changed records, by column.
+      only_in_a, only_in_b: columns missing from the other table.
+      types: types in A and B, for columns whose type differs.
       added_examples, removed_examples: keys of some records.
       changed_examples: some changed records.
     """

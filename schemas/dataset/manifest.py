@@ -47,7 +47,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageBooks:
-    """Counts of a stage: candidates = kept + rejected, rejected = the sum of its reasons."""
+    """Counts for a stage: candidates = kept + rejected, rejected = sum over all reasons."""
 
     candidates: Count
     kept: Count
@@ -61,7 +61,7 @@ class StageBooks:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataFile:
-    """A file: path below the dataset's folder, rows, length and SHA-256."""
+    """A file: its path relative to the dataset folder, number of rows, size and SHA-256 digest."""
 
     path: FilePath
     rows: Count
@@ -71,7 +71,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputFile:
-    """An input of the plan: name or path, and SHA-256."""
+    """An input of the plan: its name or path, and its SHA-256 digest."""
 
     name: str
     sha256: str
@@ -79,13 +79,12 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A combined dataset, from its manifest.
+    """A dataset that was combined into this one. The other fields are those of its manifest.
 
     Attributes:
-      name: beginning of its stages' names, such as `eq-ag`; for nested parts `combined-pairs:
-        eq-ag`.
-      sha256: SHA-256 of its manifest, by which inputs name it.
-      dataset, mode, config, inputs, versions, errata, max_error_rate: as in its manifest.
+      name: prefix of the names of its stages, such as `eq-ag`; for nested datasets,
+        `combined-pairs: eq-ag`.
+      sha256: SHA-256 of its manifest, which identifies the dataset among the inputs.
     """
 
     name: str
@@ -101,12 +100,12 @@ class PartManifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BlindProbe:
-    """How often a probe without images answered right.
+    """How often a probe that sees no images answers correctly.
 
     Attributes:
-      question: such as which of two captions is true.
-      probe: name of the probe; `eqforge audit` explains each.
-      accuracy: share of right answers in [0, 1]; chance is 0.5.
+      question: question to the probe, such as which of two captions is true.
+      probe: name of the probe; `eqforge audit` explains each probe.
+      accuracy: fraction of correct answers, in [0, 1]; chance is 0.5.
       low, high: 95 % confidence interval.
     """
 
@@ -119,16 +118,16 @@ class BlindProbe:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Certificate:
-    """What the text alone reveals, measured by `eqforge audit`.
+    """How much the text alone reveals, measured by `eqforge audit`.
 
     Attributes:
       version: version of the method.
-      rows: rows that were judged.
-      folds: number of folds of images.
+      rows: number of rows that were judged.
+      folds: number of folds into which images are split.
       probes: result of each probe.
-      best: the most informative probe, inverted if it is wrong more often than right; its interval
-        holds for all probes together (Bonferroni). None without probes.
-      unasked: probes that could not run, with the reason.
+      best: the most informative probe, inverted if it is wrong more often than right. Its interval
+        is valid for all probes together (Bonferroni). None without probes.
+      unasked: probes that could not run, each with the reason.
     """
 
     version: int
@@ -144,21 +143,21 @@ class Manifest:
     """The manifest of a dataset.
 
     Attributes:
-      dataset: its name, such as `eq-youcook2`.
-      mode: `paper` or `corrected`.
-      config: settings that shape the rows, without local folders.
-      inputs: annotation files; videos are in the rows.
-      versions: versions of eqforge and of libraries that can change a byte.
-      stages: counts by stage, in order.
+      dataset: name of the dataset, such as `eq-youcook2`.
+      mode: mode of the build: `paper` or `corrected`.
+      config: settings that affect the rows, without local folders.
+      inputs: annotation files; the rows list the videos.
+      versions: versions of eqforge and of the libraries that can affect bytes.
+      stages: counts of each stage, in the order of the build.
       tables: files of each table.
-      warnings: what to know before you trust the numbers.
-      findings: rows of the table `findings`, by task and rule.
-      unchanged: rows of `samples` whose `words_changed` is false, which test nothing; null if
-        unknown.
-      errata: samples that `--errata` dropped, corrected or annotated.
-      parts: combined datasets; parts of a part come first.
-      certificate: what text alone reveals; only for balanced texts.
-      max_error_rate: the build's `--max-error-rate` if it differs from the default.
+      warnings: what you should know before you trust the numbers.
+      findings: number of rows in the table `findings`, by task and rule.
+      unchanged: number of rows in `samples` whose `words_changed` is false, which therefore test
+        nothing; null if unknown.
+      errata: samples that `--errata` dropped, corrected or commented on.
+      parts: datasets that were combined; nested datasets come first.
+      certificate: how much the text alone reveals; present only for balanced texts.
+      max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 
     format: str = FORMAT

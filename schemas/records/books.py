@@ -23,11 +23,11 @@ class Reject:
 
     Attributes:
       candidate_id: id of the annotation record, frame or pair.
-      stage: stage that rejected the candidate.
-      reason: a reason of the stage, or `error:<Type>`.
-      value, threshold: deciding score and its limit; None without one.
+      stage: stage of the build that rejected the candidate.
+      reason: one of the stage's reasons, or `error:<Type>`.
+      value, threshold: score that decided, and its limit; None without one.
       detail: explanation for people.
-      source_id, source_path, source_sha256: source, as far as the stage knows it.
+      source_id, source_path, source_sha256: source of the candidate, as far as the stage knows it.
     """
 
     candidate_id: str

@@ -27,12 +27,12 @@ class JudgeAnswer:
 
     Attributes:
       judge: `nli`, `llm` or `vqa`.
-      model: Hugging Face id, folder, or name of an endpoint's model.
-      revision: hub commit, or `sha256:` and a digest of the files; an endpoint's is what it
-        reports.
-      question: a name in `eqforge.schemas.records.judgements.QUESTIONS`.
-      probability: probability of yes, in [0, 1]; None if the judge could not read the texts or
-        image.
+      model: Hugging Face id, folder, or model name of an endpoint.
+      revision: Hub commit, or `sha256:` and a digest of the files; for an endpoint, the revision
+        that it reports.
+      question: name of a question in `eqforge.schemas.records.judgements.QUESTIONS`.
+      probability: probability of the answer yes, in [0, 1]; None if the judge could not read the
+        texts or the image.
     """
 
     judge: Text
@@ -145,17 +145,17 @@ By = Literal["errata", "review"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Erratum:
-    """What is wrong with a sample, and the remedy.
+    """A problem with a sample, and how it is fixed.
 
     Attributes:
       id: id of the sample.
       action: `drop` rejects the sample, `correct` replaces a text, `note` only comments.
-      reason: what is wrong, for people.
-      who: finder: a person, or a program and its version.
-      when: date, such as 2026-11-23; empty if unknown.
-      column: column of the corrected text; otherwise empty.
+      reason: explanation of the problem, for people.
+      who: person or program (with its version) that found the problem.
+      when: date of the finding, such as 2026-11-23; empty if unknown.
+      column: column that `text` corrects; otherwise empty.
       text: corrected text; otherwise empty.
-      stage: source: a file of errata or a review.
+      stage: where the erratum comes from: an errata file or a review.
     """
 
     id: str

@@ -326,13 +326,13 @@ class RenderedObject:
     """How much the picture shows of an object.
 
     Attributes:
-      name: its name in the scene.
-      asset: its asset's id.
-      box: bounds of its visible pixels; None if none is visible.
-      visible_px: its visible pixels.
-      full_px: its pixels without occlusion or image edges.
+      name: name of the object in the scene.
+      asset: id of the object's asset.
+      box: bounding box of the visible pixels; None if none is visible.
+      visible_px: number of visible pixels.
+      full_px: number of pixels without occlusion or image edges.
       visible_fraction: visible_px / full_px, in [0, 1].
-      depth_m: distance of its middle from the camera along the view, in metres.
+      depth_m: distance from the camera to the object's centre along the view, in metres.
     """
 
     name: Text

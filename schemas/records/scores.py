@@ -15,14 +15,14 @@ from eqforge.schemas.records.ranges import Finite, Text
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Score:
-    """One measurement of one image or pair, with what is needed to make it again.
+    """One measurement of an image or a pair, with everything needed to reproduce it.
 
     Attributes:
-      name: what was measured, unique among the scores of a record.
-      value: measurement; None if the scorer ran without a result.
+      name: what was measured; unique among the scores of a record.
+      value: the measurement; None if the scorer produced no result.
       scorer: name of the software.
-      version: its version.
-      settings: its settings as compact JSON with sorted keys.
+      version: version of the software.
+      settings: settings of the scorer, as compact JSON with sorted keys.
     """
 
     name: Text

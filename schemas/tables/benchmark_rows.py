@@ -20,21 +20,21 @@ _COMMON = "In `samples`, {} The other fields of the source's record stand in `an
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkPair:
-    """Two images with a caption of each: caption i describes image i.
+    """Two images, each with a caption: caption i describes image i.
 
     Attributes:
       sample_id: `<dataset>/<file>/<published id>`; without an id, the image and a digest of the
         record.
       dataset: name of the benchmark.
-      split: the source's split; `test` if it names none.
-      kind: the source's subset or category; empty without one.
-      source_id: id that related records share, such as a video; the cluster for statistics; None if
-        each record stands alone.
+      split: name of the source's split; `test` if the source has none.
+      kind: subset or category in the source; empty without one.
+      source_id: id shared by related records, such as a video; the cluster for statistics; None if
+        no records are related.
       caption_0, caption_1: caption of each image.
-      image_0, image_1: images as the source names them.
+      image_0, image_1: image names, as in the source.
       image_0_id, image_1_id: keys into `images`; None without images.
-      annotation: the record's other fields, as a JSON object; for `eqben` and `replace-swap` also
-        `source_order`, the position among records of its kind.
+      annotation: other fields of the record, as a JSON object; for `eqben` and `replace-swap` also
+        `source_order`, the position among records of the same kind.
     """
 
     sample_id: Text
@@ -53,12 +53,12 @@ class BenchmarkPair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkFoil:
-    """An image with a caption that is true of it and one that is not.
+    """An image with a true caption and a false caption.
 
     Attributes:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
-      item_id: published record, which the rows of its foils share.
-      image: image as the source names it.
+      item_id: id of the published record, shared by the rows of all its foils.
+      image: image name, as in the source.
       image_id: key into `images`; None without images.
       caption: true caption.
       hard_negative: false caption.
@@ -83,12 +83,12 @@ class BenchmarkFoil:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkRewording:
-    """An image with two captions that are true of it, one reworded, and one that is not.
+    """An image with a true caption, a reworded caption that is also true, and a false caption.
 
     Attributes:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
       item_id, image, image_id, caption, hard_negative, box, source_sha256: as in BenchmarkFoil.
-      hard_positive: reworded caption, also true.
+      hard_positive: the reworded caption.
     """
 
     sample_id: Text
@@ -108,13 +108,13 @@ class BenchmarkRewording:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkQuestion:
-    """A question on an image; the questions of a group count only together.
+    """A question about an image; the questions of a group are scored only together.
 
     Attributes:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
-      group_id: id that the questions of a group share.
+      group_id: id shared by the questions of a group.
       image, image_id: as in BenchmarkFoil.
-      question: text.
+      question: text of the question.
       options: possible answers; empty if the question contains them.
       answer: right answer.
     """
@@ -168,19 +168,19 @@ QUESTIONS: Final = _type(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CombinedPair:
-    """Two images that differ in one thing, with a caption of each, of any dataset of pairs.
+    """Two images that differ in one thing, each with a caption, from any dataset of pairs.
 
     Attributes:
-      sample_id: id in the part that the pair comes from.
+      sample_id: id of the pair in the dataset that it comes from.
       dataset: dataset that the pair comes from, such as `eq-gebc`.
-      split: the source's split.
-      kind: subset: the dataset (or the name given to the part) and the pair's kind, such as
+      split: name of the source's split.
+      kind: subset: name of the dataset (or the name given to it) and kind of the pair, such as
         `eq-kubric/location`.
       source_id, caption_0, caption_1, image_0_id, image_1_id: as in BenchmarkPair.
-      image_0, image_1: image files as the source names them; None for images without a file, such
-        as drawn ones.
-      annotation: all other columns of the part, such as `origin_0`, as a JSON object; without
-        others, the part's `annotation`.
+      image_0, image_1: image file names, as in the source; None for images without a file, such as
+        generated images.
+      annotation: all other columns of the source dataset, such as `origin_0`, as a JSON object; if
+        there are none, its `annotation`.
     """
 
     sample_id: Text

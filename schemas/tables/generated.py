@@ -23,8 +23,8 @@ class Generation:
       generator: software, such as `kubric` or `diffusers`.
       version: versions of the software and its libraries.
       model, revision: public name and revision of the neural model; None for a renderer.
-      device: `cpu` or the accelerator's name; bytes are equal only on the same device.
-      seed: seed of both images.
+      device: `cpu` or the name of the accelerator; the bytes are the same only on the same device.
+      seed: random seed of both images.
       parameters: all other settings that affect the pixels, as a JSON object.
     """
 
@@ -47,14 +47,14 @@ class RenderedSample:
       sample_id, dataset, split: as in PairSample.
       source_id: cluster for statistics.
       kind: kind of difference, such as `attribute`, `counting` or `location`.
-      change: the difference, such as `colour`.
+      change: what differs, such as `colour`.
       caption_0, caption_1, captions_0, captions_1, image_0_id, image_1_id: as in PairSample.
       mask_0_id, mask_1_id: keys into `masks`; None without a mask.
       generation: how the images were made.
-      spec_0, spec_1: what each image was made from, as a JSON object; a rendered scene includes the
-        `claim` of its caption.
-      objects_0, objects_1: objects in each image, by their numbers in the mask, from 1; empty if
-        unknown.
+      spec_0, spec_1: specification of each image, as a JSON object; for a rendered scene, it
+        includes the `claim` of the caption.
+      objects_0, objects_1: objects in each image, in the order of their numbers in the mask, from
+        1; empty if unknown.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
         word_edit_distance, edited_spans_0, edited_spans_1, scores: as in PairSample.
     """
@@ -93,15 +93,15 @@ class RenderedSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskRow:
-    """One distinct mask.
+    """A distinct mask.
 
     Its bytes stay in the media store until they are written.
 
     Attributes:
       mask_id: SHA-256 of the encoded bytes.
       suffix: `.png`.
-      width_px, height_px: size in pixels, equal to its image's.
-      num_bytes: number of encoded bytes.
+      width_px, height_px: size in pixels, equal to the size of the image.
+      num_bytes: size of the encoded mask in bytes.
     """
 
     mask_id: Text
@@ -137,32 +137,32 @@ GENERATED_PAIRS = DatasetType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditedSample(RenderedSample):
-    """A photograph and an edit of it; caption i describes image i.
+    """A photograph and an edited copy of it; caption i describes image i.
 
     What has the same name in RenderedSample means the same.
 
     Attributes:
       sample_id, dataset, split, source_id, caption_0, caption_1, captions_0, captions_1: as in
         RenderedSample.
-      kind: `object`, `attribute`, `relation` or `negation` if a rule made the second caption,
-        `written` if a language model did, otherwise the source's kind or `given`.
-      change: the rule, such as `replace_object`; otherwise equal to `kind`.
+      kind: `object`, `attribute`, `relation` or `negation` if a rule made the second caption;
+        `written` if a language model did; otherwise the kind in the source, or `given`.
+      change: rule, such as `replace_object`; otherwise equal to `kind`.
       image_0_id, image_1_id: keys into `images`: the upright photograph as a PNG, and the edited
         image of the same size.
-      mask_0_id, mask_1_id: one key into `masks`, twice: where the photograph was allowed to change;
-        None if unknown.
+      mask_0_id, mask_1_id: the same key into `masks`, twice; the mask shows where the photograph
+        was allowed to change; None if unknown.
       generation: how the photograph was edited; `seed` applies only to the edit.
-      spec_0: the photograph's file, digest and crop, as a JSON object.
-      spec_1: the edit's instruction, things and mask boxes, as a JSON object.
-      objects_0, objects_1: empty.
+      spec_0: file, digest and crop of the photograph, as a JSON object.
+      spec_1: instruction, changed things and mask boxes of the edit, as a JSON object.
+      objects_0, objects_1: always empty.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
         word_edit_distance, edited_spans_0, edited_spans_1, scores: as in RenderedSample.
-      caption_id: the first caption's id in the source.
-      source_path: the photograph's file as the source names it.
+      caption_id: id of the first caption in the source.
+      source_path: file name of the photograph, as in the source.
       source_sha256: SHA-256 of that file.
-      source_box: crop of the photograph, in pixels; None for the whole.
+      source_box: crop of the photograph, in pixels; None for the whole photograph.
       negative_generator: name and version of the second caption's generator; `given` if the source
-        has it.
+        contains the caption.
     """
 
     caption_id: str

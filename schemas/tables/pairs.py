@@ -37,17 +37,17 @@ class Origin:
 
     Attributes:
       frame_id: name of the frame, unique in its dataset.
-      source_path: source file, relative to the folder that the user named.
+      source_path: path of the source file, relative to the folder that the user specified.
       source_sha256: SHA-256 of the source file.
-      licence: licence of the source, if it states one.
+      licence: licence of the source, if the source states one.
       requested_timestamp_s: requested time, in seconds after the container's start.
       timestamp_s: presentation time of the frame on screen at that time, in seconds.
       pts: presentation time in ticks of the stream.
       time_base: length of a tick in seconds, as a fraction.
-      frame_index: position in presentation order, from 0.
-      rotation_deg: rotation that shows the frame upright, in degrees.
+      frame_index: position of the frame in presentation order, from 0.
+      rotation_deg: rotation in degrees that shows the frame upright.
       parameters: how the image was encoded, as JSON; `pixel_aspect` is the original shape of pixels
-        that were scaled to squares, `deinterlaced` the filter that joined two fields.
+        that were scaled to squares, and `deinterlaced` is the filter that joined two fields.
     """
 
     frame_id: str
@@ -65,23 +65,24 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairSample:
-    """Two images that differ in one thing, with a caption of each: caption i describes image i.
+    """Two images that differ in one thing, each with a caption: caption i describes image i.
 
     Attributes:
       sample_id: stable id derived from the source, unique in the dataset.
-      dataset, split: names of the dataset and of the source's split.
-      source_id: video of both images; the cluster for statistics.
+      dataset, split: name of the dataset and of the source's split.
+      source_id: video that both images come from; the cluster for statistics.
       caption_0, caption_1: captions that are scored.
       captions_0, captions_1: all known captions of each image.
       image_0_id, image_1_id: keys into `images`.
       origin_0, origin_1: source of each image.
       annotation: the source's fields for the pair, as a JSON object.
-      changed_area_fraction: share of the image whose lightness or colour changed, in [0, 1].
-      ssim: structural similarity, the minimum of L*, a* and b*, in [-1, 1].
-      background_ssim: the same outside the changed area; None if nothing is outside.
+      changed_area_fraction: fraction of the image whose lightness or colour changed, in [0, 1].
+      ssim: structural similarity: the minimum over L*, a* and b*, in [-1, 1].
+      background_ssim: structural similarity outside the changed area; None if nothing is outside
+        it.
       luminance_shift: mean luma of image 1 minus image 0, in [-255, 255].
-      phash_distance: differing bits of the perceptual hashes, 0 to 192.
-      word_edit_distance: words inserted, deleted or replaced between the captions.
+      phash_distance: number of bits in which the perceptual hashes differ, 0 to 192.
+      word_edit_distance: number of words inserted, deleted or replaced between the captions.
       edited_spans_0, edited_spans_1: edited characters [start, end) of each caption.
       scores: all other scores of the pair.
     """
@@ -114,7 +115,7 @@ class PairSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageRow:
-    """One distinct image.
+    """A distinct image.
 
     Its bytes stay in the media store until they are written.
 
@@ -122,10 +123,10 @@ class ImageRow:
       image_id: SHA-256 of the encoded bytes.
       suffix: `.jpg` or `.png`.
       width_px, height_px: size in pixels.
-      num_bytes: number of encoded bytes.
-      phash: perceptual hashes (ImageHash's pHash) of red, green and blue: 192 bits as 48
-        hexadecimal digits.
-      scores: what the filters measured; you can change a threshold without measuring again.
+      num_bytes: size of the encoded image in bytes.
+      phash: perceptual hashes (ImageHash's pHash) of the red, green and blue channels: 192 bits as
+        48 hexadecimal digits.
+      scores: measurements of the filters; you can change a threshold without measuring again.
     """
 
     image_id: Text

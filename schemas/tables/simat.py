@@ -23,14 +23,15 @@ class GalleryRow:
     """A crop that can be retrieved.
 
     Attributes:
-      region_id: unique id, which queries and published scores use.
+      region_id: unique id, used in queries and published scores.
       source_id: Visual Genome image that the crop comes from.
-      source_path, source_sha256: image file below the image folder, and its SHA-256.
-      triplet_id: key into `captions`: the region's annotated triplet.
+      source_path, source_sha256: path of the image file relative to the image folder, and its
+        SHA-256.
+      triplet_id: key into `captions`: the triplet annotated for the region.
       image_id: key into `images`; None without an image folder.
-      subject_box, object_box: annotated subject and object, in pixels of the source image.
-      box: crop, in pixels of the source image.
-      scores: P(match) with its own caption by each oracle: `oracle_1`, `oracle_2`.
+      subject_box, object_box: annotated boxes of subject and object, in pixels of the source image.
+      box: box of the crop, in pixels of the source image.
+      scores: P(match) of the crop and its own caption by each oracle: `oracle_1`, `oracle_2`.
     """
 
     region_id: str
@@ -47,21 +48,22 @@ class GalleryRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryRow:
-    """A query: a crop, and a word of its triplet to change.
+    """A query: a crop and the word of its triplet to change.
 
     Attributes:
       sample_id: `simat/<region_id>/<part>/<target word>`.
       split: `dev` or `test`, which share the gallery.
-      region_id: key into `gallery`: the queried crop.
+      region_id: key into `gallery`: the crop of the query.
       source_id: image that the crop comes from; the cluster for statistics.
       image_id: key into `images`; None without an image folder.
-      part: which word changes: `subject`, `relation` or `object`.
-      source_word, target_word: word before and after.
-      source_triplet_id, target_triplet_id: keys into `captions`, before and after.
-      frequency: queries that share the source word; the mode decides which queries count.
-      weight: 1 / sqrt(frequency); a score divides by the total weight of its split.
-      scores: P(match) by each oracle with the crop's own caption (`oracle_1_source`) and the
-        target's (`oracle_1_target`); empty without an oracle.
+      part: part of the triplet that changes: `subject`, `relation` or `object`.
+      source_word, target_word: word before and after the change.
+      source_triplet_id, target_triplet_id: keys into `captions`: triplet before and after the
+        change.
+      frequency: number of queries with the same source word; the mode decides which queries count.
+      weight: 1 / sqrt(frequency); scores are divided by the total weight of the split.
+      scores: each oracle's P(match) of the crop with its own caption (`oracle_1_source`) and with
+        the target's (`oracle_1_target`); empty without an oracle.
     """
 
     sample_id: Text
@@ -88,14 +90,15 @@ class QueryRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionRow:
-    """A triplet in words.
+    """A triplet and its caption.
 
     Attributes:
       caption_id: `<subject>/<relation>/<object>`.
       subject, relation, object: words of the triplet.
       caption: sentence that oracles and baselines read.
-      origin: `template`, or `file` for a caption from the user's file.
-      regions: annotated regions that show the triplet, before any image is opened.
+      origin: `template`, or `file` if the caption comes from the user's file.
+      regions: number of annotated regions that show the triplet, counted before any image is
+        opened.
     """
 
     caption_id: str

@@ -19,21 +19,22 @@ ENCODED_CHARACTERS = 300
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbedCaption:
-    """One caption after one perturbation.
+    """A caption after one perturbation.
 
     Attributes:
       sample_id: `<caption_id>/<perturbation>`.
       caption_id: key into `captions`.
-      image: image file as the source names it.
+      image: image file name, as in the source.
       image_id: key into `images`; None without an image folder.
-      split: the source's split.
+      split: name of the source's split.
       perturbation: name of the perturbation.
-      mode: `paper` or `corrected` rules.
+      mode: mode of the rules: `paper` or `corrected`.
       version: version of the rules.
-      caption, perturbed_caption: text before and after; equal if nothing was applied.
-      applied: whether the text changed, even by a space.
-      words_changed: whether words changed, beyond case, spacing and punctuation; exclude rows
-        without it from every contrast.
+      caption, perturbed_caption: text before and after the perturbation; equal if it was not
+        applied.
+      applied: whether the text changed, even if only a space did.
+      words_changed: whether words changed, ignoring case, spacing and punctuation; if false,
+        exclude the row from every comparison.
       reason: why the perturbation was not applied; None if it was.
       spans, perturbed_spans: edited characters [start, end) before and after.
     """
@@ -62,22 +63,23 @@ class PerturbedCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MeasuredCaption:
-    """A caption and its granularity.
+    """A caption and its level of detail.
 
     `eqforge.generators.text.granularity` says how each feature is counted.
 
     Attributes:
       caption_id: unique id.
       image, image_id, split: as in PerturbedCaption.
-      caption: text.
+      caption: text of the caption.
       tagger: name and version of the tagger.
-      nouns, adjectives, complement_phrases, articles, quantifiers: number in the caption.
-      adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun: the
-        same per noun; None without nouns.
-      concept_depth, noun_depth: mean WordNet depth of its words and nouns; None if WordNet has
-        none.
-      characters, words: number in the caption.
-      concept_diversity: distinct lemmas over all senses of its words, per word; None without words.
+      nouns, adjectives, complement_phrases, articles, quantifiers: count in the caption.
+      adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
+        count per noun; None without nouns.
+      concept_depth, noun_depth: mean WordNet depth of the caption's words and nouns; None if
+        WordNet contains none of them.
+      characters, words: count in the caption.
+      concept_diversity: number of distinct lemmas over all senses of the caption's words, per word;
+        None without words.
     """
 
     caption_id: str
@@ -110,21 +112,21 @@ class MeasuredCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HardPositiveSample:
-    """A caption, a rewording that stays true of the image, and a caption that is false of it.
+    """A caption, a rewording that is still true of the image, and a caption that is false of it.
 
     Attributes:
       sample_id: id derived from the source's record.
       image, image_id, split: as in PerturbedCaption.
       caption, hard_positive, hard_negative: the three texts.
-      hard_positive_kind, hard_negative_kind: how each was made, such as `replace/attribute`.
-      group: the source's list, such as `color`; None without one.
-      original, replacement: words that the hard positive replaced, and their replacement; None for
+      hard_positive_kind, hard_negative_kind: how the text was made, such as `replace/attribute`.
+      group: word list of the source, such as `color`; None if the source has none.
+      original, replacement: words that the hard positive replaces, and their replacement; None for
         a swap.
-      caption_spans, hard_positive_spans: edit of the hard positive, before and after.
-      foil_spans, hard_negative_spans: edit of the hard negative, before and after.
-      repairs: fixes to the source's captions.
+      caption_spans, hard_positive_spans: characters that the hard positive edits, before and after.
+      foil_spans, hard_negative_spans: characters that the hard negative edits, before and after.
+      repairs: fixes made to the source's captions.
       generator: name and version of the generator.
-      box: crop of the source's image that the row is about, in pixels; None for the whole image.
+      box: crop of the source image that the row describes, in pixels; None for the whole image.
       source_sha256: SHA-256 of the cropped file; None without a crop.
       source_order: sort key for the order of the published files: numbers of file, pass and record
         (VL-CheckList) or record (text pairs); empty for captions.
@@ -155,11 +157,11 @@ class HardPositiveSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingCaption:
-    """One text to train on.
+    """A text to train on.
 
     Attributes:
       sample_id: `<caption_id>/<role>`.
-      caption_id: caption that the text was made from.
+      caption_id: id of the caption that the text was made from.
       image, image_id, split: as in PerturbedCaption.
       role: `original`, `hard_positive` or `hard_negative`.
       text: text to train on.
@@ -182,16 +184,17 @@ class TrainingCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """The probability that a sample is right, and the answers of judges.
+    """The probability that a sample is right, and the answers of the judges.
 
     Attributes:
       sample_id: key into `samples`.
-      probability: probability that the hard positive keeps the meaning in English, and that the
-        hard negative is false; in training captions, of the row's text alone; None if unknown.
-      low, high: ends of its interval of at least 95 %, if it is the precision of rules; None
+      probability: probability that the hard positive keeps the meaning in good English, and that
+        the hard negative is false; in training captions, probability that the row's text is right;
+        None if unknown.
+      low, high: ends of its interval (at least 95 %), if it is the precision of rules; None
         otherwise.
-      basis: `rules`: precision of the rules by kind. `source`: an original caption, taken as true,
-        without a probability. Empty if unknown.
+      basis: `rules` if the probability is the precision of the rules by kind; `source` for an
+        original caption, which is assumed to be true and has no probability; empty if unknown.
       answers: each judge's answer to each question.
     """
 

@@ -25,16 +25,16 @@ class VlueSample:
     """An item of any task.
 
     Attributes:
-      sample_id: unique id; key into the task's table.
-      task: task, and name of its table.
-      split: the source's split.
-      group: first folder of the image's name; in VLUE the language of its concept (`id`, `sw`,
-        `ta`, `tr`, `zh`); empty without a folder.
-      image: name of the image in Unicode NFC; a statement's left image.
-      image_id: its key into `images`; None without an image folder.
-      image_1, image_1_id: a statement's right image; None for other tasks.
-      source_image, source_image_1: names exactly as in the source.
-      findings: rules that the item breaks, sorted; see the table `findings`.
+      sample_id: unique id; key into the table of the task.
+      task: name of the task and of its table.
+      split: name of the source's split.
+      group: first folder in the image name; in VLUE, the language of the image's concept (`id`,
+        `sw`, `ta`, `tr`, `zh`); empty without a folder.
+      image: name of the image in Unicode NFC; for a statement, the left image.
+      image_id: key of this image in `images`; None without an image folder.
+      image_1, image_1_id: right image of a statement; None for other tasks.
+      source_image, source_image_1: image names exactly as in the source.
+      findings: annotation rules that the item breaks, sorted; see the table `findings`.
     """
 
     sample_id: Text
@@ -52,17 +52,17 @@ class VlueSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RetrievalCaption:
-    """A caption of an image, for retrieval in both directions; R@k.
+    """A caption of an image, for retrieval in both directions (metric: R@k).
 
     Attributes:
       sample_id: as in VlueSample.
-      entry_id: the source's row; VLUE has 5,450, with 4 to 8 captions each.
-      gallery_id: retrieval candidate, whose true captions share it: the image's name in corrected
-        mode, so that rows of one image (37 in VLUE) are one candidate; the row in paper mode.
+      entry_id: id of the row in the source; VLUE has 5,450 rows with 4 to 8 captions each.
+      gallery_id: retrieval candidate, shared by all its true captions: in corrected mode the image
+        name, so that rows of one image (37 in VLUE) are one candidate; in paper mode the row.
       image, image_id: as in VlueSample.
       number: position of the caption in its row, from 0.
       caption: text as in the source.
-      words: number of words, split at white space.
+      words: number of words separated by white space.
     """
 
     sample_id: Text
@@ -77,14 +77,16 @@ class RetrievalCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nlvr2Statement:
-    """A statement about two images; accuracy of true against false.
+    """A statement about two images (metric: accuracy of true or false).
 
     Attributes:
       sample_id: as in VlueSample.
-      source_id: the source's id; None in VLUE's file, which has none.
+      source_id: id of the statement in the source; None in VLUE's file, which has no ids.
       statement: text as in the source.
-      image_0, image_0_id: left image.
-      image_1, image_1_id: right image.
+      image_0: name of the left image.
+      image_0_id: key of the left image in `images`; None without an image folder.
+      image_1: name of the right image.
+      image_1_id: key of the right image in `images`; None without an image folder.
       label: whether the statement is true of the images.
     """
 
@@ -100,15 +102,16 @@ class Nlvr2Statement:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VqaQuestion:
-    """A question about an image; VQA accuracy.
+    """A question about an image (metric: VQA accuracy).
 
     Attributes:
-      sample_id: `vqa/` and the question's id.
-      source_id: published `question_id`.
+      sample_id: `vqa/` followed by the question's id.
+      source_id: `question_id` in the source.
       question: text as in the source.
       image, image_id: as in VlueSample.
-      answers: all annotated answers in the source's order: one in VLUE, ten in VQA 2.0.
-      answer_listed: whether the answer list contains one of them exactly; None without a list.
+      answers: all annotated answers, in the source's order: one in VLUE, ten in VQA 2.0.
+      answer_listed: whether the answer list contains one of the answers exactly; None without a
+        list.
     """
 
     sample_id: Text
@@ -122,13 +125,13 @@ class VqaQuestion:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptioningImage:
-    """An image to caption, with its reference captions; BLEU and CIDEr.
+    """An image to caption, with its reference captions (metrics: BLEU and CIDEr).
 
     Attributes:
-      sample_id: `captioning/` and the published `image_id`, if there is one.
-      source_id: published `image_id`; None without one.
+      sample_id: `captioning/` followed by the `image_id` in the source, if it has one.
+      source_id: `image_id` in the source; None without one.
       image, image_id: as in VlueSample.
-      references: captions as in the source, in its order.
+      references: reference captions, unchanged and in the source's order.
     """
 
     sample_id: Text
@@ -140,15 +143,16 @@ class CaptioningImage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroundingPhrase:
-    """A phrase that refers to one object of an image; accuracy at an IoU of 0.5.
+    """A phrase that refers to one object in an image (metric: accuracy at an IoU of 0.5).
 
     Attributes:
       sample_id: as in VlueSample.
-      source_id: `ref_id` of the object, which several phrases may share.
+      source_id: `ref_id` of the object in the source; several phrases may share it.
       phrase: text as in the source.
       image, image_id: as in VlueSample.
       box: position of the object, as in the source.
-      width_px, height_px: size of the image file, or as the source states it; None if unknown.
+      width_px, height_px: size of the image file, or the size stated in the source; None if
+        unknown.
     """
 
     sample_id: Text
@@ -163,15 +167,15 @@ class GroundingPhrase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A breach of the annotation rules; the item stays in the dataset.
+    """A violation of the annotation rules; the item is still in the dataset.
 
     Attributes:
       finding_id: `<sample_id> <rule> <part>`.
       sample_id, task, image: as in VlueSample.
       rule: one of `eqforge.transforms.imports.vlue_lints.RULES`.
       part: position of the text, answer or image in the item, from 0.
-      text: what breaks the rule.
-      value: counted value, such as words; None without one.
+      text: text that breaks the rule.
+      value: counted value, such as the number of words; None without one.
     """
 
     finding_id: Text

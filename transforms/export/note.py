@@ -34,14 +34,14 @@ _REFUSED: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportNote:
-    """Contents of an export.
+    """The contents of an export.
 
     Attributes:
-      dataset_sha256: SHA-256 of its manifest.
-      settings: format, table, image encoding and other settings that affect bytes.
+      dataset_sha256: SHA-256 of the dataset's manifest.
+      settings: format, table, image encoding and other settings that affect the bytes.
       versions: versions of the packages that write the bytes.
-      left_out: rows that `--redistributable` left out, by licence.
-      files: the files without the note itself; an image has 0 rows.
+      left_out: number of rows that `--redistributable` excluded, by licence.
+      files: exported files, except the note itself; an image counts as 0 rows.
     """
 
     format: str = _FORMAT

@@ -60,7 +60,7 @@ class LintSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LintReport:
-    """The findings of a file or of a dataset's folder."""
+    """The findings for a file or dataset folder."""
 
     path: str
     records: int

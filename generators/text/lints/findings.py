@@ -18,12 +18,12 @@ ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "err
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A defect of a record.
+    """A defect in a record.
 
     Attributes:
-      field: the faulty caption: "positive", "negative", "hard_positive", "perturbed", or
-        "other_caption" of a second image.
-      twin: id of the first record that a duplicate repeats; otherwise empty.
+      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or
+        "other_caption" for the caption of a second image.
+      twin: id of the first record that this record duplicates; empty for other findings.
     """
 
     record_id: str

@@ -53,10 +53,10 @@ class Difference:
     """Differences between two datasets.
 
     Attributes:
-      a, b: their folders or URLs.
+      a, b: folders or URLs of the datasets.
       is_equal: whether all compared records are equal.
       tables: differences by table.
-      manifest: other differences of the manifests of A and B, such as `config.seed`.
+      manifest: other differences between the manifests of A and B, such as `config.seed`.
     """
 
     a: str

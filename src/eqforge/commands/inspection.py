@@ -56,13 +56,14 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Inspection:
-    """What a dataset holds.
+    """The contents of a dataset.
 
     Attributes:
       folder: folder or URL of the dataset.
-      manifest: its manifest.
-      samples: whole rows: the requested number, spread over the dataset, or the one with the id.
-      rejects: whole rows with the reason or the id.
+      manifest: manifest of the dataset.
+      samples: complete rows: the requested number, spread over the dataset, or the row with the
+        requested id.
+      rejects: complete rows of rejects with the requested reason or id.
     """
 
     folder: str

@@ -59,16 +59,16 @@ depend on the recipe's dataset, run eqforge plan {OPTION} RECIPE --help."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeReport:
-    """The result of a recipe, and what no longer matches.
+    """The result of a recipe, and the inputs that no longer match it.
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe whose bytes no input of the build has.
+      inputs: input files of the recipe that match none of the build's inputs byte for byte.
       changed_sources: videos and images whose bytes changed.
-      missing_sources: videos and images without a record: missing, unreadable, or rejected (see the
-        table `rejects`).
-      difference: recipe (A) against dataset (B), with up to 1,000 records of each table; null if
-        the build is not waited for.
+      missing_sources: videos and images that have no record because they are missing, unreadable or
+        rejected (see the table `rejects`).
+      difference: difference between recipe (A) and dataset (B), with up to 1,000 records of each
+        table; null if the command did not wait for the build.
     """
 
     build: BuildReport

@@ -43,8 +43,8 @@ class Outcome:
     """The result of a check.
 
     Attributes:
-      state: `noted` marks defects that belong to the dataset's mode.
-      lines: what was found or skipped, and what to install.
+      state: result; `noted` marks defects that are expected in the dataset's mode.
+      lines: what was found or skipped, and which packages to install.
     """
 
     state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
@@ -57,7 +57,7 @@ class Verification:
 
     Attributes:
       checks: result of each check, by name.
-      verdict: the result in words.
+      verdict: overall result in words.
     """
 
     checks: dict[str, Outcome]
