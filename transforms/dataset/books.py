@@ -9,7 +9,6 @@ from eqforge.schemas.records.books import ERROR_PREFIX, Stage
 from eqforge.schemas.records.scores import Rejection
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-"""Names of torch errors, as torch may not be installed."""
 
 COMBINE_STAGE: Final = Stage(
     "combine",

@@ -75,8 +75,7 @@ def model_files(model: str | None, part: str = "") -> Iterator[Medium]:
     """Yield every file of a local model folder; a model from a hub is identified by its commit.
 
     Args:
-      model: a folder or an id.
-      part: prefix of the names, where a build reads several models with equal file names.
+      part: prefix of the names, for builds that read several models with equal file names.
     """
     if model is not None and os.path.isdir(model):
         for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):

@@ -42,9 +42,7 @@ class _Scan:
     Attributes:
       keys, rows: digests of the samples' ids and of their whole content [n].
       ranks: the order in which samples are drawn [n].
-      subsets: index of each sample's subset [n].
       images: digests of image ids [n, images]; the digest of None where there is no image.
-      wanted: whether samples are requested by id [n].
     """
 
     groups: tuple[_Group, ...]

@@ -38,7 +38,6 @@ _TEXTS: Final = frozenset(
         *("perturbed_caption", "question", "answer", "text"),
     )
 )
-"""Columns of text that a model or a person reads."""
 
 # Columns of spans that follow from two texts: their own, and the other caption's.
 EDITS: Final = (
@@ -53,12 +52,7 @@ _KNOWN_TEXTS: Final = (("caption_0", "captions_0"), ("caption_1", "captions_1"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Errata:
-    """Errata of a dataset, by sample id.
-
-    Attributes:
-      corrected: for each sample its corrected texts, by column.
-      stages: names of the stages that apply them, in order.
-    """
+    """Errata of a dataset by sample id; `corrected` maps columns to texts."""
 
     dropped: Mapping[str, Erratum]
     corrected: Mapping[str, Mapping[str, str]]
@@ -108,10 +102,7 @@ def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
 
 
 def kept(record: Any, errata: Errata) -> Iterator[Any]:
-    """Yield the corrected row of a sample, or nothing if the sample is dropped.
-
-    A text that a person rewrote has no known provenance.
-    """
+    """Yield the corrected row unless its sample is dropped; a correction clears its judgement."""
     if record.sample_id not in errata.dropped:
         changes = errata.corrected.get(record.sample_id, {})
         if changes and isinstance(record, Judgement):

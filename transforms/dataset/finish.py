@@ -40,8 +40,7 @@ class DatasetTarget:
 
     Attributes:
       header: the manifest without counts and files.
-      stages: the stages in order; the last one's kept candidates are the samples.
-      tables: the tables, including `samples` and `rejects`.
+      stages: in order; the last one's kept candidates are the samples.
       max_error_rate: the share of a stage's candidates in [0, 1] that may fail with an exception.
       replaces: whether a finished dataset exists, to be kept until this one is complete.
       commands: command lines that reproduce the dataset; empty if unknown.

@@ -44,10 +44,7 @@ class MediaStore:
         return image_id
 
     def sync(self, images: Iterable[tuple[str, str]]) -> None:
-        """Make stored images (id, suffix) durable against a power cut.
-
-        One call for many images is faster: the disk then writes them all at once.
-        """
+        """Make images (id, suffix) durable against a power cut; one call for many is faster."""
         root, is_local = _place(self.root)
         if not is_local:
             return

@@ -204,12 +204,7 @@ def read_group(
     group: int,
     rows: tuple[int, ...] | None = None,
 ) -> Iterator[Any]:
-    """Yield rows of a row group of a part as records of a combined dataset.
-
-    Args:
-      kind: name of the combined dataset.
-      rows: their positions in the group; None for all.
-    """
+    """Yield rows of a row group of a part as records of the combined dataset `kind`."""
     if rows == ():
         return
     described = _described(dataset.manifest.dataset, table)

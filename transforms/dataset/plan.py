@@ -127,7 +127,7 @@ def write_plan(
     """Write a plan as JSON lines below a folder, a few hundred records per file, in plan order.
 
     Args:
-      measure: returns the counts that a record adds to the plan's.
+      measure: returns a record's contribution to the plan's counts.
     """
     from more_itertools import batched
 

@@ -26,7 +26,6 @@ MERGE_BYTES = 32 << 20
 """Memory for merging runs; all are read at once, in pieces."""
 
 LEAST_PIECE_BYTES = 16 << 10
-"""The smallest piece, however many runs there are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -72,7 +72,7 @@ class Pictures(Protocol):
     """Reads images by id and suffix, from a media store or from finished datasets."""
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Return the bytes of a picture."""
+        """Return the bytes of an image."""
 
     def path(self, image_id: str, suffix: str) -> str:
         """Return the image's name for messages."""
@@ -83,11 +83,7 @@ def files_for(rows: int, rows_per_file: int) -> int:
 
 
 def table_of(kind: TableType, shards: int, media: Pictures | None = None) -> Table:
-    """Return a table for the shard writer.
-
-    Args:
-      media: where the table's images are, if it has any; they are read row by row.
-    """
+    """Return a table for the shard writer; `media` holds its images, which are read row by row."""
     return Table(
         name=kind.name,
         shards=shards,

@@ -78,9 +78,8 @@ def without_printed_traces() -> Iterator[None]:
 def remembered() -> Iterator[None]:
     """Let Beam parse its options and inspect each class of DoFns once in the block.
 
-    Otherwise it does so for every transform, which takes half of the time of a small build. DoFns
-    of
-    one class have the same state and timers: eqforge uses neither.
+    Otherwise it does so for every transform, which takes half of the time of a small build. All
+    DoFns of a class have the same state and timers, as eqforge uses neither.
     """
     views: dict[tuple[int, type], PipelineOptions] = {}
     specs: dict[type, tuple[set, set]] = {}

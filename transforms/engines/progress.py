@@ -48,7 +48,7 @@ def totals(folder: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -> Iterator[None]:
-    """Show progress during the block: bars on a terminal, else a line now and then.
+    """Show progress during the block: bars on a terminal, otherwise occasional lines.
 
     Args:
       folder: where the processes note their counts; created, and removed at the end.

@@ -86,10 +86,7 @@ def run(
 
 
 def _named(options: PipelineOptions, job: str) -> PipelineOptions:
-    """Name the job after its output.
-
-    On a Flink cluster, where jobs are cancelled by name, append this to a user's own name.
-    """
+    """Name the job after its output; on Flink, where jobs are cancelled by name, append it."""
     cloud = options.view_as(GoogleCloudOptions)
     place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
     own = fingerprint(place)[:16]

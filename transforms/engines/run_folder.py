@@ -19,10 +19,7 @@ _outside: list[str] = []
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[None]:
-    """Put all temporary files of the block, and of the processes it starts, in one folder.
-
-    `tempfile` and TMPDIR are restored afterwards.
-    """
+    """Put all temporary files of the block, and of the processes it starts, in one folder."""
     parent, variable = tempfile.gettempdir(), os.environ.get("TMPDIR")
     with private_folder(parent) as folder:
         _outside.append(parent)

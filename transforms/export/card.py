@@ -60,7 +60,6 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
     """Write the card of an export, unless it exists.
 
     Args:
-      configured: the files of each configuration.
       schema: the columns of the only configuration, if its files do not state them.
     """
     if export.has(card.FILE_NAME):

@@ -72,7 +72,6 @@ class Format:
 
     Attributes:
       module: in this folder; its `WRITERS` has the name.
-      summary: text for the help.
       columns: required columns of the rows.
       image_files: whether it accepts --image-files.
     """

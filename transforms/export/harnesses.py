@@ -133,11 +133,7 @@ def _task_name(dataset: Dataset) -> str:
 
 
 class _Asking:
-    """The questions of an export's rows.
-
-    Attributes:
-      letters: of the longest option list, at least A and B; empty if no question has options.
-    """
+    """The questions of an export's rows, with letters for the longest option list."""
 
     def __init__(self, export: Export) -> None:
         self._form = form_of(set(export.schema.names), export.dataset.folder)

@@ -59,11 +59,7 @@ class ExportNote:
 
 
 class Ledger:
-    """The complete files of an export.
-
-    Attributes:
-      opened: the files that this run opened to write, in lower case.
-    """
+    """The complete files of an export; `opened` names files that this run opened, in lower case."""
 
     def __init__(self, folder: str, note: ExportNote, done: Iterable[DataFile] = ()) -> None:
         self.folder, self._note = folder, note
@@ -97,9 +93,6 @@ class Ledger:
 
 def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     """Check the folder of an export, and delete an earlier export if requested.
-
-    Args:
-      note: the export to write, without files.
 
     Raises:
       InputError: the folder has files that no export wrote, or a different export, or is not

@@ -179,7 +179,6 @@ def _refused(
 
     Args:
       pictures: columns of image keys.
-      lineage: columns of image lineage.
       dataset: the dataset of rows that name none.
     """
     annotation = annotated(row.get(ANNOTATION))

@@ -38,7 +38,6 @@ PIECE_BYTES: Final = 32 << 20
 _BUFFER_BYTES: Final = 1 << 20
 _PATH: Final = re.compile(FILE_PATH)
 _PATH_CHARS: Final = 300
-"""Longest path of a note; see FilePath."""
 
 
 class ExportStream(io.BufferedWriter):
@@ -53,7 +52,6 @@ class Record:
 
     Attributes:
       key: a file name, safe on every disk; distinct for distinct ids.
-      row: its columns, without images.
       pictures: by image column, `image_0` for `image_0_id`; None if the id is null.
     """
 

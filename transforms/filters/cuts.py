@@ -166,11 +166,7 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
 def matched_points(
     view_0: CutView, view_1: CutView
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the matching keypoints of both frames, in the same order.
-
-    Returns:
-      Two arrays [matches, 2]: x and y at a long side of 400 pixels.
-    """
+    """Return the matching keypoints of both frames, in the same order [matches, 2]."""
     matched = [
         (points_0[match.queryIdx], points_1[match.trainIdx])
         for points_0, found_0, points_1, found_1 in zip(

@@ -136,7 +136,6 @@ _RANGES = {
     "luminance_shift": (0, 255),
     "phash_distance": (0, HASH_BITS),
 }
-"""The range of each measure, by suffix of its settings' names."""
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:
@@ -193,11 +192,7 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
 def background_similarity(
     view_0: PairView, view_1: PairView, changed: NDArray[np.bool_]
 ) -> float | None:
-    """Return the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
-
-    Args:
-      changed: the region, bool [height, width], of any size.
-    """
+    """Return the SSIM outside a region (bool [height, width], any size), if any."""
     planes = _on_common_size(view_0, view_1)
     return least_outside([similarity(*plane)[1] for plane in planes], changed)
 
@@ -205,9 +200,9 @@ def background_similarity(
 def changed_in_and_out(
     view_0: PairView, view_1: PairView, region: NDArray[np.bool_]
 ) -> tuple[float | None, float | None]:
-    """Return the shares of pixels that changed inside and outside a region.
+    """Return the shares of changed pixels, in [0, 1], inside and outside a region.
 
-    Each is in [0, 1], to 6 decimals, and None without pixels there; see `is_changed`.
+    Each has 6 decimals, and is None without pixels there; see `is_changed`.
 
     Args:
       region: bool [height, width], of any size.

@@ -10,7 +10,6 @@ ORACLE_REASONS = {
     "crossed_caption_match": "By the oracle, an image matches the other image's caption too well.",
     "oracle_disagreement": "One of the two oracles objects, the other does not.",
 }
-"""Reasons for which an oracle's scores reject a pair."""
 
 PAIRS_STAGE = Stage(
     "pairs",

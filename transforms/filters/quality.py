@@ -58,8 +58,7 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
 
     Returns:
       Three scores: the mean luma in [0, 255], the standard deviation of a channel in [0, 127.5],
-        and
-      the variance of a channel's Laplacian, 0 or more.
+      and the variance of a channel's Laplacian, 0 or more.
     """
     import scipy.ndimage  # type: ignore[import-untyped]
 

@@ -70,7 +70,6 @@ MAX_TINT = 1.35
 _FIT_ROUNDS = 5
 _SCALE = minimality.LONG_SIDE_PX / LONG_SIDE_PX
 _TO_VIEW = np.array([[_SCALE, 0, (_SCALE - 1) / 2], [0, _SCALE, (_SCALE - 1) / 2], [0, 0, 1]])
-"""From keypoints to pixels of `view`."""
 
 
 _SETTINGS = compact_json(
@@ -111,7 +110,7 @@ def view(pixels: Pixels) -> Pixels:
 
 
 def score_registered(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutView) -> list[Score]:
-    """Score how the camera moved and the light changed between two frames, and what else changed.
+    """Score how the camera, the light and the scene changed between two frames.
 
     Args:
       first, second: frames prepared by `view`.

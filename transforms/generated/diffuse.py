@@ -1,6 +1,6 @@
 """Draws pairs of images from pairs of prompts, by prompt-to-prompt, each pair once.
 
-Pairs are never batched, so a pair's pixels do not depend on what else a run draws.
+Pairs are never batched, so a pair's pixels do not depend on the rest of a run.
 
 Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the attention control.
 """
@@ -41,7 +41,6 @@ DRAWINGS_STAGE = Stage(
 )
 
 DRAWN: Final = "drawn"
-"""Progress step: a worker counts every drawn or failed pair."""
 
 VERSION = 1
 BLEND_AREA = "blend_area"

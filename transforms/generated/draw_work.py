@@ -81,10 +81,7 @@ def seed_of(first: int, number: int) -> int:
 
 
 def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -> Drawings:
-    """Draw a pair from several seeds, unless it was rejected.
-
-    `draw` makes the numbered drawing of a work without the pair's counts.
-    """
+    """Draw a pair from several seeds, unless it was rejected; `draw` gets a work without counts."""
     if pair.proposal is None or pair.rejects:
         return Drawings(pair=pair, works=())
     works, name = [], pair.proposal.sample_id
@@ -95,10 +92,7 @@ def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -
 
 
 def choose_best(drawings: Drawings, rules: GeneratedRules) -> PairWork:
-    """Measure and judge the drawings of a pair, and keep the best one as the pair.
-
-    The best has the highest score; ties go to the lowest seed number.
-    """
+    """Measure and judge a pair's drawings; keep the best, of equal ones the lowest seed number."""
     works = [drop_generated(measure_generated(work, rules), rules) for work in drawings.works]
     if len(works) > 1:
         works = _keep_best(works, rules.ranking)

@@ -1,6 +1,6 @@
 """Edits photographs so that they show the negative; pixels outside the mask are locked.
 
-Photographs are never batched, so their pixels do not depend on what else a run edits.
+Photographs are never batched, so their pixels do not depend on the rest of a run.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EDITED: Final = "edited"
-"""Progress step: a worker counts every edited or failed photograph."""
 
 VERSION: Final = 1
 CHANGED_OUTSIDE: Final = "changed_outside"

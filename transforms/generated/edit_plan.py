@@ -78,7 +78,6 @@ class EditTask:
       negative, generator: the caption to show, and what made it.
       instruction: text for editors that follow instructions.
       things: words for the grounder if there is no mask.
-      mask: the user's mask.
     """
 
     photograph: StoredImage

@@ -53,7 +53,6 @@ IMAGES_STAGE = Stage(
 MOST_SEEDS = 64
 
 MEASURED = "measured"
-"""Progress step: a worker counts every pair that was measured."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +75,6 @@ class GeneratedRules:
 
     Attributes:
       work: the folder or URL of the media store and of finished work.
-      gates: limits on the measured minimality.
       kind_gates: kinds of pairs, each with limits that replace `gates`.
       distinct_captions: whether equivalent captions are rejected.
     """

@@ -58,13 +58,11 @@ RENDERS_STAGE = Stage(
 )
 
 RENDERED = "rendered"
-"""Progress step: a worker counts every rendered or failed pair."""
 
 VERSION = "4"
 """Increment whenever the same pair and settings would be stored differently."""
 
 DETAIL = 500
-"""Characters of an error's text that a reject keeps."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

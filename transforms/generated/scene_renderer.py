@@ -81,7 +81,6 @@ class SceneRenderer:
 
     Args:
       assets: path or URL of the manifest of assets, or `builtin`.
-      assets_sha256: SHA-256 that the manifest must have.
       cache: local folder for unpacked assets.
       timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
     """
@@ -103,8 +102,7 @@ class SceneRenderer:
         """Return the renderer's sandbox: it may read everything, and write only where needed.
 
         It fetches assets missing from the cache, so it has network access if they are in a store. A
-        GPU
-        has no sandbox: its driver starts programs and shares memory with the kernel.
+        GPU has no sandbox: its driver starts programs and shares memory with the kernel.
         """
         if self._settings.device == "gpu":
             return None

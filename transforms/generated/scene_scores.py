@@ -42,7 +42,6 @@ ROOMS = frozenset({"in", "under"})
 """Relations to a reference that has room for the target."""
 
 BLOCKS = 16
-"""Rows and columns of blocks of an image."""
 
 WHITE = 254
 """Minimum of all three channels of a blown-out pixel."""
@@ -54,7 +53,7 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
     Scores of one image end in `_0` or `_1`; lengths are shares of the image's width. "Named"
     objects are those in the caption:
       overlap_m: depth of the deepest overlap of two objects, in metres.
-      frame_margin: least distance of a visible named object to the image's edge.
+      frame_margin: least distance of a named object to the image's edge; None if none is visible.
       visible_area: least share of the image that any object covers.
       named_area, largest_area: least and greatest share of the image that a named object covers.
       lightness: mean L* of the image, in [0, 100].
@@ -75,8 +74,7 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       within_margin, crossed_within_margin: if the pair claims "in" or "under", the distance to the
         ends of the surrounding box; negative outside.
       named_colour: on the photographic stage, the least share of pixels in the given colour over
-        the
-        named objects: see `colour_share` in `scene_colours`; None if none was given a colour.
+        the named objects: see `colour_share` in `scene_colours`; None without a given colour.
       trim_area: for claims about a part's colour, the extra area in that colour compared with the
         other image, as a share of the image.
       step_share: for comparisons, the visible difference in the claimed direction, as a share of
@@ -256,9 +254,9 @@ def _boxes(view: RenderedView, claim: Claim) -> tuple[PixelBox, PixelBox] | None
 
 
 def within_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Return how far a target is inside the left, right and lower end of its reference's box.
+    """Return how far a target is inside its reference's box: left, right and lower end.
 
-    If it is under the reference, the upper end counts, too.
+    For "under" the upper end counts, too.
     """
     if (boxes := _boxes(view, claim)) is None:
         return None

@@ -47,11 +47,7 @@ class VlueBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueRules:
-    """How items are imported.
-
-    Attributes:
-      by_image: whether rows of one image form one retrieval candidate.
-    """
+    """How items are imported; `by_image` makes rows of one image one retrieval candidate."""
 
     by_image: bool
     answers: frozenset[str] | None = None
@@ -178,11 +174,7 @@ def task_row(
     answers: frozenset[str] | None,
     size: tuple[int, int] | None,
 ) -> Any:
-    """Return an item's row of its task's table.
-
-    Args:
-      by_image: whether all captions of an image belong to one retrieval candidate.
-    """
+    """Return an item's row of its task's table."""
     image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
     match item.task:
         case "retrieval":

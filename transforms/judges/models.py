@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
 
 AT_ONCE: Final = 8
-"""Number of concurrent requests to a server."""
 TIMEOUT_S: Final = 120.0
 MAX_TOKENS: Final = 16
 """Of a server's answer: a yes or a no, with some words around it."""
 UNVERSIONED: Final = "unversioned"
 BATCH: Final = 64
-"""Questions of a batch, all about one image."""
 
 _IF_THEN: Final = (
     "Two sentences describe pictures.\nA: {0}\nB: {1}\n"
@@ -187,7 +185,6 @@ JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
     "llm": LlmJudge,
     "vqa": VqaJudge,
 }
-"""Loaders by kind of judge."""
 
 
 def in_words(wanted: Wanted) -> str:

@@ -21,10 +21,8 @@ VERSION: Final = 1
 
 _HELD: Final = frozenset({"device", "precision"})
 KINDS: Final = {"nli": _HELD, "llm": _HELD | {"parallel"}, "vqa": _HELD}
-"""Options by kind of judge."""
 
 QUESTIONS_A_ROW: Final = 4
-"""Number of questions about the texts of a row, without the image."""
 READS_PICTURES: Final = "vqa"
 PICTURES_A_BATCH: Final = 16
 """Number of images per progress update; answers do not depend on it."""

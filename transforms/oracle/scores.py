@@ -160,7 +160,6 @@ BATCH = 32
 """Captions of an image per batch; fixed, however the work is distributed."""
 
 Answer: TypeAlias = tuple[Score, ...] | Rejection
-"""The scores of a pair or of a caption, or why it has none."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

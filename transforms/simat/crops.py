@@ -56,10 +56,7 @@ class CropSettings:
 def crop_box(
     region: Region, size: tuple[int, int] | None, settings: CropSettings
 ) -> CornerBox | Rejection:
-    """Return the crop for a region, or why there is none.
-
-    Without the image's size in pixels nothing is clipped.
-    """
+    """Return the crop for a region, or why there is none; an unknown size clips nothing."""
     for box in (region.subject_box, region.object_box):
         if box.clip(size).is_empty:
             return bad_box(box)
@@ -90,12 +87,7 @@ def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Crop:
-    """A cropped region.
-
-    Attributes:
-      box: in pixels of the source image.
-      image, source_path, source_sha256: None without a folder of images.
-    """
+    """A cropped region; `box` is in pixels of the source image."""
 
     box: CornerBox
     image: ImageRow | None = None

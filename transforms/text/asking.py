@@ -19,7 +19,6 @@ from eqforge.transforms.text.caption_edits import EditRules, captions_left, posi
 
 _CHARS_PER_TOKEN: Final = 4
 _TOKENS_AROUND: Final = 12
-"""Approximate tokens of a chat template."""
 FIRST: Final = 32
 """Number of questions asked before all others: a server that rejects these would reject all."""
 _TELLING: Final = 3

@@ -289,10 +289,7 @@ def _rewordings(
 
 
 def _negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejection:
-    """Return a hard negative of the first kind that has one, tier by tier.
-
-    The seed draws the order within a tier.
-    """
+    """Return a hard negative by tiers; the seed orders the kinds within a tier."""
     analysis, known, true = caption.analysis, caption.known, caption.true
     if isinstance(analysis, Rejection):
         return analysis

@@ -28,7 +28,6 @@ from eqforge.transforms.text.perturb import tagger_of
 VERSION = 7
 GENERATOR = f"eqforge.hard_positives {VERSION}"
 _DRAWS = 3
-"""Seeds the draws; see `caption_edits`."""
 REVERSED = "/reversed"
 """Suffix of the kind if the source's caption is the hard positive and its rewording the caption."""
 Outcome = HardPositiveSample | Rejection

@@ -14,7 +14,6 @@ from eqforge.sources.text_pairs import TextPair, pair_files, read_text_pairs
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 
 FOLDERS: Final[Mapping[str, str]] = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
-"""VL-CheckList's folder of each kind, below its folder `data`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

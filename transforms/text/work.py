@@ -153,7 +153,7 @@ def _check(
         if rejection is not None:
             return rejection
     if language == "en":
-        # Together, as more words make the language easier to tell.
+        # Together, as more words make the language easier to detect.
         refused = guarded(lambda: refuse_language("\n".join(record.texts)))
         if refused is not None:
             return refused

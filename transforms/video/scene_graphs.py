@@ -33,7 +33,6 @@ OBJECTS_STAGE = Stage(
 )
 
 OBJECT_NAMES = word_set("scene_graphs.objects")
-"""The published class names."""
 
 _FIRST_SLOT = word_set("scene_graphs.first_slot")
 """Relations that follow "The person is"."""
@@ -122,15 +121,14 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
 def choose_pairs(
     sights: Sequence[Sight], min_changed_relations: int, skip_frames: int
 ) -> list[tuple[Sight, Sight]]:
-    """Return the pairs of one object's frames, in temporal order.
+    """Choose the pairs of one object's frames, in temporal order.
 
     A pair (i, j), i before j, is chosen if its frames differ in enough kinds of relation and
     neither is among the `skip_frames` frames after one that an earlier pair chose. Skipped frames
     stay skipped, even if an earlier pair uses them. So no two pairs share a frame while their other
     frames are that near: (i, x) never occurs with (i + 1, x), nor (x, j) with (x, j + 1). The two
-    frames of
-    one pair may be neighbours: a changed relation tells them apart, which is the appendix's answer
-    to its first problem.
+    frames of one pair may be neighbours: a changed relation tells them apart, which is the
+    appendix's answer to its first problem.
 
     Args:
       min_changed_relations: how many of the three kinds of relation must differ, 1 to 3.

@@ -48,12 +48,7 @@ class DecodedFrame:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class UndecodedFrame:
-    """A requested time without a frame.
-
-    Attributes:
-      request: position of the time in the request.
-      reason: a key of FRAME_REASONS.
-    """
+    """A requested time without a frame; `reason` is a key of FRAME_REASONS."""
 
     request: int
     reason: str

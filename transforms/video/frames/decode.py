@@ -32,7 +32,6 @@ from eqforge.transforms.video.frames.walks import (
 )
 
 Moment = float | FrameNumber
-"""A time in seconds after the container's start, or a frame's number."""
 
 Times = Sequence[tuple[int, int]]
 """Requested ticks, ascending, each with the position of its request."""

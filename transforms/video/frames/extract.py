@@ -22,7 +22,6 @@ MEMORY_GB = 8.0
 """Address space of the decoder: 12 times the need of a 4K video, 7 times that of an 8K one."""
 
 CPU_S = 4 * 3600.0
-"""CPU time for the frames of one video."""
 
 
 class ImageSink(Protocol):
@@ -40,10 +39,7 @@ def extract_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[StoredFrame | MissedFrame]:
-    """Decode a video once and store the wanted frames; yield one answer per request, in any order.
-
-    A frame of several requests is encoded once.
-    """
+    """Decode a video once and store the wanted frames; answer each request, in any order."""
     moments = [request.moment for request in requests]
     pixels, stored = None, None
     for answer in decode_frames(video_path, moments, settings, alive, expected):
@@ -97,9 +93,8 @@ class FrameExtractor:
     """Extracts frames in a child process, which starts when it is first needed.
 
     If the child dies, its finished frames are stored, and the next video gets a new one. The child
-    is
-    sandboxed: it reads only the folder of videos, and sends the images back. The extractor may be
-    pickled; one thread may use it at a time.
+    is sandboxed: it reads only the folder of videos, and sends the images back. The extractor may
+    be pickled; one thread may use it at a time.
 
     Attributes:
       folder: of most videos. A video elsewhere, or behind a link, costs the start of another child,
@@ -196,7 +191,7 @@ class FrameExtractor:
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The child's answer for each frame; a video that exploits the decoder may forge anything.
+    """The child's answer for a frame; a video that exploits the decoder may forge it.
 
     Attributes:
       image: the image file of `stored`, if this is its first frame.

@@ -78,8 +78,8 @@ class PacketIndex:
     def known_until(self) -> int:
         """The tick from which frames may be missing if there is a fault.
 
-        Missing packets at the end would be decoded after the last one, and shown no sooner than
-        that.
+        Missing packets at the end would be decoded, and shown, after the last packet's decoding
+        time.
         """
         last_dts = self.entries[-1].dts if self.entries else None
         return last_dts if last_dts is not None else min(self.shown, default=0)

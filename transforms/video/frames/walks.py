@@ -187,14 +187,13 @@ class Gap:
 
 
 def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Gap]:
-    """Yield a video's frames in display order, with gaps where the data is damaged.
+    """Yield the frames of a video, standing at its start, in display order, with gaps for damage.
 
     After an error, the decoder's pending frames, its output before the next keyframe, and that
     keyframe's leading pictures are dropped: all may depend on the damaged one.
 
     Args:
-      video: the open video, standing at its start.
-      index: its packets, which number the frames after a gap.
+      index: the video's packets, which number the frames after a gap.
     """
     shown: ShownFrame | None = None
     is_counted = True
