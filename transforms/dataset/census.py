@@ -1,4 +1,4 @@
-"""Checks whether source media changed since a dataset was built from them, reading few of them.
+"""Checks whether a dataset's source media changed since it was built, reading few of them.
 
 Before a build, eqforge records the size, times and inode of every file that the build will read, or
 the version marker of an object store. The finishing step binds this census to the manifest. A file

@@ -52,7 +52,7 @@ _KNOWN_TEXTS: Final = (("caption_0", "captions_0"), ("caption_1", "captions_1"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Errata:
-    """Errata of a dataset by sample id; `corrected` maps columns to texts."""
+    """Errata of a dataset by sample id; `corrected` maps each id's columns to texts."""
 
     dropped: Mapping[str, Erratum]
     corrected: Mapping[str, Mapping[str, str]]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetTarget:
-    """Where a dataset goes, and what is known before its rows exist.
+    """A dataset's destination, and the facts that are known before its rows exist.
 
     Attributes:
       header: the manifest without counts and files.

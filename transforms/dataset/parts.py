@@ -1,4 +1,4 @@
-"""Takes rows of finished datasets into a combined one."""
+"""Copies rows of finished datasets into a combined one."""
 
 import functools
 import itertools

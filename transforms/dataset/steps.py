@@ -49,7 +49,7 @@ class ReadPlan(beam.PTransform):
 
 
 class TakeOver(CountedStep[CombineRules]):
-    """Takes rows of finished datasets, piece by piece."""
+    """Copies rows of finished datasets, piece by piece."""
 
     counted = "combined"
 

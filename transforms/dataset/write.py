@@ -1,4 +1,4 @@
-"""Writes one shard of a table: deterministically, in bounded memory, and at most once."""
+"""Writes one shard of a table: deterministically, in bounded memory, unless it exists."""
 
 import contextlib
 import hashlib

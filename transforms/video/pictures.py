@@ -1,4 +1,4 @@
-"""Takes the planned frames from a folder of numbered images into the media store."""
+"""Copies the planned frames of a folder of numbered images into the media store."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

@@ -31,7 +31,7 @@ class Surprise(EqforgeError):
 
 
 class _Damage(EqforgeError):
-    """A packet, at a position in decoding order, does not decode properly."""
+    """A packet, at a position in decoding order, does not decode correctly."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"packet {position}")
