@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class RenderedFilters(PairFilters):
-    """Filters of rendered pairs."""
+    """Filters for rendered pairs."""
 
     scenes: OmitArgPrefixes[SceneGates] = field(default_factory=SceneGates)
 

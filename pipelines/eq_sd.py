@@ -53,7 +53,7 @@ class DrawingSettings(DrawnSettings):
     """Filters for generated pairs, and selection of the best drawing."""
 
     scenes_keep_background: bool = False
-    """Apply the limits on changed area to pairs whose scene changes as well."""
+    """Also apply the limits on changed area to pairs whose scene changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

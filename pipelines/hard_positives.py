@@ -74,7 +74,8 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Accept only English texts (`en`) or texts in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Drop rows until text-only classifiers cannot recognize the hard negatives."""
+    """Balance hard negatives so that text-only classifiers cannot detect them. This drops some
+    rows."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

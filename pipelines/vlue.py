@@ -41,19 +41,24 @@ class Config(DatasetConfig):
     """Build VLUE's test sets, or your own in the same form, and list violations of its rules."""
 
     retrieval: Path | None = None
-    """Retrieval: a JSON array of {"image": "a.jpg", "caption": ["...", ...]}."""
+    """JSON file for retrieval. Each item has the form {"image": "a.jpg", "caption": ["...",
+    ...]}."""
 
     nlvr2: Path | None = None
-    """Statements: {"sentence": "...", "images": ["a.jpg", "b.jpg"], "label": "True"}."""
+    """JSON file of statements. Each item has the form {"sentence": "...", "images": ["a.jpg",
+    "b.jpg"], "label": "True"}."""
 
     vqa: Path | None = None
-    """Questions: {"question_id": 7, "question": "...", "image": "a.jpg", "answer": "yes"}."""
+    """JSON file of questions. Each item has the form {"question_id": 7, "question": "...", "image":
+    "a.jpg", "answer": "yes"}."""
 
     captioning: Path | None = None
-    """Images to caption: {"image_id": 16, "image": "a.jpg", "caption": ["...", ...]}."""
+    """JSON file of images to caption. Each item has the form {"image_id": 16, "image": "a.jpg",
+    "caption": ["...", ...]}."""
 
     grounding: Path | None = None
-    """Phrases: {"ref_id": 3, "image": "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
+    """JSON file of phrases. Each item has the form {"ref_id": 3, "image": "a.jpg", "text": "...",
+    "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
     """Answers that a VQA classifier can give, as JSON or one per line. Other answers become

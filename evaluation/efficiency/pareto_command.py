@@ -42,7 +42,7 @@ class ParetoSettings:
     """Metric of `eqforge metrics` to use as the score."""
 
     ties: TieRule = "strict"
-    """Score of a tie: 0 (`strict`), 0.5 (`half`) or its expectation."""
+    """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Drop a model only if another model is better in both score and time."""

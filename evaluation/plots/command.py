@@ -32,7 +32,7 @@ _TABLES = {"drops": "perturbed captions", "lambdas": "SIMAT"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlotSettings:
-    """Draw scores, tables and Pareto fronts."""
+    """Plot scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
     """Plot to draw: equivariance, minimality, drops, lambdas or pareto. `equivariance` shows how
@@ -62,7 +62,7 @@ class PlotSettings:
     """For minimality: column of the samples. For example, ssim or changed_area_fraction."""
 
     bins: int = 5
-    """For minimality: number of bins. Each bin has about the same number of pairs."""
+    """For minimality: number of bins with about equally many pairs."""
 
     labels: tuple[str, ...] = ()
     """Model names to show in the plot, in order."""
@@ -71,7 +71,7 @@ class PlotSettings:
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: score of a tie, 0 (`strict`), 0.5 (`half`) or its expectation."""
+    """For minimality: credit for a tie, 0 (`strict`), 0.5 (`half`), or the expected value."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """For equivariance and minimality: skip samples without a score instead of failing."""

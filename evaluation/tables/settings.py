@@ -61,7 +61,7 @@ class MetricsSettings:
     logits above 0 count as true."""
 
     ties: TieRule = "strict"
-    """Score of a tie: 0 (`strict`), 0.5 (`half`) or its expectation."""
+    """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
@@ -76,7 +76,7 @@ class MetricsSettings:
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Compute metrics like the paper (`paper`), or without its errors. In paper mode, R@k of
+    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, R@k of
     perturbed captions is divided by five captions or one image, and unchanged captions are kept.
     For VLUE, a query counts if any true candidate is among the first k. For SIMAT, only the query's
     own region is excluded."""

@@ -43,7 +43,7 @@ class FinetuneSettings:
     infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative and hard-positive."""
 
     train: Literal["all", "heads"] = "all"
-    """Train all weights (`all`), or only linear layers on top (`heads`)."""
+    """Train all weights (`all`), or only a linear layer per encoder (`heads`)."""
 
     temperature: float = 0.1
     """Fixed temperature of the logits with --train heads."""
@@ -76,7 +76,7 @@ class FinetuneSettings:
     """Maximum gradient norm. Longer gradients are clipped to it."""
 
     exclude_repeats: bool = True
-    """Do not use items with the same image or caption as negatives; --no-exclude-repeats does."""
+    """Exclude negatives with the same image or caption; --no-exclude-repeats keeps them."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
     """Add all hard negatives in the batch to infonce as extra texts for each image."""

@@ -56,13 +56,13 @@ class DiffusionSettings:
     """Diffusers pipeline: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
-    """Commit on the Hub. Required for every model except the default."""
+    """Commit of the model on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
     """Work offline. The model must be a folder, or have been downloaded already."""
 
     device: str = "cpu"
-    """PyTorch device, such as cuda:0. The same bytes are only guaranteed on the same device."""
+    """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
 
     precision: Precision = "fp32"
     """Data type of the model. `fp16` needs a GPU and halves the memory."""
@@ -83,8 +83,8 @@ class DiffusionSettings:
     """Number of CPU threads. A different number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Number of rows of a pair per pass. Fewer rows need less memory. They are tried automatically
-    if memory runs out."""
+    """Number of batch rows per denoising pass. Fewer rows need less memory, and are tried
+    automatically if memory runs out."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:

@@ -24,13 +24,13 @@ class EditorSettings:
     """Editing method of the model. Only needed with `--model tiny`."""
 
     revision: str | None = None
-    """Commit on the Hub. Required for every model except the default."""
+    """Commit of the model on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
     """Work offline. The model must be a folder, or have been downloaded already."""
 
     device: str = "cpu"
-    """PyTorch device, such as cuda:0. The same bytes are only guaranteed on the same device."""
+    """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
 
     precision: Precision = "fp32"
     """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""

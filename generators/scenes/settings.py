@@ -20,10 +20,10 @@ MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: larg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
-    """Scenes: pairs, objects and cameras to propose, and limits on the renderings."""
+    """Pairs, objects and cameras to propose, and limits on the renderings."""
 
     pairs: int = 6000
-    """Number of pairs, split evenly between the kinds. The paper has 2,000 of each kind."""
+    """Number of pairs, split evenly among the kinds. The paper has 2,000 of each kind."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
     """Kinds of difference between the two scenes of a pair. The kinds are `attribute`, `counting`,

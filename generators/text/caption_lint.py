@@ -25,7 +25,7 @@ _VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionSettings:
-    """Length limits for captions; None turns a limit off."""
+    """Length limits for captions; pass None to turn a limit off."""
 
     max_chars: int | None = 2_000
     """Maximum number of characters. The longest of 68,000 published captions has 373."""

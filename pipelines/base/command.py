@@ -115,7 +115,7 @@ def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:
         example = f"{program} SOURCE --output out/{pipeline.name}"
     if command == "plan":
         example = example.replace("eqforge build", "eqforge plan")
-        note = "Lists the records to build and the rejected candidates. --output is optional."
+        note = "The plan lists the records to build and the rejected ones. --output is optional."
     return Help(program=program, note=note, example=example, basics=pipeline.basics)
 
 

@@ -57,7 +57,8 @@ class RunSettings:
     decides which ones are used."""
 
     follow_links: bool = False
-    """Accept files that symbolic links reach outside the media folder."""
+    """Follow symbolic links that lead out of the media folder. Files behind such links are rejected
+    by default."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
     """Disk space in GB for copies of remote media, in $EQFORGE_CACHE/copies."""

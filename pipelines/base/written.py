@@ -85,12 +85,10 @@ class ModelSettings:
     """Prices of one million input tokens and one million output tokens."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost at --model-prices. The build stops before it starts if it might exceed this
-    limit."""
+    """Maximum cost at --model-prices. The build stops as soon as it might exceed this limit."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of requests. The build stops before it starts if it might exceed this
-    limit."""
+    """Maximum number of requests. The build stops as soon as it might exceed this limit."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
     """Folder or URL in which to cache answers shared across datasets (default: not shared)."""

@@ -45,7 +45,7 @@ FRAME_REASONS: dict[str, str] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FrameSettings:
-    """Frames: format, size and limits."""
+    """Format, size and limits of stored frames."""
 
     image_format: Literal["jpeg", "png"] = "jpeg"
     """File format of stored frames: small (`jpeg`) or lossless (`png`)."""

@@ -288,7 +288,7 @@ class ScenePair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderSettings:
-    """Rendering: size, quality and device."""
+    """Size, quality and device for rendering."""
 
     resolution: int = 256
     """Image width and height in pixels, 16 to 4096. Time grows with the square of it."""

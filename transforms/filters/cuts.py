@@ -57,7 +57,7 @@ _SETTINGS = compact_json(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CutSettings:
-    """Camera cuts: how much two frames must differ to count as separate shots.
+    """How much two frames must differ to count as separated by a camera cut.
 
     Both limits are off by default, as in the published sets, because two images alone do not prove
     a cut.

@@ -86,7 +86,7 @@ class PairMeasures:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class GateSettings:
-    """Limits on how much the two images of a pair differ; None turns a limit off."""
+    """Limits on how much the two images of a pair differ; pass None to turn a limit off."""
 
     min_changed_area: float | None = None
     """Minimum fraction of the image area that changes, in [0, 1]."""

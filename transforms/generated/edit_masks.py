@@ -112,7 +112,7 @@ def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GroundingSettings:
-    """Models that find the area to edit in a photograph without a mask."""
+    """Models that find the area to edit if a photograph has no mask."""
 
     grounder: Annotated[str | None, Trace.NAME] = None
     """Object detector that finds the area to edit: Grounding DINO, OWL-ViT or OWLv2. Pass the

@@ -11,7 +11,7 @@ from eqforge.schemas.records.scores import Rejection, Score
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGates:
-    """Limits on measurements of the two renderings; None turns a limit off."""
+    """Limits on measurements of the two renderings; pass None to turn a limit off."""
 
     max_overlap_m: float | None = 0.01
     """Maximum depth by which two objects may overlap, in metres."""

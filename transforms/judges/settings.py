@@ -43,20 +43,19 @@ class JudgeSettings:
     ,parallel=8. Nothing is rejected unless you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of requests. The build stops before it starts if it might exceed this
-    limit."""
+    """Maximum number of requests. The build stops as soon as it might exceed this limit."""
 
     entailed_min: float | None = None
     """Minimum probability that the caption and the hard positive entail each other."""
 
     contradicted_min: float | None = None
-    """Minimum probability that the hard negative contradicts both other texts."""
+    """Minimum probability that the hard negative contradicts both true texts."""
 
     shown_min: float | None = None
     """Minimum probability that the image shows both true texts but not the hard negative."""
 
     probability_min: float | None = None
-    """Minimum probability that a row is right: the rules' precision for its kind of text."""
+    """Minimum probability that a row is right, from the rules' precision for its kind of text."""
 
     refuse_by: Literal["any", "all"] = "any"
     """Reject a text if at least one judge rejects it (`any`), or only if all do (`all`)."""

@@ -71,7 +71,7 @@ class TextSources:
     """VL-CheckList's `data` folder. The REPLACE set is built from its Visual Genome files."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
-    """VL-CheckList files to read."""
+    """Kinds of VL-CheckList files to read."""
 
     pairs: Path | None = None
     """File of text pairs (ARO, SugarCrepe, JSON Lines) from which to build the SWAP set."""

@@ -62,12 +62,12 @@ class Chosen:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class List(Chosen):
-    """Show the assets of a manifest, and their words in captions."""
+    """Show the assets in a manifest and the words that captions use for them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Check(Chosen):
-    """Check that assets exist, match their pinned digests, unpack, and are complete."""
+    """Check that assets exist, match their pinned digests, can be unpacked and are complete."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
