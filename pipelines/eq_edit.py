@@ -63,10 +63,10 @@ class Config(CaptionDataset):
     """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
-    be a table, JSON or a Hugging Face folder with image and caption. Optional columns are id,
-    split, hard_negative (what the edit should show), kind, instruction (for the editor) and mask (a
-    file in the masks folder)."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
+    can be a table, JSON or a Hugging Face folder with image and caption columns. Optional columns
+    are id, split, hard_negative (what the edit should show), kind, instruction (for the editor) and
+    mask (a file in the masks folder)."""
 
     masks: MediaRoot | None = None
     """Folder of masks with the names and sizes of their photographs; black areas are kept. A

@@ -14,7 +14,7 @@ EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditorSettings:
-    """Image editor. Omitted numbers default to the values of the model's pipeline."""
+    """Image editing model. Numbers that you omit take the defaults of the model's pipeline."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
     """Diffusers pipeline: a folder, or an id on the Hugging Face Hub. `tiny` builds a model with

@@ -57,8 +57,8 @@ class RunSettings:
     decides which ones are used."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the media folder. Files behind such links are rejected
-    by default."""
+    """Follow symbolic links that lead out of the media folder. By default, files that such links
+    point to are rejected."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
     """Disk space in GB for copies of remote media, in $EQFORGE_CACHE/copies."""
@@ -74,7 +74,7 @@ class RunSettings:
     """Number of parallel processes on this machine."""
 
     seed: int = 0
-    """Random seed. Each random choice depends only on this seed and the record's id."""
+    """Random seed. Every random choice depends only on the seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
     """Fraction of candidates that may fail in a stage before the build stops."""

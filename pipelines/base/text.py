@@ -48,9 +48,9 @@ class CaptionDataset(DatasetConfig):
     """Settings shared by all datasets built from captions."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
-    be a table, JSON or a Hugging Face folder with `caption` and, optionally, `image`, `id` and
-    `split`."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
+    can be a table, JSON or a Hugging Face folder with a `caption` column. The columns `image`, `id`
+    and `split` are optional."""
 
     source: Source | None = None
     """Format of the captions file (default: detected from its content)."""

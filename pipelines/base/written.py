@@ -37,15 +37,16 @@ class ModelSettings:
     model: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the hard positives (default: rules write them). Pass the folder of
     a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an OpenAI-compatible
-    server, such as llama-2-70b-chat@http://localhost:8000/v1. The server's API key is read from
-    EQFORGE_MODEL_KEY."""
+    server, such as llama-2-70b-chat@http://localhost:8000/v1. The server's API key is read from the
+    environment variable EQFORGE_MODEL_KEY."""
 
     model_for: Literal["all", "rest"] = "all"
     """Use the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """Prompts for the model. Captions with "and" get `swap`; the others get one of the remaining
-    prompts at random. `replace_printed` is printed in the paper; the others come from its code."""
+    """Prompts for the model. Captions with "and" use `swap`. Other captions use one of the
+    remaining prompts, chosen at random. `replace_printed` is printed in the paper; the others come
+    from its code."""
 
     model_answers: Taken = "checked"
     """Check the model's answers (`checked`), or accept them as the authors did (`raw`). The check

@@ -48,7 +48,7 @@ class FrameSettings:
     """Format, size and limits of stored frames."""
 
     image_format: Literal["jpeg", "png"] = "jpeg"
-    """File format of stored frames: small (`jpeg`) or lossless (`png`)."""
+    """File format of stored frames: `jpeg` (smaller) or `png` (lossless)."""
     jpeg_quality: int = 95
     """JPEG quality, 1 to 95."""
     max_side: int | None = None

@@ -35,12 +35,13 @@ class JudgeSettings:
     """Models that judge the generated texts, and limits on their answers."""
 
     verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
-    """Model that judges the texts: nli:MODEL, llm:MODEL or vqa:MODEL. Repeatable. `nli` is a
-    natural language inference classifier, `llm` is a language model that answers yes or no, and
-    `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or ID@COMMIT on
-    the Hugging Face Hub. For llm, it can also be NAME@URL of an OpenAI-compatible server, whose API
-    key is read from EQFORGE_MODEL_KEY. Append options after commas, as in ,device=cuda:0 or
-    ,parallel=8. Nothing is rejected unless you set a limit."""
+    """Model that judges the texts: nli:MODEL, llm:MODEL or vqa:MODEL. You can pass several models.
+    `nli` is a natural language inference classifier, `llm` is a language model that answers yes or
+    no, and `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or
+    ID@COMMIT on the Hugging Face Hub. For llm, it can also be NAME@URL of an OpenAI-compatible
+    server, whose API key is read from the environment variable EQFORGE_MODEL_KEY. Append options
+    separated by commas, such as ,device=cuda:0 or ,parallel=8. Nothing is rejected unless you set a
+    limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
     """Maximum number of requests. The build stops as soon as it might exceed this limit."""

@@ -77,9 +77,9 @@ class TextSources:
     """File of text pairs (ARO, SugarCrepe, JSON Lines) from which to build the SWAP set."""
 
     captions: Path | None = None
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own can
-    be a table, JSON or a Hugging Face folder with `caption` and, optionally, `image`, `id` and
-    `split`."""
+    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
+    can be a table, JSON or a Hugging Face folder with a `caption` column. The columns `image`, `id`
+    and `split` are optional."""
 
     def check_sources(self) -> None:
         sources = (self.vl_checklist, self.pairs, self.captions)

@@ -69,7 +69,8 @@ class NegativeWriterSettings:
     writer: Annotated[str | None, Trace.NAME] = None
     """Language model that writes missing hard negatives (default: rules write them). Pass the
     folder of a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an
-    OpenAI-compatible server. The server's API key is read from EQFORGE_MODEL_KEY."""
+    OpenAI-compatible server. The server's API key is read from the environment variable
+    EQFORGE_MODEL_KEY."""
 
     writer_for: Literal["all", "rest"] = "all"
     """Use the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""
