@@ -41,9 +41,9 @@ SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejec
 class Config(DatasetConfig):
     """Combine finished datasets of one kind into one, such as EqBen's five subsets.
 
-    Ids stay the same, and rejects are carried over. --sample and --limit apply to each subset. A
-    subset is one kind of pair in an input dataset, such as eq-kubric/location, or else the whole
-    dataset.
+    Ids stay the same, and rejected candidates are carried over. --sample and --limit apply to each
+    subset. A subset is one kind of pair in an input dataset, such as eq-kubric/location, or else
+    the whole dataset.
     """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"

@@ -47,8 +47,8 @@ class Plan:
     """Form of the tasks: web pages to open from disk, or Label Studio tasks."""
 
     overlap: int | None = None
-    """Number of reviewers per item (default: 2, or 1 for texts and boxes). With --disagreed, and
-    for ranking images, the default is all reviewers."""
+    """Number of reviewers per item (default: 2; 1 for texts, boxes or a single reviewer). With
+    --disagreed, and for ranking images, the default is all reviewers."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""

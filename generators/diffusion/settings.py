@@ -65,7 +65,7 @@ class DiffusionSettings:
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
 
     precision: Precision = "fp32"
-    """Data type of the model. `fp16` needs a GPU and halves the memory."""
+    """Data type of the model. `fp16` needs a GPU and halves memory use."""
 
     scheduler: Scheduler = "ddim"
     """Noise scheduler; `model` uses the one saved with the model."""

@@ -33,7 +33,7 @@ class EditorSettings:
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
 
     precision: Precision = "fp32"
-    """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve the memory."""
+    """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve memory use."""
 
     offload: bool = False
     """Keep only the active component of the model on the GPU: slower, but needs less memory."""
@@ -49,7 +49,7 @@ class EditorSettings:
 
     strength: float | None = None
     """For inpainting: fraction of the denoising steps to rerun, in (0, 1]. At 1, nothing of the
-    original is kept."""
+    original image is kept."""
 
     resolution: int | None = None
     """Working resolution in pixels. Each image is scaled to an area of about this value squared,

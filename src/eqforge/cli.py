@@ -21,7 +21,7 @@ COMMANDS = {
     "import": "Import a published benchmark, or your own table, as a dataset.",
     "combine": "Combine several datasets into one, such as EqBen's five subsets.",
     "verify": "Check a finished dataset: digests, schemas, ids, images and counts.",
-    "inspect": "Show counts, reject reasons, columns and a few rows of a dataset.",
+    "inspect": "Show counts, rejection reasons, columns and a few rows of a dataset.",
     "report": "Write web pages that show every sample and rejected candidate.",
     "review": "Create review tasks for people, and turn their votes into decisions.",
     "diff": "Show which records and columns differ between two datasets.",

@@ -74,7 +74,7 @@ class SimatFiles:
     has subject, relation, object and caption. A template captions the remaining triplets."""
 
     image_data: Path | None = None
-    """Visual Genome's image_data.json, to reject images whose size differs from it."""
+    """Visual Genome's image_data.json, used to reject images with a different size."""
 
     object_aliases: Path | None = None
     """Visual Genome's object_alias.txt."""

@@ -23,10 +23,10 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     about: Path | None = None
-    """TOML file of facts about the dataset; every key is optional. Keys: title, description,
+    """TOML file of facts about the dataset; every key is optional. The keys are title, description,
     authors, contact, homepage, version, published, licence (SPDX) or licence_url, languages, tags
-    and citation. Keys for responsible use: collection, annotation, personal_information, biases,
-    limitations, uses, social_impact and maintenance."""
+    and citation. The keys for responsible use are collection, annotation, personal_information,
+    biases, limitations, uses, social_impact and maintenance."""
 
     output: str | None = None
     """Folder or URL for the two files (default: the dataset's folder)."""

@@ -30,13 +30,13 @@ _WORDS: Final = frozenset(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Show counts, reject reasons, columns and a few rows of a dataset, or draw its images."""
+    """Show counts, rejection reasons, columns and a few rows of a dataset, or draw its images."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Number of samples to show or draw, spread evenly over the dataset."""
+    """Number of samples to show or draw, spread over the dataset."""
 
     sheet: Path | None = None
     """Image file to write: a contact sheet of samples with their texts."""
@@ -48,7 +48,8 @@ class Arguments:
     """List the rejected candidates with this reason; with --sheet, draw them."""
 
     id: str | None = None
-    """Show the sample or reject with this id or unique part of an id; with --sheet, draw it."""
+    """Show the sample or rejected candidate with this id. A unique part of the id is enough. With
+    --sheet, draw it instead."""
 
     full: bool = False
     """Show every column of the samples, and the columns and types of every table."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write web pages that show a dataset's rejects by stage, scores and every sample.
+    """Write web pages that show a dataset's samples, scores and rejected candidates by stage.
 
     Open index.html in any browser; no server is needed. To resume an interrupted report, run the
     same command again.
