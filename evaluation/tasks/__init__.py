@@ -1,1 +1,1 @@
-"""What `eqforge metrics` can measure: a record a task, and what is really a task's own."""
+"""The tasks that `eqforge metrics` can score."""

@@ -96,7 +96,6 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
         accuracy=_grounded,
     ),
 }
-"""The tasks, by the name of their table in the dataset."""
 
 
 def is_answered(dataset: Dataset) -> bool:
@@ -134,7 +133,6 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
 
 
 def read_answers(path: Path) -> dict[str, Any]:
-    """Read the answers of a JSON Lines file, by sample id."""
     found: dict[str, Any] = {}
     for number, data in read_lines(path):
         line = decode(data, _Line, str(path), f"line {number}")
@@ -159,7 +157,7 @@ def _judge(
     model: str,
     bleu: dict[str, tuple[float, ...]],
 ) -> Iterator[tuple[str, Judged]]:
-    """Yield the credits of each task that is answered, and keep BLEU, which has no credits."""
+    """Yield the credits of each answered task; keep BLEU aside, as it has no credits."""
     answers = read_answers(path)
     known = {key for columns in questions.values() for key in columns["sample_id"]}
     check_answered(path, answers, known)

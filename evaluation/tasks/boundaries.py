@@ -1,7 +1,7 @@
-"""Boundary grounding: find the moment of a change from captions of the states around it.
+"""Boundary grounding: find when a video changes, from captions of the states around the change.
 
-Source: EqBen (Wang et al. 2023), appendix A.6, whose words the score of a boundary follows, and
-  table 12, after GEB+, whose tolerances are exclusive.
+Source: EqBen (Wang et al. 2023), appendix A.6, for the score of a boundary, and table 12, after
+  GEB+, for the tolerances, which are exclusive.
 """
 
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ def within(
 
 
 def chance_within(times_s: Numbers, boundary_s: float, threshold_s: float) -> float:
-    """Return the share of places between frames that are near enough to a boundary."""
+    """Return the chance level: the share of gaps between frames within the threshold."""
     return within((times_s[:-1] + times_s[1:]) / 2, boundary_s, threshold_s, "expectation")
 
 

@@ -1,4 +1,4 @@
-"""EqBen's table: seven subsets, five domains and their averages, of a vector or of a dataset."""
+"""EqBen's table: seven subsets, five domains and their averages, from a vector or a dataset."""
 
 import math
 import random
@@ -37,9 +37,8 @@ from eqforge.schemas.tables.benchmarks import EQBEN, EQBEN_SIZES, eqben_subset
 
 PAIRS: Final = replace(TASKS["pairs"], metrics=WINOGROUND)
 NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05
-"""A vector whose mean of 15 is at most so near to chance in the order that was named, and at least
-so far above it in the other, is in the other. For random scores the mean of 15 has a
-standard deviation of 0.0024 around chance.
+"""A vector counts as swapped if its mean of 15 is within NEAR_CHANCE of chance in the named order,
+and FAR_ABOVE above it in the other. Random scores have a standard deviation of 0.0024.
 """
 
 SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
@@ -172,7 +171,7 @@ def _judge(
 def _doubts(
     model: str, order: Order, numbers: NDArray[Any], judged: Mapping[str, Judged], rules: Rules
 ) -> Iterator[str]:
-    """Warn where a vector looks as if it were in the other order."""
+    """Warn if a vector seems to be in the other order."""
     found = _mean_of_15(judged)
     if found > CHANCE_OF_MEAN + NEAR_CHANCE:
         return
@@ -224,7 +223,7 @@ def eqben_samples_report(
     judged: dict[str, dict[str, Judged]] = {}
     for name, found, path in zip(names, scores, paths, strict=True):
         judged[name] = PAIRS.judge_subsets(samples, found, path, settings)
-        judged[name].pop(MACRO, None)  # EqBen has averages of its own
+        judged[name].pop(MACRO, None)
         if empty := [subset for subset, part in judged[name].items() if not part.scored]:
             raise InputError(
                 f"{path}: no sample of EqBen's subset {empty[0]} has a score; --by kind makes a "
@@ -248,7 +247,7 @@ EQBEN_DOMAINS = {
     "kubric": ("kubric-location", "kubric-counting", "kubric-attribute"),
     "sd": ("sd",),
 }
-"""EqBen's five domains, in the order of its tables, with the subsets that each averages."""
+"""EqBen's five domains, in table order, with the subsets that each averages."""
 
 KUBRIC = "kubric"
 PAPER_AVERAGE = "paper's average"
@@ -257,7 +256,6 @@ EQBEN_COLUMNS = (
     *((domain, metric) for domain in EQBEN_DOMAINS for metric in WINOGROUND),
     (PAPER_AVERAGE, MEAN),
 )
-"""Subset and metric of each column of the paper's table."""
 
 CHANCE = {name: metric.chance for name, metric in WINOGROUND.items() if metric.chance is not None}
 CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
@@ -275,9 +273,9 @@ def eqben_average(subsets: Mapping[str, Numbers]) -> Numbers:
     """Return the paper's average of 15 numbers: three scores of each of five domains.
 
     Args:
-      subsets: for each key of EQBEN_SIZES its text, image and group score [..., 3].
+      subsets: text, image and group score of each key of EQBEN_SIZES [..., 3].
 
-    Source: EqBen, table 3; its rows but FIBER's first are the mean of their 15 numbers.
+    Source: EqBen, table 3; every row except FIBER's first is the mean of its 15 numbers.
     """
     return np.concatenate(list(domains(subsets).values()), axis=-1).mean(axis=-1)
 
@@ -299,7 +297,7 @@ def _averages(
     """Yield name, metric and rows of every average; each is linear in the subsets' numbers.
 
     Args:
-      subsets: for each subset rows of text, image and group [rows, 3], such as means and draws.
+      subsets: rows of text, image and group by subset [rows, 3], such as means and draws.
       sizes: number of samples of each subset.
     """
     parts = np.stack(list(subsets.values()))
@@ -328,8 +326,8 @@ def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share
     """Return an average over subsets as a share.
 
     Args:
-        rows: the average, then its draws [1 + resamples].
-        weights: weight of each number [subsets, 3].
+      rows: the average, then its draws [1 + resamples].
+      weights: weight of each number [subsets, 3].
     """
     shares = weights.sum(axis=1)
     told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
@@ -339,7 +337,6 @@ def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share
 
 
 def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
-    """Yield the numbers on EqBen's subsets, in the order of EQBEN_SIZES, and averages."""
     found: dict[str, Resampled] = {}
     for name, judged in subsets.items():
         found[name], measures = measure(model, name, judged, rules)
@@ -372,7 +369,6 @@ def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) ->
 def compare_averages(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
-    """Compare each further model's averages with the first one's, on all samples."""
     first, *others = judged
     base = judged[first]
     for model in others:

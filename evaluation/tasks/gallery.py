@@ -1,4 +1,4 @@
-"""A gallery of images and captions, and what one model retrieves from it in both directions."""
+"""A gallery of images and captions, and one model's retrieval results in both directions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def has_gallery(dataset: Dataset) -> bool:
 
 
 def is_vlue(dataset: Dataset) -> bool:
-    """Return True for VLUE's form of a retrieval dataset: captions without perturbations."""
+    """Return True for VLUE's retrieval datasets: captions without perturbations."""
     return "retrieval" in dataset.manifest.tables
 
 
@@ -163,12 +163,7 @@ class Damaged:
 
 
 class Contest:
-    """One model on a gallery, in both retrieval directions.
-
-    Attributes:
-        scored: captions with a score [captions].
-        damaged: results by perturbation.
-    """
+    """One model on a gallery, in both retrieval directions."""
 
     def __init__(
         self,
@@ -178,7 +173,6 @@ class Contest:
         relevance: CrossedScores | None,
         settings: MetricsSettings,
     ) -> None:
-        """Retrieve."""
         self.model, self.gallery, self.scores, self.settings = model, gallery, scores, settings
         self._relevance = relevance
         self.recall: Recall = gallery.published_recall if settings.mode == "paper" else "any"

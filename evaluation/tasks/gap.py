@@ -44,7 +44,7 @@ def fisher_interval(correlation: float, models: int) -> Interval:
 
 
 class _Number(msgspec.Struct):
-    """What is read of a Measure; a value that is not finite was written as null."""
+    """The fields read from a Measure; null stands for a non-finite value."""
 
     model: str
     subset: str
@@ -84,10 +84,9 @@ _Pair = tuple[_Number, _Number]
 def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     """Return every model's in-domain and out-of-domain score and gap, and their correlation.
 
-    Models, subsets and metrics are matched by name; unmatched ones are left out.
-
     Args:
-        paths: `metrics.json` files of in-domain data, then of out-of-domain data.
+      paths: `metrics.json` files of in-domain data, then of out-of-domain data. Models, subsets and
+        metrics are matched by name; unmatched ones are left out.
     """
     del settings
     if len(paths) != 2:

@@ -1,4 +1,4 @@
-"""The table of what models answered to a dataset's questions in an evaluation harness."""
+"""The table of a model's answers to a dataset's questions in an evaluation harness."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -40,8 +40,6 @@ _SUMS_ALONE: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Asked:
-    """The dataset whose samples were asked about."""
-
     dataset: Dataset
     form: QuestionForm
     samples: Samples
@@ -50,14 +48,13 @@ class _Asked:
     notes: tuple[str, ...]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield id, texts and, where there is one, the kind of each sample."""
         kind = [name for name in self.dataset.columns("samples") if name == "kind"]
         columns = ["sample_id", *self.form.columns, *kind]
         for batch in self.dataset.batches("samples", columns, 10_000):
             yield from batch.to_pylist()
 
     def check_missing(self, path: Path, told: Mapping[str, Any], why: str = "") -> None:
-        """Check that all samples are answered, or some if others may be missing."""
+        """Check that all samples are answered, or at least one if answers may be missing."""
         missing = [key for key in self.samples.keys.tolist() if key not in told]
         if len(missing) == len(self.samples.keys):
             raise InputError(f"{path}: not one sample has an answer to all its questions{why}")
@@ -70,7 +67,7 @@ class _Asked:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Part:
-    """What one model's file says: credits of samples by subset, or sums alone."""
+    """One model's file: credits of samples by subset, or sums alone."""
 
     judged: Mapping[str, Judged] = field(default_factory=dict)
     sums: Mapping[str, float] = field(default_factory=dict)
@@ -161,7 +158,7 @@ def _part(asked: _Asked, path: Path) -> _Part:
 
 
 def _of_captions(asked: _Asked, path: Path) -> _Part:
-    """Join results without ids by captions and kind; pairs with the same of both, in order."""
+    """Match results without ids by captions and kind; equal ones match in file order."""
     results = read_bivlc(path)
     if asked.form.kind != "pairs":
         raise InputError(f"{path}: results of pairs, but {asked.dataset.folder} has none")
@@ -187,7 +184,7 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
 
 
 def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    """Judge a task of the user's own by its scores: their mean, and whether all are right."""
+    """Score a user-defined task: the mean of its scores, and whether all are right."""
     check_known(path, answers.scores, asked.known, "samples are ones")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
@@ -206,11 +203,10 @@ def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
 
 
 def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    """Judge an exported task by the answers."""
     questions = {row["sample_id"]: asked.form.questions(row) for row in asked.rows()}
     known = {one.question_id for about in questions.values() for one in about}
     check_known(path, answers.texts, known, "answers are to questions")
-    # Where not one question asks for an image, none is expected to be answered.
+    # If no question needs an image, no image question is expected to be answered.
     kinds = {
         one.asks
         for about in questions.values()

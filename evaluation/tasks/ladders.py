@@ -1,4 +1,4 @@
-"""The table of rendered pairs of which some are steps of ladders: a threshold for each change."""
+"""The table of ladders of rendered pairs: the smallest change that a model sees."""
 
 from __future__ import annotations
 
@@ -32,10 +32,9 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
 LADDERS: Final = "graded"
-"""The kind of pairs that are steps of a ladder."""
 
 CHOICE: Final = "choice"
-"""How often a picture prefers its own caption: one of two, where text asks both pictures."""
+"""The metric: share of images that prefer their own caption to the other one."""
 
 _SHOWN: Final = (CHOICE, "text", "image", "group")
 
@@ -54,7 +53,7 @@ HOW_FITTED: Final = (
 )
 
 _DIGITS: Final = 2
-"""Digits of a size; a spec rounds its numbers."""
+"""Specs round sizes to this many digits."""
 
 _MISFIT: Final = 0.02
 """Measured and fitted shares may differ by this much without a note."""
@@ -62,8 +61,6 @@ _MISFIT: Final = 0.02
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Step:
-    """A pair of a ladder: the id of its sample, what differs in it, and by how much."""
-
     key: str
     change: str
     size: float | None
@@ -75,14 +72,13 @@ class _Score(msgspec.Struct, frozen=True):
 
 
 class _Own(msgspec.Struct, frozen=True):
-    """What a combined pair keeps of a rendered one as JSON."""
+    """Fields of a rendered pair that a combined pair keeps as JSON."""
 
     change: str
     scores: list[_Score] | None
 
 
 _SHARED: Final = ("sample_id", "kind")
-"""Columns that combined pairs have, too."""
 _OWN: Final = ("change", "scores")
 
 
@@ -117,19 +113,19 @@ def _read_steps(dataset: Dataset) -> Iterator[_Step]:
 
 
 def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
-    """Yield rendered pairs as their own dataset has them."""
+    """Yield rendered pairs with their own dataset's columns."""
     if not _is_combined(dataset):
         yield from dataset.rows("samples", [*_SHARED, *_OWN])
         return
     for row in dataset.rows("samples", [*_SHARED, "annotation"]):
-        # Other pairs have other annotations, which may be any text.
+        # Annotations of other pairs may be any text.
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
             own = msgspec.json.decode(row["annotation"], type=_Own)
             yield {**row, **msgspec.to_builtins(own), "kind": row["kind"].rpartition("/")[2]}
 
 
 class _Ladders:
-    """Adds a curve to each change, and the rows of every size; keeps notes on them."""
+    """Adds each change's curve and the rows of every size, and collects notes."""
 
     def __init__(self, steps: Sequence[_Step], rules: Rules) -> None:
         steps = [each for each in steps if each.size]
@@ -141,7 +137,6 @@ class _Ladders:
         self._said: list[str] = []
 
     def measures(self, model: str, subset: str, judged: Judged) -> Iterator[Measure]:
-        """Yield the curve of one change, and the numbers at each of its sizes."""
         if judged.groups is not None or judged.keys is None or not len(self._keys):
             return
         place = np.searchsorted(self._keys, judged.keys).clip(max=len(self._keys) - 1)
@@ -183,7 +178,7 @@ def fitted(
     rules: Rules,
     said: list[str],
 ) -> Iterator[Measure]:
-    """Yield threshold, slope and the share at the largest size; `at` has each one's size [n, k]."""
+    """Yield threshold, slope and share at the largest size; `at` marks each pair's sizes [n, k]."""
     right = at * judged.credits[metric][:, None]
     found = resample_means(
         np.column_stack([right, at]),
@@ -217,7 +212,7 @@ def fitted(
 
 
 def _limits(where: str, curves: Curves) -> Iterator[str]:
-    """Say where the threshold is at an end of the sizes, or the curve is a step."""
+    """Note a threshold at either end of the sizes, and a curve that is a step."""
     threshold, slope, smallest, largest = (
         float(values[0])
         for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
@@ -237,7 +232,7 @@ def _misfits(
     hits: NDArray[np.float64],
     asked: NDArray[np.float64],
 ) -> Iterator[str]:
-    """Name each size at which the measured share lies off the curve, in nearly all draws too."""
+    """Note each size at which the measured share lies off the curve in nearly all draws."""
     for size, right, of in zip(sizes, hits.T, asked.T, strict=True):
         share, on_curve = right / np.where(of > 0, of, np.nan), curves.share(size)
         low, high = _interval((share - on_curve)[1:], 1 - (1 - LEVEL) / len(sizes))

@@ -1,7 +1,7 @@
-"""Answers to questions in groups: right alone, by question, by image, by group.
+"""Answers to grouped questions, scored by question, by image and by group.
 
 Source: NaturalBench (Li et al. 2024), section 3: accuracy, Q-Acc, I-Acc and G-Acc; MMVP (Tong et
-  al. 2024), section 2: a pair counts where both questions are right.
+  al. 2024), section 2: a pair counts if both answers are right.
 """
 
 import math
@@ -39,7 +39,7 @@ METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
     "accuracy": lambda row: (row["sample_id"],),
     **UNITS,
 }
-"""What has to be answered right together for a credit: a question, or a unit of several."""
+"""The unit of each metric: all its questions must be answered right for a credit."""
 
 _ID: Final = itemgetter("sample_id")
 _READERS: Final = {"lmms-eval": read_lmms_eval, "vlmevalkit": read_vlmevalkit}
@@ -119,7 +119,6 @@ def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
 
 
 def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Say whether some groups have fewer questions than others."""
     sizes = Counter(Counter(row["group_id"] for row in rows).values())
     if len(sizes) > 1:
         most = max(sizes)
@@ -131,7 +130,6 @@ def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
-    """Return a model's answers, by sample id."""
     form = form_of_file(path)
     if form is None:
         return read_answers(path)
@@ -167,7 +165,7 @@ def _checked_answers(
 
 
 def _is_unread(row: Mapping[str, Any], answers: Mapping[str, str]) -> bool:
-    """Return True if an answer names none of the things that the question can be answered with."""
+    """Return True if an answer names none of the options."""
     said, right = answers.get(row["sample_id"]), short_answer(row["answer"], row["options"])
     if said is None or right is None:
         return False
@@ -175,7 +173,6 @@ def _is_unread(row: Mapping[str, Any], answers: Mapping[str, str]) -> bool:
 
 
 def _right(rows: Sequence[dict[str, Any]], answers: Mapping[str, str]) -> dict[str, bool]:
-    """Return whether each answered question was answered right."""
     return {
         row["sample_id"]: is_right(answers[row["sample_id"]], row["answer"], row["options"])
         for row in rows

@@ -1,4 +1,4 @@
-"""Which table is made of which input: of files by their format, of datasets by their columns."""
+"""Choose the table from a file's format or a dataset's columns."""
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.logs import form_of_file
@@ -27,7 +27,6 @@ def format_report(settings: MetricsSettings) -> Report:
 
 
 def dataset_report(settings: MetricsSettings) -> Report:
-    """Return the table of scores or answers of a dataset, by the first task that fits it."""
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
     dataset.check_samples()
     if not scores and not settings.human:

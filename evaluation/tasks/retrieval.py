@@ -41,7 +41,7 @@ RECALL: Final[Mapping[Recall, str]] = {
     "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
 }
 IMAGES, CAPTIONS = "all images", "all captions"
-"""The subset names of each direction's queries; rsum is over both directions."""
+"""Subset names of each direction's queries; rsum covers both directions."""
 
 
 def retrieval_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
@@ -162,7 +162,7 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
 
 
 def drop_measures(contest: Contest) -> Iterator[Measure]:
-    """Yield each perturbation's scores and drops, and the overlap of the captions they harm."""
+    """Yield scores and drops by perturbation, and the overlap of the captions they harm."""
     before = {}
     for metric, credits in contest.to_image.credits.items():
         before[metric] = np.full(len(contest.scored), np.nan)  # by index in the gallery
@@ -228,7 +228,7 @@ def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure
 def _around_constant(drop: Measure, judged: Judged, metric: str) -> Measure:
     """Return bounds of a drop that is equal in all draws, such as 0 or 1.
 
-    A loss is relative to the score before; a gain, to the possible gain.
+    A loss is relative to the score before; a gain is relative to the possible gain.
     """
     before, after = judged.credits[f"before {metric}"], judged.credits[metric]
     assert judged.clusters is not None

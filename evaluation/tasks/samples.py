@@ -1,4 +1,4 @@
-"""Samples with a few images and captions each, scored one by one: a record for each kind."""
+"""Samples with a few images and captions each, scored one by one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,6 @@ THRESHOLDS = {"probability": 0.5, "logit": 0.0}
 
 QUANTILES = (0.5, 0.9)
 MoreMeasures = Callable[[str, str, Judged], Iterable[Measure]]
-"""Yields further numbers of a model's subset, of what was judged of it."""
 _HUMAN = "human"
 
 
@@ -97,7 +96,6 @@ class Task:
     def judge_subsets(
         self, samples: Samples, scores: SampleScores, path: Path, settings: MetricsSettings
     ) -> dict[str, Judged]:
-        """Judge a model's scores, which were read from a path, by subset."""
         places = places_of(samples.keys, scores, str(path), allow_missing=settings.allow_missing)
         values = scores.values[np.maximum(places, 0)]
         whole = self.judge(values, scores.quantity, settings.ties)
@@ -138,11 +136,10 @@ TASKS: Final[Mapping[str, Task]] = {
         tied=foil_ties,
     ),
 }
-"""The kinds of samples: found by the columns of a dataset, or named for a file of scores."""
+"""The tasks by name; a dataset's task is found by its columns."""
 
 
 def task_of(dataset: Dataset) -> Task | None:
-    """Return the kind of a dataset's samples; None if samples are not scored one by one."""
     names = set(dataset.columns("samples"))
     for task in TASKS.values():
         if {*task.images, *task.captions, task.cluster} <= names:
@@ -169,12 +166,11 @@ def samples_report(
 
 
 def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of files of scores alone, without a dataset.
+    """Return the table of score files without a dataset.
 
     Args:
-      paths: for each model a file; see `read_file`. The columns `cluster` and `subset` are
-        optional; a sample without `cluster` counts as independent. The samples of all files
-        together are expected.
+      paths: one file per model; see `read_file`. The columns `cluster` and `subset` are optional;
+        a sample without `cluster` counts as independent. All files' samples together are expected.
     """
     scores = [read_file(path, task.images, task.captions, settings.quantity) for path in paths]
     keys = sorted({str(key) for found in scores for key in found.keys})
@@ -186,7 +182,7 @@ def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -
 def _labels(
     name: Literal["cluster", "subset"], paths: Sequence[Path], scores: Sequence[SampleScores]
 ) -> dict[str, str]:
-    """Return a column's labels by sample; one file may speak for all."""
+    """Return a column's labels by sample; a file without the column uses the others' labels."""
     said: dict[str, tuple[str, Path]] = {}
     for path, found in zip(paths, scores, strict=True):
         labels = read_labels(path, name)
@@ -248,7 +244,6 @@ def _report(
 def without_errata(
     samples: Samples, scores: Sequence[SampleScores], path: Path | None
 ) -> tuple[Samples, Sequence[SampleScores], tuple[str, ...]]:
-    """Leave out the samples that errata drop or correct; return notes on them too."""
     if path is None:
         return samples, scores, ()
     gone, notes = wrong_samples(samples.keys.tolist(), path)
@@ -267,7 +262,7 @@ def _by_subset(samples: Samples, whole: Judged, scored: Flags) -> Iterator[tuple
 
 
 def _least(means: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:
-    """Return VALSE's min(p_c, p_f), of the means and in each draw."""
+    """Return VALSE's min(p_c, p_f), for the means and for each draw."""
     columns = [metrics.index("p_c"), metrics.index("p_f")]
     draws, value = found.draws[:, columns].min(axis=1), float(found.values[columns].min())
     least = replace(found.share(columns[0]), value=value, draws=draws)
@@ -317,12 +312,12 @@ def check_ranks(votes: Votes, task: Task) -> None:
 def _people(
     samples: Samples, votes: Votes, task: Task, ties: TieRule
 ) -> Iterator[tuple[str, Judged]]:
-    """Yield what people got right in each subset that they were asked about.
+    """Yield people's credits by subset.
 
     A sample counts if everyone who was asked is right, as in the paper; it is brittle if anyone is.
 
     Source: Kamath et al. 2024, section 4.1: a point is awarded if both annotators agree on the
-    correct rank.
+      correct rank.
     """
     votes_of = first_votes(votes.by_reviewer)
     least = max(1, votes.overlap)

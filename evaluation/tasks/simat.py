@@ -69,7 +69,7 @@ class Simat:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Space:
-    """One model's vectors of a dataset; items without one are left out."""
+    """One model's vectors; items without a vector are left out."""
 
     regions: Indices
     queries: Indices
