@@ -1,1 +1,1 @@
-"""What every folder builds on: errors, files, images, tables, the sandbox, signals, the console."""
+"""Shared by every folder: errors, files, images, tables, the sandbox, signals, the console."""

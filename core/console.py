@@ -1,8 +1,7 @@
-"""What a command prints where: words for people, a JSON document for programs, or next to nothing.
+"""Console output: text for people, a JSON document for programs, or almost nothing.
 
-A session begins quietly. `apply_console_options` redirects the streams once the command line is
-parsed, so that its errors are shown. The end of the session restores them before it prints an error
-of the command.
+`apply_console_options` redirects the streams after the command line is parsed, so that parsing
+errors are shown. The end of the session restores them before it prints an error of the command.
 """
 
 import contextlib
@@ -49,7 +48,7 @@ class DocumentOptions(ConsoleOptions):
 
 
 class _LastLine(io.TextIOBase):
-    """Keeps the last line that is written to it."""
+    """Stream that keeps the last line written to it."""
 
     def __init__(self) -> None:
         self.line, self._rest = "", ""
@@ -79,7 +78,7 @@ def session(*, keeps_output: bool = False) -> Iterator[None]:
     """Undo the effects of `apply_console_options` when the block ends.
 
     Args:
-        keeps_output: standard output is the command's product, so print it even if quiet.
+        keeps_output: standard output is the command's product, so print it even with `--quiet`.
     """
     global _session
     with contextlib.ExitStack() as streams:
@@ -91,7 +90,7 @@ def session(*, keeps_output: bool = False) -> Iterator[None]:
 
 
 def apply_console_options(options: ConsoleOptions) -> None:
-    """Redirect the streams and sets up the log for the rest of the session."""
+    """Redirect the streams and set up the log for the rest of the session."""
     if _session is None:
         return
     streams, is_json = _session.streams, isinstance(options, DocumentOptions) and options.json
@@ -118,7 +117,6 @@ def _last_line(stream: TextIO | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged(level: int) -> Iterator[None]:
-    """Log from a level on in the block; from INFO on, errors are printed with their traceback."""
     loggers = logging.getLogger(), logging.getLogger("apache_beam")
     before = [logger.level for logger in loggers]
     for logger in loggers:
@@ -135,7 +133,6 @@ def _logged(level: int) -> Iterator[None]:
 
 
 def print_document(document: Any) -> None:
-    """Print a result as JSON, if requested, with its hidden characters escaped."""
     if _session is not None and _session.document is not None:
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         print(escaped_json(text), file=_session.document)
@@ -146,7 +143,6 @@ EVERY_S = 10.0
 
 
 def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """Return the progress of a task, its rate and the time that is left; `total` may be unknown."""
     said = f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
     if not done or seconds <= 0 or done == total:
         return said
@@ -197,7 +193,7 @@ class Ticker:
 
 
 def ticked(things: Iterable[T], total: int | None, unit: str, task: str = "") -> Iterator[T]:
-    """Yield things, and show how many have been used."""
+    """Yield things, and show progress."""
     ticker = Ticker(total, unit, task=task)
     try:
         for number, thing in enumerate(things):

@@ -51,7 +51,6 @@ class MissingExtra(EqforgeError):
         self.package, self.extra, self.then = package, extra, then
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
-        """Support pickling, from a worker to the driver."""
         return type(self), (self.package, self.extra, self.then)
 
 
@@ -73,13 +72,13 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
     EQFORGE_TRACEBACK=1 the traceback is printed above the message.
 
     Args:
-      goes_on: whether the same command, run again, resumes where a signal stopped it; the message
-        then says so. In nested blocks, the outermost value counts.
+      goes_on: whether the same command resumes after a signal; the message then says so. In nested
+        blocks, the outermost value counts.
 
     Raises:
-      SystemExit: 1 for a build that did not finish or an error of the system, such as a full disk
-        or too little memory; 2 for wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP;
-        1 without a message if the reader of the output, such as `head`, has closed it.
+      SystemExit: 1 for a build that did not finish or a system error, such as a full disk; 2 for
+        wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP; 1 without a message if the
+        reader of the output, such as `head`, has closed it.
     """
     try:
         with signals.heard(goes_on=goes_on) as listener:
@@ -139,7 +138,7 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Return True for a lack of memory or of threads; Python 3.11 has no class for the latter."""
+    """Return True for a lack of memory or threads; Python 3.11 has no class for lack of threads."""
     return isinstance(error, MemoryError) or "can't start new thread" in str(error)
 
 
@@ -165,7 +164,6 @@ def readable(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def mount_point(path: str | os.PathLike[str]) -> str:
-    """Return the mount point of a path, which need not exist yet."""
     place = os.path.realpath(path)
     while place != os.path.dirname(place) and not os.path.ismount(place):
         place = os.path.dirname(place)
@@ -173,7 +171,6 @@ def mount_point(path: str | os.PathLike[str]) -> str:
 
 
 def _full_disk(error: OSError) -> str:
-    """Return what to add to the message of a full disk that names no file."""
     if error.errno not in NO_ROOM or error.filename is not None:
         return ""
     with contextlib.suppress(OSError):
@@ -184,7 +181,6 @@ def _full_disk(error: OSError) -> str:
 
 
 def has_room(folder: str) -> bool:
-    """Return True if a folder's disk has room for a file of 1 MiB."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
 

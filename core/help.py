@@ -1,4 +1,4 @@
-"""The text of `--help`: an example, the options that people change, and the names of the rest."""
+"""The text of `--help`: an example, the common options, and the names of the rest."""
 
 import inspect
 import re
@@ -22,14 +22,13 @@ _COLUMN, _WIDEST, _LONG = 30, 100, 40
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Help:
-    """What the help of a command says besides its options.
+    """The help text of a command, besides its options.
 
     Attributes:
-      program: the command, such as `eqforge lint`.
       note: added to the docstring of its settings.
-      example: a command line that works, or several.
-      basics: the options that people change. The first page of the help shows the required options
-        and these; if basics is empty, it shows every option.
+      example: one or more working command lines.
+      basics: common options. The first page of the help shows the required options and these; if
+        basics is empty, it shows every option.
     """
 
     program: str
@@ -73,7 +72,6 @@ def asked_help(
 
 
 def subcommands_help(about: Help, kinds: Mapping[str, type]) -> str:
-    """Return the help of a command that has subcommands."""
     lines = [f"usage: {about.program} COMMAND [options]", ""]
     for name, kind in kinds.items():
         lines.append(_beside(f"  {name}", [_first_sentence(kind.__doc__ or "")]))
@@ -126,7 +124,7 @@ def _entry(option: Option, *, is_brief: bool = False) -> str:
 
 
 def _beside(label: str, paragraphs: Iterable[str]) -> str:
-    """Return paragraphs beside a label, or below it where it is long."""
+    """Return paragraphs next to a label, or below a long label."""
     indent = " " * _COLUMN
     text = "\n".join(_wrapped(indent + each, indent) for each in paragraphs)
     return label + (text[len(label) :] if len(label) < _COLUMN - 1 else f"\n{text}")

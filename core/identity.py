@@ -1,4 +1,4 @@
-"""What identifies records and datasets: digests, names, seeds, traces of settings, versions."""
+"""Identity of records and datasets: digests, names, seeds, traces of settings, versions."""
 
 import enum
 import functools
@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 
 class Trace(enum.Enum):
-    """What a setting adds to the identity of a dataset, if not its value.
+    """What a setting adds to the identity of a dataset instead of its value.
 
     Annotate the setting with it: `workers: Annotated[int, Trace.NONE] = 1`.
     """
@@ -24,13 +24,13 @@ class Trace(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class TraceOf:
-    """The trace of a setting that names models: what identifies these, such as their weights."""
+    """The trace of a setting that names models: their identity, such as their weights."""
 
     identify: Callable[[Any], Sequence[Any]]
 
 
 def trace_of(hint: Any) -> Trace | TraceOf | None:
-    """Return the trace in the type hint of a setting, with its extras; None for its value."""
+    """Return the trace in a setting's type hint; None if its value is the trace."""
     for each in (*getattr(hint, "__metadata__", ()), *map(trace_of, get_args(hint))):
         if isinstance(each, Trace | TraceOf):
             return each
@@ -83,26 +83,22 @@ def bucket(record_id: str, buckets: int) -> int:
 
 
 def picture_key(image: str, text_id: str) -> str:
-    """Return a key that texts of one image share; without a known image it is the text's own."""
+    """Return a key shared by the texts of one image, or the text's own id without an image."""
     return image or f"\0{text_id}"
 
 
 def is_sampled(record_id: str, fraction: float) -> bool:
-    """Return True if a record id is in the sample of a fraction in [0, 1].
-
-    Larger samples contain smaller ones.
-    """
+    """Return True if a record is in the sample; larger fractions contain smaller ones."""
     return sample_rank(record_id) < fraction * 2**64
 
 
 def sample_rank(record_id: str) -> int:
-    """Return a record's number in [0, 2**64): samples take the records with the lowest."""
+    """Return a record's rank in [0, 2**64); samples take the lowest."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
     return int.from_bytes(digest, "big")
 
 
 def versions_of(*packages: str) -> dict[str, str]:
-    """Return the versions of the packages that are installed."""
     found = {package: _version(package) for package in packages}
     return {package: one for package, one in found.items() if one is not None}
 

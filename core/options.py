@@ -49,7 +49,7 @@ class Option:
 
     @property
     def spec(self) -> PrimitiveConstructorSpec[Any]:
-        """How its values are written and read; inside `shell.in_words` in plain words."""
+        """Parser and formatter of its values; in plain words inside `shell.in_words`."""
         kind = get_args(self.kind)[0] if APPENDS in self.marks else self.kind
         own = [mark for mark in self.marks if isinstance(mark, PrimitiveConstructorSpec)]
         found = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, set()))
@@ -59,13 +59,12 @@ class Option:
 
     @property
     def text(self) -> str:
-        """The help text: paragraphs without line breaks."""
         given = next((mark.help for mark in self.marks if getattr(mark, "help", None)), None)
         text = given or _texts(self.owner).get(self.name.replace("-", "_")) or ""
         return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
     def read(self, values: Sequence[str], where: str) -> None:
-        """Raise InputError if the values are none of this option."""
+        """Raise InputError if the values are invalid for this option."""
         try:
             spec = self.spec
             if spec.choices and (wrong := [text for text in values if text not in spec.choices]):
@@ -120,7 +119,6 @@ def _texts(kind: type) -> dict[str, str]:
 
 
 def name_of(argument: str) -> str | None:
-    """Return the name of the option that an argument gives; None if it is a value."""
     is_option = argument.startswith("--") and argument != "--"
     return argument[2:].partition("=")[0].replace("_", "-") if is_option else None
 

@@ -1,7 +1,7 @@
 """Options from a file and from the environment, as arguments of a command line.
 
-A file has the options' names as keys, `max-side = 256`; a variable is named `EQFORGE_MAX_SIDE`. An
-option of the command line beats the file, which beats the environment.
+A file has the options' names as keys, `max-side = 256`; a variable is named `EQFORGE_MAX_SIDE`. The
+command line overrides the file, which overrides the environment.
 """
 
 import itertools
@@ -28,7 +28,7 @@ class Presets:
 
     Attributes:
       arguments: for the options that the command line omits.
-      sources: where options were set, by their names: `command line`, a file or a variable.
+      sources: origin of each option: `command line`, a file or a variable.
     """
 
     arguments: tuple[str, ...]
@@ -38,7 +38,7 @@ class Presets:
 def read_presets(
     known: Sequence[Option], argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> Presets:
-    """Return the options that a file, named in `argv` by `--config`, and the environment set."""
+    """Return the options set by the environment and by the file given with `--config`."""
     options = {option.name: option for option in known if not option.is_positional}
     sources = {
         name: COMMAND_LINE
@@ -88,7 +88,7 @@ def _from_variables(
 
 
 def _checked(option: Option, value: Any, source: str) -> list[str]:
-    """Return a value as arguments, checked here: the parser does not know their source."""
+    """Return a value as arguments, checked here because the parser does not know their source."""
     arguments = _arguments(option, value, source)
     _, *values = [*arguments[0].split("=", 1), *arguments[1:]] if arguments else [""]
     if values:

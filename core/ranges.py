@@ -9,18 +9,13 @@ from eqforge.core.errors import InputError
 
 
 def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
-    """Raise an InputError that names a setting, its value and the rule, unless it is right."""
     if not is_right:
         flag = name.replace("_", "-")
         raise InputError(f"--{flag} {getattr(settings, name)}: expected {rule}")
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
-    """Check that a setting lies in a closed range, unless it is None.
-
-    Args:
-        name: of the setting, `max_changed_area` for `--max-changed-area`.
-    """
+    """Check that a setting lies in a closed range, unless it is None."""
     if value is None or low <= value <= high:
         return
     is_percentage = high == 1 and 2 <= value <= 100
@@ -52,11 +47,7 @@ WORKERS_A_CORE = 8
 
 
 def check_workers(workers: int, least: int = 1) -> None:
-    """Check a number of processes, as far too many stall a machine.
-
-    Args:
-        least: 0 if the main process may do the work itself, else 1.
-    """
+    """Check a number of processes; too many stall a machine."""
     if workers < least:
         raise InputError(f"--workers {workers}: expected {least} or more")
     cores = os.cpu_count() or 1

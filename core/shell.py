@@ -1,4 +1,4 @@
-"""The wrapper of every command: its options, errors in one sentence, signals."""
+"""The wrapper of every command: options, one-sentence errors, signals."""
 
 import dataclasses
 import functools
@@ -38,9 +38,9 @@ class Command:
       program: its name in the help, such as `eqforge lint`.
       settings: the class of its options, or a union of such classes; its docstring is the help.
       run: does the work, and returns the exit status.
-      example: a command line that works, for the help.
+      example: a working command line, for the help.
       basics: the options that the help shows first; see Help.
-      console: the options of its output: DocumentOptions for a command that gives a document.
+      console: its output options: DocumentOptions for a command that prints a document.
       keeps_output: see `console.session`.
     """
 
@@ -54,7 +54,6 @@ class Command:
     keeps_output: bool = False
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Run the command with `argv`, by default the program's own; return the exit status."""
         with reported_errors(), session(keeps_output=self.keeps_output):
             about = Help(program=self.program, example=self.example, basics=self.basics)
             return self.run(parse_line(self.settings, argv, about, self.console).settings)
@@ -77,11 +76,11 @@ def parse_line(
     console: type[ConsoleOptions] = ConsoleOptions,
     default: Callable[[Sequence[str]], Any] | None = None,
 ) -> CommandLine:
-    """Parse a command line, and take its options of output for the session.
+    """Parse a command line, and apply its output options to the session.
 
     Args:
       settings: a dataclass, or a union of dataclasses: one for each subcommand.
-      about: what the help says.
+      about: help text.
       default: returns the settings of an empty command line, given all arguments; None takes
         the dataclass's own.
 
@@ -136,7 +135,7 @@ def _subcommand(settings: Any, argv: Sequence[str], about: Help) -> tuple[type, 
 
 
 def local_path(text: str) -> Path:
-    """Return the path that an argument names, or that of the copy of a file in a store."""
+    """Return the path that an argument names; for a file in a store, the path of its copy."""
     if "://" in text and (copy := copy_of(text)) is not None:
         return copy
     if _URL.match(text):
@@ -166,7 +165,7 @@ _CONSOLE = "console"
 
 
 def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
-    """Add the options of the output to the settings of a command."""
+    """Add output options to the settings of a command."""
     if not isinstance(settings, type):
         return functools.reduce(
             operator.or_, (with_console(kind, console) for kind in get_args(settings))
@@ -217,8 +216,6 @@ def in_words() -> AbstractContextManager[Any]:
 
 
 def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[list[str]], Any]:
-    """Return a reader of the arguments of an option, with errors in words."""
-
     def read(arguments: list[str]) -> Any:
         try:
             return spec.instance_from_str(arguments)
@@ -230,7 +227,7 @@ def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[
 
 
 def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
-    """Return what an option takes, and how a percentage is written where it takes a number."""
+    """Describe the values of an option, and show how to write a percentage as a number."""
     kinds = (kind, *get_args(kind))
     numbers = {float: "a number", int: "a whole number"}
     what = next((numbers[each] for each in numbers if each in kinds), None)

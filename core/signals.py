@@ -1,8 +1,8 @@
-"""Ends a command cleanly when a signal asks for it: Ctrl-C, SIGTERM or SIGHUP.
+"""End a command cleanly on Ctrl-C, SIGTERM or SIGHUP.
 
 The first signal raises `Stopped` in the main thread, so that the cleanup deletes folders and ends
-processes. A second one, a moment later, ends the process at once. So does a thread if the cleanup
-takes too long: native code may be running, or a thread that cannot be stopped.
+processes. A later second signal ends the process at once. So does a thread if the cleanup takes too
+long: native code may be running, or a thread that cannot be stopped.
 """
 
 import atexit
@@ -31,7 +31,7 @@ _IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the process to end; code that handles Ctrl-C handles this, too."""
+    """A signal asks the process to end; code that handles Ctrl-C handles this too."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -53,8 +53,8 @@ class Listener:
 
     Attributes:
       goes_on: see `sentence`.
-      number: the first signal's; None if none came.
-      is_idle: whether nothing was begun that needs cleanup.
+      number: the first signal; None if none came.
+      is_idle: whether there is nothing to clean up.
       is_held: whether signals wait; see `held`.
       is_said: whether the message was printed; the process then ends within LAST_S.
     """
@@ -70,7 +70,6 @@ class Listener:
         self._is_starting = False
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal, in the main thread."""
         if self.number is None:
             self._is_starting = True
             self.number, self._came_s = number, time.monotonic()
@@ -118,7 +117,7 @@ class Listener:
         return time.monotonic() - self._came_s < seconds
 
     def _end_at_once(self) -> None:
-        """End the process; its children notice and end, too."""
+        """End the process; its children notice and end too."""
         number = self.number or signal.SIGINT
         if not self.is_said:
             _write(sentence(number, self.goes_on))
@@ -208,7 +207,7 @@ def released() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Ignore signals in the block: the work that they would end is complete."""
+    """Ignore signals in the block, because the work is complete."""
     with held():
         try:
             yield
@@ -217,7 +216,7 @@ def ignored() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Forget the signal that was raised: the work that it should end has ended."""
+    """Forget the signal, because the work it should end has ended."""
     _listener.forget()
 
 
@@ -249,7 +248,6 @@ def quieten_way_out() -> None:
 
 
 def end_within(seconds: float, status: int) -> None:
-    """End the process with a status after a time, whatever threads hang and signals come."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 

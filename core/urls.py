@@ -1,7 +1,7 @@
-"""URLs: in messages without what gives access, and as options of a command that name a file.
+"""URLs: masked in messages, and as options that name a file.
 
-A command reads its options before it reads files. So an option that names a file in a store gets
-the path of a copy that does not exist yet; `core.files.objects` makes the copies later.
+A command reads its options before it reads files. An option that names a file in a store therefore
+gets the path of a copy that does not exist yet; `core.files.objects` makes the copies later.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ _copies: ContextVar[tuple[Path, dict[str, Path]] | None] = ContextVar("copies", 
 
 
 def public(text: str) -> str:
-    """Return a URL, or a message with URLs, without users, passwords and signatures."""
+    """Mask users, passwords and signatures in a URL or a message with URLs."""
     return _QUERY.sub("", _USER.sub(r"\1\2", text))
 
 
@@ -45,7 +45,6 @@ def takes_urls() -> bool:
 
 
 def copies() -> dict[str, Path]:
-    """Return the URLs that options named, and the paths of their copies."""
     _, named = _copies.get() or (None, {})
     return named
 

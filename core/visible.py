@@ -1,17 +1,16 @@
-"""Makes untrusted text safe to show in a terminal, a page, LaTeX or a spreadsheet.
+"""Make untrusted text safe to show in a terminal, a page, LaTeX or a spreadsheet.
 
-Names, captions and messages that come from data may hold escape sequences, characters that reverse
-the direction of the text around them, line breaks that end a comment, or markup of the language
-they are put into. Data files keep their true text; what is displayed goes through one of these
-functions:
+Names, captions and messages from data may hold escape sequences, characters that reverse the
+direction of the text around them, line breaks that end a comment, or markup. Data files keep their
+true text; displayed text passes through one of these functions:
 
 * `visible`, `in_lines`: a terminal, and any other plain text;
 * `json_text`: JSON, which stays the same data;
 * `in_latex`, `in_csv`, `in_markdown`, `code_span`: a cell, a field, words of a page;
 * `quoted`: a string of YAML or Python.
 
-Letters of all scripts stay as they are. So do the two joiners inside a word or an emoji, and format
-characters that are visible, such as the Arabic number sign.
+Letters of all scripts stay unchanged, and so do the two joiners inside a word or an emoji, and
+visible format characters, such as the Arabic number sign.
 """
 
 import json
@@ -41,10 +40,7 @@ _MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<![^\W_])_|_(?![^\W_])|&
 
 
 def visible(text: str) -> str:
-    """Return a text with its hidden characters, such as ESC, line feed or U+202E, written out.
-
-    Visible characters stay as they are; the function is idempotent.
-    """
+    """Write out hidden characters of a text, such as ESC, line feed or U+202E; idempotent."""
     return text if text.isprintable() else _HIDDEN.sub(_written_out, text)
 
 
@@ -58,18 +54,16 @@ def _is_seen(match: re.Match[str]) -> bool:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Return True if a joiner stands between non-ASCII letters, marks or symbols."""
     around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
     return all(c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in around)
 
 
 def in_lines(lines: Iterable[str]) -> str:
-    """Join lines, with the hidden characters of each written out."""
     return "\n".join(map(visible, lines))
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a visible text of up to `most` characters, with dots at the end if it was cut."""
+    """Return a visible text of up to `most` characters; dots mark a cut."""
     beginning = visible(text[: most + 1])
     return beginning if len(beginning) <= most else beginning[: most - 3] + "..."
 
@@ -131,7 +125,7 @@ def counted(number: int, things: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return `; did you mean …?` with the nearest of some names, or "" if none is near."""
+    """Return `; did you mean …?` with the nearest known name, or "" if none is near."""
     near = near_name(name, known)
     return "" if near is None else f"; did you mean {visible(near)!r}?"
 

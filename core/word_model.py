@@ -1,7 +1,7 @@
-"""Scores texts by their words, each after the two before it, as learnt from other texts.
+"""Score texts with a word trigram model.
 
-It is a trigram model with stupid backoff (Brants et al. 2007, "Large language models in machine
-translation"): relative frequencies, times 0.4 for each word of context that has to be left out.
+It uses stupid backoff (Brants et al. 2007, "Large language models in machine translation"):
+relative frequencies, times 0.4 for each word of context that has to be left out.
 """
 
 import math
@@ -18,7 +18,7 @@ _UNKNOWN: Final = 0.5
 
 
 class WordModel:
-    """Learns from texts, and may forget some of them again."""
+    """Learns from texts, and can forget some of them."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, ...]] = Counter()
@@ -30,7 +30,7 @@ class WordModel:
         self._counts.subtract(run for text in texts for run in _runs(text))
 
     def score(self, text: str) -> float:
-        """Return the logarithm of the score of a text, in nats: 0 or less."""
+        """Return the log score of a text, in nats: 0 or less."""
         words = words_of(text)
         return sum(
             self._after(tuple(words[max(0, place - _ORDER + 1) : place + 1]))
@@ -38,7 +38,7 @@ class WordModel:
         )
 
     def _after(self, words: tuple[str, ...]) -> float:
-        """Return the logarithm of the score of the last of some words after the others."""
+        """Return the log score of the last word given the words before it."""
         backoff = 0.0
         while len(words) > 1 and not self._counts[words]:
             words, backoff = words[1:], backoff + _BACKOFF
@@ -47,12 +47,12 @@ class WordModel:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case, between marks of its two ends."""
+    """Return the lower-case words of a text, with boundary marks at both ends."""
     return ["^", *WORD.findall(text.lower()), "$"]
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:
-    """Yield its runs of up to three words, the empty one once a word."""
+    """Yield runs of up to three words, with the empty run once per word."""
     words = words_of(text)
     yield from ((),) * len(words)
     for size in range(1, _ORDER + 1):

@@ -1,1 +1,1 @@
-"""Reading and writing files: storage, checked JSON and pickles, Parquet, pictures."""
+"""Reading and writing files: storage, checked JSON and pickles, Parquet, images."""

@@ -1,4 +1,4 @@
-"""Reads annotation files; every defect is reported with file, record and field."""
+"""Read annotation files, and report every defect with file, record and field."""
 
 import json
 import math
@@ -37,7 +37,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _Beginning(reprlib.Repr):
-    """Writes the beginning of a value, however large or deep it is."""
+    """Writes the beginning of a value of any size or depth."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,32 +66,27 @@ _BEGINNING = _Beginning()
 
 
 def shown(value: Any) -> str:
-    """Return the beginning of a value's text for a message."""
     text = " ".join(_BEGINNING.repr(value).split())  # arrays are shown on several lines
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
 
 
 def clipped(text: str) -> str:
-    """Return the beginning of a foreign message, without control characters."""
     plain = text if text.isprintable() else ascii(text)[1:-1]
     return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
 
 
 def name_of(key: Any) -> str:
-    """Return a key unchanged if it is short, printable text; otherwise as `shown` does."""
     is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
     return str(key) if is_plain else shown(key)
 
 
 def names_of(keys: Iterable[Any]) -> str:
-    """Return the first twelve of some keys, sorted, and how many more there are."""
     names = sorted(map(name_of, keys))
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _described(value: Any) -> str:
-    """Return the kind and the beginning of a value, in the words of JSON."""
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     return f"{_KINDS.get(type(value), type(value).__name__)} {shown(value)}"
@@ -101,7 +96,7 @@ def _described(value: Any) -> str:
 class Node:
     """A value of an annotation file and its place in it.
 
-    Methods check the type; an InputError names file, place and value.
+    Methods check the type. An InputError names the file, the place and the value.
 
     Attributes:
         where: path of the value inside the file, such as `database.xHr8.annotations[3]`.
@@ -118,7 +113,6 @@ class Node:
         raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
 
     def __getitem__(self, key: str) -> "Node":
-        """Return a required member of an object."""
         members = self.mapping()
         if key not in members:
             raise InputError(
@@ -128,7 +122,6 @@ class Node:
         return Node(self.file, self._below(key), members[key])
 
     def get(self, key: str) -> "Node | None":
-        """Return an optional member of an object; None if it is absent or null."""
         value = self.mapping().get(key)
         return None if value is None else Node(self.file, self._below(key), value)
 
@@ -136,7 +129,7 @@ class Node:
         return self.value if isinstance(self.value, dict) else self.fail("an object")
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Yield the members of an object in the file's order; keys have to be names."""
+        """Yield the members of an object in the file's order."""
         for key, value in self.mapping().items():
             yield (
                 Node(self.file, self._below(key), key).name(),
@@ -159,7 +152,7 @@ class Node:
         return self.value
 
     def line(self) -> str:
-        """Return the text in one line: each break or tab, with the spaces around it, is a space."""
+        """Return the text in one line: a break or tab, with spaces around it, becomes a space."""
         text = self.text()
         return _BREAKS.sub(" ", text).strip(" ") if _BREAKS.search(text) else text
 
@@ -195,7 +188,7 @@ class Node:
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
-    """Read every record, each a tuple of arguments; report the first ten wrong ones together."""
+    """Read every record, a tuple of arguments; report the first ten wrong records together."""
     found, problems = [], []
     for record in records:
         try:
@@ -257,7 +250,6 @@ def read_text_lines(path: str | Path) -> list[str]:
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
-    """Read a TOML file of a user's."""
     try:
         values = tomllib.loads(read_text(path))
         nested: list[Any] = [values]

@@ -1,7 +1,4 @@
-"""Files and folders on a disk of this machine: opened without links, synced and digested.
-
-And the folder in which eqforge keeps its downloads, for all runs of a user.
-"""
+"""Files and folders on a local disk, opened without links, synced and digested; the cache."""
 
 import errno
 import hashlib
@@ -16,7 +13,7 @@ from eqforge.core.errors import InputError
 
 
 def make_folder(folder: Path, synced: bool = True) -> None:
-    """Make a folder on this machine and its parents; synced, they survive a power cut."""
+    """Make a folder and its parents; if synced, they survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent, synced)
         try:
@@ -38,7 +35,7 @@ def sync(path: str | Path) -> None:
 
 
 def open_plain(root: str, names: list[str], url: str) -> int:
-    """Return a file descriptor of a plain file below a folder; see storage.open_below."""
+    """Return a file descriptor of a plain file below a folder; see `storage.open_below`."""
     place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for number, name in enumerate(names, start=1):
@@ -65,7 +62,6 @@ def cache_folder() -> Path:
 
 
 def digest_stream(stream: Any) -> tuple[int, str]:
-    """Return the length of an open file and its SHA-256."""
     sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
     return stream.tell(), sha256

@@ -1,4 +1,4 @@
-"""Finds a file that an annotation names inside the folder for its kind, and nowhere else."""
+"""Find a file that an annotation names, inside the folder for its kind and nowhere else."""
 
 import errno
 import os
@@ -84,7 +84,6 @@ def reject_name(name: str) -> MissingFile | None:
 
 
 def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
-    """Yield the names that a file may have, in the order in which they are tried."""
     yield name
     for suffix in suffixes:
         yield name + suffix
@@ -92,7 +91,6 @@ def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 
 
 def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
-    """Yield the names that a folder in place of a file may have, in the order of attempts."""
     yield from candidates(name, suffixes)
     stem, ending = os.path.splitext(name)
     if ending.lower() in suffixes:

@@ -1,4 +1,4 @@
-"""Reads Parquet, CSV and Excel tables of any origin, in memory bounded by the size of the file."""
+"""Read Parquet, CSV and Excel tables of any origin, in memory bounded by the file's size."""
 
 import csv
 import io
@@ -40,7 +40,6 @@ class Texts:
     codes: NDArray[np.int32]
 
     def to_list(self) -> list[str | None]:
-        """Return the text of every row; equal texts are one object."""
         texts: list[str | None] = [*self.known, None]
         return [texts[code] for code in self.codes.tolist()]
 
@@ -86,7 +85,6 @@ def column_names(path: Path) -> list[str]:
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
-    """Return the index of each row's text in `known`, and add new texts to it."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     code_of = [
@@ -120,7 +118,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of the first sheet of an Excel file, whose first row names the columns.
 
-    No formula is computed: its cell has the value stored in the file.
+    Formulas are not computed; the value stored in the file is used.
     """
     try:
         with readable(path), open_plain(path) as stream:
@@ -136,7 +134,7 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def sheet(stream: BinaryIO) -> Iterator[memoryview]:
-    """Yield the rows of the first sheet of an Excel file, some at a time; runs in the child."""
+    """Yield the rows of the first sheet of an Excel file in pieces; runs in the child."""
     from python_calamine import CalamineWorkbook
 
     try:

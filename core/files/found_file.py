@@ -1,6 +1,6 @@
-"""A file that an annotation names, on a disk of this machine or in a store, opened and read alike.
+"""A file that an annotation names, opened and read the same way on a disk or in a store.
 
-What is in a store is copied to this machine, once, for as long as it is open.
+A stored file is copied to this machine once, for as long as it is open.
 """
 
 import contextlib
@@ -45,9 +45,9 @@ class FoundFile:
       name: its path below the folder of its kind.
       place: its path or URL, or that of its shard.
       listed: its state, or its shard's, when the store was listed; None on a disk.
-      start: where it begins in its shard; None outside shards.
+      start: offset in its shard in bytes; None outside shards.
       size: its length in its shard.
-      cache_gb: the room for all copies together.
+      cache_gb: limit for all copies together.
     """
 
     name: str
@@ -58,7 +58,7 @@ class FoundFile:
     cache_gb: float = CACHE_GB
 
     def state(self) -> list[int | str]:
-        """Return what changes with the content, without opening the file."""
+        """Return values that change with the content, without opening the file."""
         if self.listed is None:
             return [*FileState.of(os.stat(self.place))]
         return [*self._own(self.listed)]
@@ -74,7 +74,7 @@ class FoundFile:
         return sha256.hexdigest()
 
     def read(self) -> bytes:
-        """Return the content; raise SourceChanged or FetchFailed if it changed meanwhile."""
+        """Return the content; raise SourceChanged if it changed, or FetchFailed."""
         if self.listed is None:
             return read_source(self.place)
         info = self._stat()
@@ -124,7 +124,6 @@ class FoundFile:
         return info["size"] if self.start is None else self.size
 
     def _stat(self) -> dict[str, Any]:
-        """Return the current metadata of the file, or of its shard, which must not have changed."""
         info = stat(self.place)
         if self.start is not None and state_of(info) != self.listed:
             raise FetchFailed("source_changed", "its shard is another than when it was listed")
@@ -159,7 +158,6 @@ def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
 
 
 def _reserved(folder: Path, path: Path, num_bytes: int, limit: int) -> IO[bytes] | None:
-    """Return a new, locked file of a length; None if there is no room."""
     with open(folder / _LOCK, "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         copies = (each for each in folder.iterdir() if each.name != _LOCK)

@@ -1,7 +1,7 @@
-"""A folder of numbered pictures in the place of a video, such as FFmpeg writes: `0001.png`, ...
+"""A folder of numbered images in place of a video, as FFmpeg writes: `0001.png`, ...
 
-The number is the last run of digits before the ending, whatever is written before it:
-`img_00001.jpg`, `000089.png`. FFmpeg counts from 1, and so is counted here.
+The number is the last run of digits before the suffix: `img_00001.jpg`, `000089.png`. FFmpeg counts
+from 1, and so does eqforge.
 """
 
 import functools
@@ -56,14 +56,13 @@ FoundVideo = FoundFile | FoundFrames
 def find_video(
     folder: SourceFolder, name: str, suffixes: Sequence[str]
 ) -> FoundVideo | MissingFile:
-    """Return a video's file; if there is none, the folder of its frames, or why there is none."""
+    """Return a video's file or, without one, the folder of its frames."""
     return or_frames(folder, name, suffixes, folder.find(name, suffixes))
 
 
 def or_frames(
     folder: SourceFolder, name: str, suffixes: Sequence[str], found: FoundFile | MissingFile
 ) -> FoundVideo | MissingFile:
-    """Return what was found, or the folder of frames if no file was; see `find_video`."""
     if isinstance(found, FoundFile) or found.reason != MISSING.reason:
         return found
     if folder.is_on_disk:
@@ -93,11 +92,11 @@ def _by_folder(names: frozenset[str]) -> dict[str, list[str]]:
 
 
 def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
-    """Return a folder of frames from the names of the files in it, in any order.
+    """Return a folder of frames from the names of its files, in any order.
 
-    Hidden files and files other than numbered pictures are skipped. A folder has a fault if two
-    pictures have the same number, if the names before the numbers differ, as where optical flow
-    lies beside pictures, or if there is a number 0: then all others would be off by one.
+    Hidden files and files other than numbered images are skipped. A folder has a fault if two
+    images have the same number, if the names before the numbers differ (as where optical flow lies
+    next to images), or if there is a number 0, because all others would be off by one.
     """
     numbered: dict[int, str] = {}
     beginnings: dict[str, str] = {}
@@ -125,7 +124,6 @@ def frame_number(file: str) -> int | None:
 
 
 def _parts(file: str) -> tuple[str, int] | None:
-    """Return a picture's name before its number, and the number; None for other files."""
     parts = _NUMBERED.fullmatch(file)
     if parts is None or file.startswith(".") or not file.lower().endswith(FILE_SUFFIXES):
         return None
@@ -138,17 +136,17 @@ _MOST_FOLDERS = 2  # such as train/abseiling
 
 @dataclass(frozen=True)
 class TrimmedClips:
-    """The clips below a folder, listed once and only if they are needed."""
+    """The clips below a folder, listed once and only if needed."""
 
     folder: SourceFolder
     suffixes: tuple[str, ...]
 
     def find(self, video: str) -> str:
-        """Return the name of a video, or of its one clip, below the folder.
+        """Return the name of a video, or of its only clip, below the folder.
 
-        A file or a folder of frames that has the video's own name comes first. Clips are looked for
-        in the folder itself, in class folders, and in split folders that hold class folders.
-        If neither is found, or a web server has the folder, the video's own name is returned.
+        A file or folder of frames with the video's own name comes first. Clips are looked for in
+        the folder itself, in class folders, and in split folders that hold class folders. If
+        nothing is found, or a web server holds the folder, the video's own name is returned.
         """
         if not self.folder.is_on_disk and self.folder.names is None:
             return video
@@ -165,7 +163,6 @@ class TrimmedClips:
 
     @functools.cached_property
     def _names(self) -> dict[str, list[str]]:
-        """The names of the clips by their video, sorted."""
         listed = self.folder.names
         root, suffixes = self.folder.root, self.suffixes
         found = _walk(root, suffixes) if listed is None else _listed(listed, suffixes)
@@ -178,14 +175,13 @@ class TrimmedClips:
 
 
 def _video_of(name: str, suffixes: Sequence[str]) -> str | None:
-    """Return the video of a clip's file or folder name; None for other names."""
     stem, ending = os.path.splitext(name)
     parts = _TRIMMED.fullmatch(stem if ending.lower() in suffixes else name)
     return None if parts is None else parts["video"]
 
 
 def _walk(root: str, suffixes: Sequence[str], below: str = "", depth: int = 0) -> Iterator[str]:
-    """Yield the clips in a folder of a disk; folders of frames are not read through."""
+    """Yield the clips in a folder of a disk, without descending into folders of frames."""
     clips, folders = [], []
     with os.scandir(os.path.join(root, below)) as entries:
         for entry in entries:
@@ -204,7 +200,6 @@ def _walk(root: str, suffixes: Sequence[str], below: str = "", depth: int = 0) -
 
 
 def _listed(names: frozenset[str], suffixes: Sequence[str]) -> Iterator[str]:
-    """Yield the clips of a store or of shards: files, and folders of frames."""
     for name in names:
         parts = name.split("/")
         for place, part in enumerate(parts[: _MOST_FOLDERS + 1]):

@@ -1,9 +1,8 @@
-"""Objects of stores: what tells their versions apart, and how their bytes come here.
+"""Objects of stores: their versions, and downloads.
 
-Stores fail now and then: what may be temporary is tried again, on a fixed schedule. Bytes are read
-in pieces, each tried for itself, so that a long download does not begin anew; their number, and the
-checksum where the store gives one, is that of the object. Annotations in stores are copied once,
-before they are read.
+Failures that may be temporary are retried on a fixed schedule. Bytes are read in pieces that are
+retried one by one, so that a long download does not start again. The length is checked, and the
+checksum where the store gives one. Annotations in stores are copied once, before they are read.
 """
 
 import base64
@@ -49,13 +48,12 @@ class FetchFailed(Exception):
 
 
 def state_of(info: dict[str, Any]) -> State:
-    """Return the size of an object and its version, by the field that its store has for it."""
+    """Return the size of an object and its version, from whichever field its store has."""
     known = [str(info[name]) for name in _VERSIONS if info.get(name)]
     return (str(info["size"]), *known[:1])
 
 
 def stat(url: str) -> dict[str, Any]:
-    """Return the current metadata of an object; raise FetchFailed if there is none."""
     system, path = storage.locate(url)
 
     def ask() -> dict[str, Any]:
@@ -95,7 +93,7 @@ def retried(call: Callable[[], T]) -> T:
 
 
 def _is_missing(error: Exception) -> bool:
-    """Return True if nothing is there; fsspec also raises FileNotFoundError if a server fails."""
+    """Return True if there is no object; fsspec also raises FileNotFoundError if a server fails."""
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError):
         return getattr(error, "status", None) in (404, 410)
@@ -141,7 +139,7 @@ def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
 
 
 def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) -> None:
-    """Read a part of an object piece by piece; `take` is called for each piece, in order."""
+    """Read a part of an object in pieces, and pass each to `take` in order."""
     system, path = storage.locate(url)
     end = start + size
     for begin in range(start, end, PIECE_BYTES):
@@ -163,7 +161,7 @@ def _piece(system: Any, path: str, begin: int, stop: int) -> bytes:
 
 
 def fetch_inputs() -> None:
-    """Copy the files and folders of stores that options named, unless they are here already."""
+    """Copy the stored files and folders that options named, unless they are copied already."""
     for url, copy in copies().items():
         if copy.exists():
             continue
@@ -190,7 +188,6 @@ def _fetch(url: str, copy: Path) -> None:
 
 
 def _fetch_file(url: str, copy: Path) -> None:
-    """Copy a file; the copy gets its name when it is complete."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     part = copy.with_name(f"{copy.name}.part")
     with open(part, "wb") as stream:

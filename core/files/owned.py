@@ -1,7 +1,7 @@
-"""Output folders: where they may lie, which of their files eqforge wrote, and what a rerun deletes.
+"""Output folders: where they may lie, which files eqforge wrote, and what a rerun deletes.
 
 A command deletes or replaces a file of an earlier run only if a note in the folder lists the file
-with the digest that the file still has. Hidden files are never touched.
+with its current digest. Hidden files are never touched.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ Listed = Collection[tuple[str, str]]
 
 
 def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
-    """Reject outputs of a command that would change a part of a finished dataset or of scores.
+    """Reject outputs that would change a part of a finished dataset or of scores.
 
-    Outputs in other places of a dataset's folder are allowed. Links are resolved first; URLs of
-    stores are not checked. Files that killed writers left beside the outputs are deleted.
+    Outputs elsewhere in a dataset's folder are allowed. Links are resolved first; URLs of stores
+    are not checked. Partial files left by killed writers are deleted.
     """
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
@@ -54,7 +54,7 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
 
 
 def remove_half_written(folder: str, paths: Collection[str] | None = None) -> None:
-    """Delete the files that killed writers left below a folder; follow no links."""
+    """Delete partial files of killed writers below a folder; follow no links."""
     if storage.is_local(folder):
         for path in files_below(folder, hidden=True) if paths is None else paths:
             if storage.TEMPORARY.fullmatch(os.path.basename(path)):
@@ -64,7 +64,7 @@ def remove_half_written(folder: str, paths: Collection[str] | None = None) -> No
 
 
 def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str) -> None:
-    """Reject files of a folder that are links, or not listed with the digest that they have."""
+    """Reject files of a folder that are links, or not listed with their current digest."""
     others = [path for path in paths if (path, _digest(folder, path)) not in listed]
     if others:
         names = ", ".join(map(clipped, others[:_NAMED]))
@@ -76,7 +76,6 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
 
 
 def delete_files(folder: str, paths: Collection[str]) -> None:
-    """Delete files of a folder that keeps a note, and the folders that are empty then."""
     for url in (storage.join(folder, path) for path in paths):
         storage.delete(url)
         with contextlib.suppress(OSError):  # it holds other files, or is in a store
@@ -84,7 +83,7 @@ def delete_files(folder: str, paths: Collection[str]) -> None:
 
 
 def write_files(folder: str, files: Mapping[str, bytes]) -> None:
-    """Write a few files, which replace only what is listed, into a folder that may hold others."""
+    """Write a few files into a folder that may hold others; replace only listed files."""
     listing = Listing(folder)
     listing.files |= {(name, sha256_hex(data)) for name, data in files.items()}
     there = [name for name in files if storage.exists(storage.join(folder, name))]
@@ -95,7 +94,7 @@ def write_files(folder: str, files: Mapping[str, bytes]) -> None:
 
 
 class Listing:
-    """The files that eqforge wrote in a folder, listed there before each appears."""
+    """The files that eqforge wrote in a folder; each is listed before it appears."""
 
     def __init__(self, folder: str) -> None:
         self.folder, self._url, self._lock = folder, storage.join(folder, LISTING), threading.Lock()
@@ -107,7 +106,7 @@ class Listing:
                     self.files.add(msgspec.json.decode(line, type=tuple[str, str]))
 
     def write(self, path: str, data: bytes) -> None:
-        """Write a file of a folder on this machine; safe in threads."""
+        """Write a file of a local folder; thread-safe."""
         file = path, sha256_hex(data)
         with self._lock, open(self._url, "ab") as stream:
             stream.write(_line(file))

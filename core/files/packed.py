@@ -1,4 +1,4 @@
-"""Reads tables that are packed as `.gz` or `.zip`, up to a multiple of the file's size."""
+"""Read tables packed as `.gz` or `.zip`, up to a multiple of the file's size."""
 
 import contextlib
 import gzip
@@ -30,7 +30,7 @@ def inner_name(path: Path) -> str:
 
 @contextlib.contextmanager
 def unpacked(stream: IO[bytes], path: str | Path) -> Iterator[io.BufferedReader]:
-    """Open what is in a packed file; an error where it is damaged or larger than allowed."""
+    """Open the content of a packed file; raise InputError if it is damaged or too large."""
     most = MAX_EXPANSION * stream.seek(0, io.SEEK_END) + FREE_BYTES
     stream.seek(0)
     with contextlib.ExitStack() as stack, _readable(path):
@@ -43,7 +43,7 @@ def unpacked(stream: IO[bytes], path: str | Path) -> Iterator[io.BufferedReader]
 
 
 class _Limited(io.RawIOBase):
-    """A stream of at most `most` bytes; more are an InputError."""
+    """A stream of at most `most` bytes; more raise an InputError."""
 
     def __init__(self, content: Any, path: str | Path, most: int) -> None:
         self._content, self._path, self._left, self._most = content, path, most, most
@@ -76,7 +76,7 @@ def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
 
 @contextlib.contextmanager
 def _readable(path: str | Path) -> Iterator[None]:
-    """Turn what unpackers raise of a damaged or encrypted file into one sentence."""
+    """Turn errors of unpackers on a damaged or encrypted file into one InputError."""
     try:
         yield
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:

@@ -1,6 +1,6 @@
-"""The one decoder: encoded pictures become upright RGB, as viewers and Hugging Face show them.
+"""The only image decoder: encoded images become upright RGB, as viewers and Hugging Face show them.
 
-Everything that builds, checks, scores, trains on or plots a dataset sees the same pixels.
+Building, checking, scoring, training and plotting all see the same pixels.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # of TIFF 6.0, section 8
 
 
 class BadImage(ValueError):
-    """Bytes are not a readable picture; the message is the same in every process."""
+    """Bytes are not a readable image; the message is the same in every process."""
 
 
 class TooManyPixels(ValueError):
-    """A picture has too many pixels to be decoded."""
+    """An image has too many pixels to be decoded."""
 
     def __init__(self, pixels: int) -> None:
         super().__init__(f"{pixels} pixels")
@@ -62,21 +62,21 @@ class TooManyPixels(ValueError):
 
 
 def read_pixels(data: bytes, max_pixels: int | None = None) -> NDArray[np.uint8]:
-    """Decode an encoded picture to RGB, uint8 [height, width, 3]; see `open_rgb`."""
+    """Decode an encoded image to RGB, uint8 [height, width, 3]; see `open_rgb`."""
     return np.asarray(open_rgb(data, max_pixels))
 
 
 def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
-    """Decode an encoded picture to RGB, rotated and mirrored as its EXIF says.
+    """Decode an encoded image to RGB, rotated and mirrored as its EXIF says.
 
-    Damaged EXIF is ignored. CMYK and 16 bits become RGB of 8 bits; transparency and colour profiles
-    are dropped; only the first of several pictures in a file counts.
+    Damaged EXIF is ignored. CMYK and 16 bits become 8-bit RGB; transparency and colour profiles are
+    dropped; only the first of several images in a file counts.
 
     Args:
-      max_pixels: larger pictures are not decoded; None leaves Pillow's own limit, 178,956,970.
+      max_pixels: larger images are not decoded; None keeps Pillow's own limit, 178,956,970.
 
     Raises:
-      TooManyPixels: it has more.
+      TooManyPixels: the image is too large.
       BadImage: it is damaged, cut short, or in a format outside SUFFIXES.
     """
     with opened(data, max_pixels) as image:
@@ -84,7 +84,7 @@ def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
 
 
 def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]]:
-    """Decode a user's picture; return its suffix and its pixels, uint8 [height, width, 3]."""
+    """Decode a user's image; return its suffix and its pixels, uint8 [height, width, 3]."""
     with opened(data, max_pixels) as image:
         suffix = SUFFIXES[image.format or ""]
         return suffix, np.asarray(_upright_rgb(image))
@@ -101,11 +101,9 @@ def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
 def opened(
     data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
 ) -> Iterator[Image.Image]:
-    """Open an encoded picture as it is stored, and convert what Pillow raises in the block.
+    """Open an encoded image as stored, and convert Pillow's errors in the block.
 
-    Args:
-      max_pixels: as in `open_rgb`; so are the errors.
-      formats: Pillow's names of the formats to try.
+    Errors and `max_pixels` are as in `open_rgb`; `formats` are Pillow's names.
     """
     from PIL import UnidentifiedImageError
 
@@ -132,13 +130,12 @@ def opened(
 
 
 def stored_rgb(image: Image.Image) -> Image.Image:
-    """Return an opened picture in RGB without rotation, as renderers take textures."""
+    """Return an opened image in RGB without rotation, as renderers take textures."""
     image.load()
     return _rgb(image, _grey_bits(image))
 
 
 def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
-    """Return why an encoded picture cannot be decoded; None if it can."""
     try:
         with opened(data, max_pixels) as image:
             stored_rgb(image)
@@ -166,7 +163,7 @@ def _rgb(image: Image.Image, bits: int) -> Image.Image:
 
 
 def _grey_bits(image: Image.Image) -> int:
-    """Return the bit depth of a grey image of more than 8 bits; only in TIFF it is not 16."""
+    """Return the bit depth of a grey image of more than 8 bits: 16, except in TIFF."""
     tags = getattr(image, "tag_v2", {})
     if not image.mode.startswith("I;16") or not tags:
         return 16

@@ -1,7 +1,7 @@
-"""Tar shards: an index of their members, read by their headers; nothing is unpacked.
+"""Index of the members of tar shards, read from their headers without unpacking.
 
-Shards in the layout of WebDataset and any other plain tars will do, on a disk of this machine or in
-a store that gives ranges of bytes.
+Shards are in the layout of WebDataset or any other plain tar, on a local disk or in a store that
+serves byte ranges.
 """
 
 import io
@@ -28,7 +28,7 @@ _PIECE_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """A file in a shard, `size` bytes from `start` on, in the version `state` of the shard."""
+    """A file in a shard: `size` bytes from `start`, in version `state` of the shard."""
 
     name: str
     shard: str
@@ -38,7 +38,7 @@ class Member:
 
 
 def read_shards(shards: list[str]) -> Iterator[Member]:
-    """Yield the files in plain tar shards, in the order of the shards; reads only headers."""
+    """Yield the files in plain tar shards in order; only headers are read."""
     first: dict[str, str] = {}
     with ThreadPoolExecutor(READERS) as readers:
         for member in itertools.chain.from_iterable(readers.map(_read_shard, shards)):

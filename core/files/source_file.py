@@ -1,8 +1,8 @@
-"""Files that are named in a dataset's lineage: the bytes hashed are the bytes read.
+"""Files named in a dataset's lineage: the bytes hashed are the bytes read.
 
-A file may be replaced, or grow, while it is read: a download in progress does both. A source is
-opened once, and its digest and its content come from the same descriptor; its size, times and inode
-tell whether the file was written to in the meantime.
+A file may be replaced, or grow, while it is read, as in a download in progress. A source is opened
+once, and its digest and its content come from the same descriptor. Its size, times and inode show
+whether the file was written to meanwhile.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class SourceChanged(EqforgeError):
 
 
 class FileState(NamedTuple):
-    """What differs if a file was changed, even if its modification time was set back."""
+    """State that differs if a file was changed, even if its modification time was set back."""
 
     size: int
     mtime_ns: int
@@ -47,7 +47,7 @@ class FileState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that is open for unbuffered reading, with its state when it was opened."""
+    """A file open for unbuffered reading, with its state when it was opened."""
 
     stream: io.FileIO
     state: FileState
@@ -71,7 +71,7 @@ class SourceFile:
 
 
 def open_plain(path: str | Path) -> io.FileIO:
-    """Open a plain file, or a link to one, and no pipe or device, which may never end."""
+    """Open a plain file, or a link to one; reject pipes and devices, which may never end."""
     # Without O_NONBLOCK, opening a pipe that nobody writes to would block.
     stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -88,7 +88,6 @@ class BoundedReader(io.BufferedReader):
         self._most = num_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return up to `size` bytes; the rest of the file if it is None or negative."""
         return super().read(size if size is None else min(size, self._most))
 
 
@@ -96,7 +95,7 @@ class BoundedReader(io.BufferedReader):
 def open_source(path: str | Path) -> Iterator[SourceFile]:
     """Open a file so that any later write to it changes its state.
 
-    It waits for the next tick of the clock if the file was changed just now.
+    If the file was changed just now, wait for the next tick of the clock.
     """
     with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
@@ -121,7 +120,7 @@ _seen: ContextVar[dict[str, str] | None] = ContextVar("seen", default=None)
 def one_content() -> Iterator[None]:
     """Ensure that every input file has the same content each time it is opened in the block.
 
-    `open_input`, `read_input` and `digest_input` raise InputError if it has not.
+    Otherwise `open_input`, `read_input` and `digest_input` raise InputError.
     """
     token = _seen.set({})
     try:
@@ -143,7 +142,7 @@ def _changed(path: str | Path) -> InputError:
 
 
 class _Digesting(io.RawIOBase):
-    """Reads a file once from start to end, and computes the SHA-256 of it."""
+    """Reads a file once from start to end, and computes its SHA-256."""
 
     def __init__(self, stream: io.FileIO) -> None:
         self._stream, self.sha256 = stream, hashlib.sha256()
@@ -164,7 +163,7 @@ class _Digesting(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open an annotation file, or what a `.gz` or `.zip` holds; the manifest records its digest.
+    """Open an annotation file, or the content of a `.gz` or `.zip`; the manifest has its digest.
 
     It is read to its end even if the block does not. If it changed meanwhile, that is reported
     instead of the error that the block raised.
@@ -251,7 +250,7 @@ def digest_input(url: str | Path) -> str:
 
 @contextlib.contextmanager
 def unchanged(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Check that files, and those in folders, do not change during the block.
+    """Check that files, and files in folders, do not change during the block.
 
     For libraries that open files by name. Paths that do not exist on this machine are ignored.
     """

@@ -1,7 +1,7 @@
-"""The folder in which the files lie that annotations name: on a disk, in a store, or in tar shards.
+"""The folder of the files that annotations name: on a disk, in a store, or in tar shards.
 
-A store is listed once, by the process that starts a run; it writes the list down for the workers.
-A web server lists nothing: names are tried there, many at once.
+The process that starts a run lists a store once, and writes the list for the workers. A web server
+lists nothing, so names are tried there in parallel.
 """
 
 import functools
@@ -50,10 +50,10 @@ class SourceFolder:
     """A folder of files that annotations name.
 
     Attributes:
-      root: its path or URL, of a folder or a shard, or a pattern of shards.
+      root: path or URL of a folder or a shard, or a pattern of shards.
       follow_links: whether a symbolic link may lead out of it; stores have none.
-      cache_gb: the room for copies of its files, if it is in a store.
-      index: URL of the list of its files, which the process that starts a run writes for workers.
+      cache_gb: limit for copies of its files, if it is in a store.
+      index: URL of the list of its files, for workers.
     """
 
     root: str
@@ -63,7 +63,6 @@ class SourceFolder:
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether it is an ordinary folder of this machine."""
         return _kind(self.root) == "disk"
 
     @property
@@ -175,7 +174,7 @@ def _holds_shards(names: Iterable[str]) -> bool:
 
 @functools.lru_cache
 def _index(folder: SourceFolder) -> _Index:
-    """Return the list of a store or of shards: the one that `share` wrote, or the current one."""
+    """Return the list of a store or of shards: the shared one, or the current one."""
     if folder.index is not None and storage.exists(folder.index):
         return msgspec.json.decode(storage.read_bytes(folder.index), type=_Index)
     found = _list_shards(folder.root)
@@ -225,7 +224,7 @@ def _list(root: str) -> dict[str, tuple[str, State]]:
 
 
 def _list_shards(root: str) -> list[str] | None:
-    """Return the shards that a root names by itself or by a pattern; None for a folder."""
+    """Return the shards that a root names directly or by a pattern; None for a folder."""
     if not root.endswith(_SHARDS):
         return None
     if not glob.has_magic(root.rpartition("/")[2]) or is_http(root):
@@ -238,7 +237,6 @@ def _list_shards(root: str) -> list[str] | None:
 
 @functools.lru_cache(maxsize=1 << 20)
 def _find_on_web(folder: SourceFolder, names: tuple[str, ...]) -> FoundFile | MissingFile:
-    """Return the first of some files that a web server has."""
     for name in names:
         url = storage.join(folder.root, quote(name))
         try:
@@ -294,7 +292,6 @@ def _nearest(name: str, files: Iterable[str]) -> str:
 
 
 def _files(folder: SourceFolder) -> Iterator[str]:
-    """Yield the names of a folder's files; nothing for a web server, which lists none."""
     if not folder.is_on_disk:
         yield from folder.names or ()
         return

@@ -1,4 +1,4 @@
-"""Files of a dataset on a local disk or an object store, written whole or not at all."""
+"""Files of a dataset on a local disk or an object store, written completely or not at all."""
 
 import contextlib
 import fcntl
@@ -68,10 +68,10 @@ def locate(url: str) -> tuple[Any, str]:
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
-    """Check that a store answers and lets this user in.
+    """Check that a store answers and grants this user access.
 
     Args:
-        timeout_s: longest wait; clients retry missing stores again and again.
+        timeout_s: longest wait; clients retry missing stores endlessly.
     """
     import fsspec
 
@@ -191,16 +191,15 @@ def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
 
 @contextlib.contextmanager
 def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
-    """Open a file for writing that appears under its name only when it is complete.
+    """Open a file for writing that appears under its name only when complete.
 
     On a disk the bytes go to a temporary file in the same folder, which is renamed. For an object
-    store they are collected in a temporary file on this machine and uploaded at the end: threads
-    that share fsspec's file system would share its transactions. After an exception nothing
-    appears.
+    store they are collected in a temporary file on this machine and uploaded at the end, because
+    threads that share fsspec's file system would share its transactions. After an exception
+    nothing appears.
 
     Args:
-      synced: whether the bytes survive a power cut once the block has ended; this costs a disk some
-        milliseconds. A power cut may corrupt a file that is not synced.
+      synced: whether the bytes survive a power cut after the block; costs some milliseconds.
     """
     system, path = locate(url)
     if not _is_disk(system):
@@ -246,7 +245,6 @@ def file_sizes(url: str) -> dict[str, int]:
 
 
 def list_names(url: str) -> list[str]:
-    """Return the sorted names of files and folders directly in a folder; none if it is missing."""
     system, path = locate(url)
     if not system.isdir(path):
         return []
@@ -256,14 +254,12 @@ def list_names(url: str) -> list[str]:
 
 
 def delete(url: str) -> None:
-    """Delete a file, if it exists."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm_file(path)
 
 
 def delete_folder(url: str) -> None:
-    """Delete a folder and its contents, if it exists."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm(path, recursive=True)
@@ -289,7 +285,7 @@ def http_options() -> dict[str, Any]:
         _body: bytes | None = None
 
         async def read(self) -> bytes:
-            """Return the body; reject one that is longer than the range that was asked for."""
+            """Return the body; reject a body longer than the requested range."""
             asked = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))
             most = int(asked[2]) - int(asked[1]) + _MORE_BYTES if asked else _WHOLE_BYTES
             body = bytearray(self._body or b"")

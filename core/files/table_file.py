@@ -1,9 +1,8 @@
-"""One Parquet file of unknown origin, decoded in a process whose memory its size allows.
+"""Read one Parquet file of unknown origin, in a process with a memory limit set by the file's size.
 
 A few kilobytes of Parquet can expand to gigabytes: pages that unpack to a thousand times their
-length, one long text that every row refers to, a number of values that fills no page; and a footer
-may be made to crash its reader. What the footer says is checked before anything is decoded; what it
-does not say, by the limits of `untrusted`.
+length, one long text that every row refers to, or a row count without pages. A crafted footer may
+crash its reader. The footer is checked before anything is decoded; `untrusted` limits the rest.
 """
 
 import contextlib
@@ -51,14 +50,13 @@ class TableFile:
 
     Attributes:
         num_rows: rows that the footer declares; at most one per byte, as every row has an id.
-        group_rows: rows of each row group.
     """
 
     def __init__(self, stream: IO[bytes], is_foreign: bool = False) -> None:
         """Read the footer; `is_foreign` files may have columns that no dataset has.
 
         Raises:
-          Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
+          Unreadable, OSError, pa.ArrowException: the file is damaged or beyond the limits.
         """
         self._stream = stream
         self.num_bytes = stream.seek(0, os.SEEK_END)
@@ -81,14 +79,13 @@ class TableFile:
     def places(
         self, column: str, lengths: Sequence[npt.NDArray[np.int64]]
     ) -> npt.NDArray[np.int64]:
-        """Return where the values of a column of bytes without nulls begin in the file.
+        """Return the offset in the file of each value of a bytes column without nulls, int64 [all].
+
+        Callers must compare digests.
 
         Args:
             column: a leaf column, such as `image.bytes`.
             lengths: bytes of each value, per row group, int64 [n].
-
-        Returns:
-            Offset of each value, int64 [all]. Callers must compare digests.
         """
         starts = [np.zeros(0, np.int64)]
         for (start, stop, is_plain), own in zip(
@@ -103,7 +100,6 @@ class TableFile:
         return np.concatenate(starts)
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
-        """Read columns of a row group; see `batches` for errors."""
         batches = list(self.batches(number, columns, max(self.num_rows, 1)))
         if batches:
             return pa.Table.from_batches(batches)
@@ -116,7 +112,7 @@ class TableFile:
         """Yield columns of one row group in pieces, or of all groups in order.
 
         Raises:
-          Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
+          Unreadable, OSError, pa.ArrowException: the file is damaged or beyond the limits.
         """
         groups = list(range(self.num_groups)) if number is None else [number]
         named = None if columns is None else list(columns)
@@ -207,7 +203,6 @@ def open_parquet(stream: IO[bytes]) -> Any:
 
 
 def _footer(stream: IO[bytes]) -> Iterator[Any]:
-    """Yield the number of rows of each row group, and the columns."""
     opened = open_parquet(stream)
     metadata = opened.metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
@@ -260,7 +255,7 @@ def _batches(
 
 
 def _num_bytes(array: pa.Array) -> int:
-    """Return the memory of a column, each of its texts counted however often it is repeated."""
+    """Return the memory of a column; a repeated text counts once."""
     if pa.types.is_dictionary(array.type):
         return int(array.dictionary_decode().nbytes)
     if pa.types.is_struct(array.type) or pa.types.is_list(array.type):
@@ -288,11 +283,7 @@ _FAULTS = (ValueError, TypeError, OverflowError, OSError, pa.ArrowException, Mem
 
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
-    """Open a Parquet file below a folder; damage, even if found in the block, raises InputError.
-
-    Args:
-        advice: what to do if the file cannot be read.
-    """
+    """Open a Parquet file below a folder; damage, even if found in the block, raises InputError."""
     try:
         with storage.open_below(folder, path) as stream:
             yield TableFile(stream)

@@ -1,8 +1,8 @@
-"""Decodes large JSON annotation files straight into typed records, skipping other fields.
+"""Decode large JSON annotation files straight into typed records, skipping other fields.
 
-Caption files reach hundreds of megabytes, most of it fields that eqforge never reads. Decoding by
-type keeps only the named fields: the 591,753 captions of COCO's training set take about a tenth of
-the memory of plain Python lists.
+Caption files reach hundreds of megabytes, mostly of fields that eqforge never reads. Typed decoding
+keeps only the named fields: the 591,753 captions of COCO's training set take about a tenth of the
+memory of plain Python lists.
 """
 
 import re
@@ -45,7 +45,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Stream the lines of a file that are not blank, with their numbers from 1."""
+    """Stream the lines of a file that are not blank, numbered from 1."""
     with readable(path), open_input(path) as stream:
         for number, line in enumerate(stream, start=1):
             if line.strip():
@@ -53,7 +53,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Stream the lines of a UTF-8 file as text, without their ends; see read_lines."""
+    """Stream the lines of a UTF-8 file as text, without line ends; see `read_lines`."""
     for number, line in read_lines(path):
         try:
             yield number, line.decode("utf-8-sig").rstrip("\r\n")
@@ -92,12 +92,11 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
 
 
 def _kind(name: str) -> str:
-    """Return the common name of a type of msgspec, such as `str | null`."""
     return " or ".join(_KINDS.get(part, part) for part in name.split(" | "))
 
 
 def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
-    """Return a place and its value, None if it is not known; msgspec omits the outermost key."""
+    """Return a place and its value (None if unknown); msgspec omits the outermost key."""
     try:
         if place.startswith(_ANY_KEY) and get_origin(type_) is dict:
             parts = msgspec.json.decode(_without_mark(data), type=dict[str, msgspec.Raw])
@@ -125,7 +124,7 @@ def _at(data: bytes | msgspec.Raw, place: str) -> Any:
 
 
 def _found(what: str, value: Any, known: Sequence[str]) -> str:
-    """Return what was found, for a message: a value, the fields of an object, or a length."""
+    """Describe a found value for a message: the value, the fields of an object, or a length."""
     if "unknown field" in what and known:
         return f"; expected {', '.join(known)}"
     if "missing required field" in what and isinstance(value, dict):

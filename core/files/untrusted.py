@@ -1,8 +1,8 @@
-"""Reads files of unknown origin in a child process that has no files, no network and little memory.
+"""Read files of unknown origin in a child process without files or network, and with little memory.
 
-Native readers of tables and pickles can be crashed by a file, or made to take gigabytes for a few
-kilobytes of it. Here a function that reads a file runs in a sandboxed child, which asks its parent
-for the file's bytes; it ends past limits of memory, and its death is one sentence.
+A file can crash native readers of tables and pickles, or make a few kilobytes take gigabytes. The
+function that reads it therefore runs in a sandboxed child, which asks its parent for the file's
+bytes. The child ends past memory limits, and its death becomes a one-sentence error.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ _idle: list[Child] = []
 
 
 class Unreadable(ValueError):
-    """A file is damaged, of a kind that is not read, or takes too much memory."""
+    """A file is damaged, of an unsupported kind, or takes too much memory."""
 
 
 def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
-    """Check that a file of some length takes no more memory than that allows."""
+    """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if taken > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
             f"its {num_bytes:,} bytes would take {taken:,} and more in memory, {MAX_EXPANSION} "
@@ -45,13 +45,13 @@ def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
 def read(
     reader: str, stream: IO[bytes], *, free: int = FREE_BYTES, **arguments: Any
 ) -> Iterator[Any]:
-    """Yield what a function reads from a file, in its order.
+    """Yield values that a function reads from a file, in order.
 
     Args:
       reader: "package.module:name" of a function of a file and the arguments that yields JSON
         values, or buffers of bytes.
       stream: the file, which must be seekable.
-      free: the memory in bytes that its rows may take whatever its length.
+      free: memory in bytes that is allowed whatever the file's length.
       arguments: JSON values.
 
     Raises:

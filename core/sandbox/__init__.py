@@ -1,1 +1,1 @@
-"""Child processes: sandboxed decoders and renderers, which end with their parent."""
+"""Child processes: sandboxed decoders and renderers that end with their parent."""

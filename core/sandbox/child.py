@@ -1,9 +1,9 @@
 """A child process for native code that may crash or hang, driven by JSON lines.
 
-A request is one JSON value; a function in the child answers it with any number of values, JSON or
-bytes, as they are ready. A file may come with a request: the child asks for its bytes as it needs
-them. If the child dies, or gives no sign of life for too long, the answers so far are valid, an
-error is raised, and the next request starts a fresh child. `child_main` is the other side.
+A request is one JSON value. A function in the child answers it with any number of values, JSON or
+bytes, as they are ready. A request may include a file, whose bytes the child asks for as needed. If
+the child dies, or stays silent for too long, the answers so far are valid, an error is raised, and
+the next request starts a fresh child. `child_main` is the other side.
 """
 
 import contextlib
@@ -47,12 +47,11 @@ class ChildDied(EqforgeError):
         self.ending, self.stderr = ending, stderr
 
     def __reduce__(self) -> tuple[type["ChildDied"], tuple[str, str]]:
-        """Make the error picklable, to reach the driver from a worker."""
         return type(self), (self.ending, self.stderr)
 
 
 class ChildTimeout(EqforgeError):
-    """The child process gave no sign of life for too long and was killed."""
+    """The child process was silent for too long and was killed."""
 
 
 class ChildFailed(RuntimeError):
@@ -74,7 +73,7 @@ class Child:
         start_timeout_s: float = 120.0,
         sandbox: Sandbox | None = None,
     ) -> None:
-        """Name the function; nothing is started yet.
+        """Store the settings; the first request starts the process.
 
         Args:
           function: "package.module:name" of a function that takes a request and a callable
@@ -94,7 +93,7 @@ class Child:
         return self.__dict__ | {"_process": None}
 
     def ask(self, request: Any, file: IO[bytes] | None = None) -> Generator[Any, None, None]:
-        """Yield the child's answers to a request as they come.
+        """Yield the child's answers to a request as they arrive.
 
         Args:
           request: any JSON value.
@@ -104,7 +103,7 @@ class Child:
           ChildDied: the process ended before the last answer.
           ChildTimeout: it was silent for too long.
           ChildFailed: the function raised an exception.
-          OSError: the exception was one of the system's, such as a full disk.
+          OSError: the function raised a system error, such as a full disk.
           BuildError: the child does not start, or the function cannot be imported.
         """
         is_idle = False
@@ -156,7 +155,7 @@ def _part(file: IO[bytes] | None, place: Any) -> bytes:
 
 
 class _Process:
-    """A running child, and its parent's ends of the pipes."""
+    """A running child, and the parent's ends of the pipes."""
 
     def __init__(self, function: str, sandbox: Sandbox | None) -> None:
         self.parent = os.getpid()

@@ -1,12 +1,12 @@
-"""Processes that end when the one that started them does, however that ends.
+"""Processes that end when their parent ends, for whatever reason.
 
-The starter holds one end of a pipe; when nobody holds it any more, the kernel signals the process
-at the other end, its lifeline. Neither a thread nor the end of a stream would do: native code that
-hangs may hold the interpreter lock forever. Linux can also signal when a parent dies, but takes the
+The parent holds one end of a pipe. When nobody holds it any more, the kernel signals the process at
+the other end, its lifeline. A thread or the end of a stream would not do: native code that hangs
+may hold the interpreter lock forever. Linux can also signal when a parent dies, but takes the
 thread that started a process for its parent.
 
 Run as `python -P -m eqforge.core.sandbox.die_with_parent LIFELINE SIGNAL PROGRAM
-ARGUMENT...`, it turns into a program that gets the signal.
+ARGUMENT...`, it becomes a program that receives the signal.
 """
 
 import fcntl
@@ -41,12 +41,12 @@ class TiedProcess(subprocess.Popen[bytes]):
 def start_program(
     program: Sequence[str], ending: signal.Signals = signal.SIGKILL, **options: Any
 ) -> TiedProcess:
-    """Start a program that gets the signal `ending` when this process is gone."""
+    """Start a program that receives the signal `ending` when this process is gone."""
     return TiedProcess(__name__, str(int(ending)), *program, **options)
 
 
 def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
-    """Ask the kernel to signal this process when the parent lets go of the lifeline."""
+    """Ask the kernel to signal this process when the parent closes the lifeline."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     if sys.platform == "linux":
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, ending)  # elsewhere it is SIGIO

@@ -1,7 +1,7 @@
-"""Landlock: restricts this process's access to files, TCP and other processes for good.
+"""Landlock: restrict this process's access to files, TCP and other processes for good.
 
-Linux has it from 5.13 on, and reports the version it supports. Open files stay open. What Landlock
-does not cover is denied by `seccomp`.
+Linux 5.13 introduced it, and reports the version it supports. Open files stay open. `seccomp`
+denies what Landlock does not cover.
 
 Source: the kernel's Documentation/userspace-api/landlock.rst and include/uapi/linux/landlock.h.
 """
@@ -32,7 +32,6 @@ _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11, 0b11
 
 
 def version() -> int:
-    """Return the version of the kernel's Landlock ABI; 0 for none."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -40,9 +39,9 @@ def version() -> int:
 
 
 def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> None:
-    """Restrict this thread, and those it starts, to reading and writing below these paths.
+    """Restrict this thread, and threads it starts, to reading and writing below these paths.
 
-    Nothing can be executed. Paths that do not exist are ignored. `network` keeps TCP.
+    Nothing can be executed. Missing paths are ignored. `network` keeps TCP.
 
     Raises:
       OSError: the kernel has no Landlock, or denies it.

@@ -1,4 +1,4 @@
-"""Tries what a sandbox denies, from inside, for `eqforge doctor` and the tests.
+"""Try denied operations from inside a sandbox, for `eqforge doctor` and the tests.
 
 Each try is harmless if it is allowed.
 """
@@ -28,7 +28,7 @@ TRIES: Final = (
 
 
 def outcomes(path: str) -> dict[str, str]:
-    """Return the system's error for each of TRIES from inside the sandbox of decoders, or "".
+    """Return the system's error for each of TRIES inside the decoders' sandbox; "" if allowed.
 
     Args:
       path: absolute path of a file outside Python's installation, in a folder of its own; without
@@ -44,7 +44,7 @@ def outcomes(path: str) -> dict[str, str]:
 
 
 def probe(request: dict[str, object], alive: Callable[[], None]) -> Iterator[str]:
-    """Yield the system's error for each of some tries, empty if it was allowed."""
+    """Yield the system's error for each try; "" if allowed."""
     tries, path = request["tries"], request["path"]
     assert isinstance(tries, list)
     assert isinstance(path, str)
@@ -67,7 +67,7 @@ def _connect(family: int, kind: int, address: object) -> None:
 
 
 def _pair(path: str) -> None:
-    """Reconnects one of a pair of sockets to another process's socket."""
+    """Reconnect one of a pair of sockets to another process's socket."""
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     with one, other, contextlib.suppress(FileNotFoundError):  # nobody listens
         one.connect(path + ".socket")

@@ -1,8 +1,8 @@
 """A sandbox for processes that read untrusted media.
 
 An attacker who takes over such a process, through a flaw in a decoder, has no network, cannot start
-programs, can read only the files that the process needs, and has limited memory and time. A part
-that the machine lacks is left out; `eqforge doctor` reports it.
+programs, can read only the files that the process needs, and has limited memory and time. Layers
+that the machine lacks are left out, and `eqforge doctor` reports them.
 """
 
 import contextlib
@@ -36,10 +36,10 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sandbox:
-    """What a process may do.
+    """Permissions and limits of a process.
 
     Attributes:
-      read: files and folders that may be read, besides Python's installation.
+      read: readable files and folders, besides Python's installation.
       write: folders in which files may be read, written, created and deleted.
       network: whether it may open sockets.
       memory_gb: address space, in GiB; None for no limit.
@@ -61,7 +61,6 @@ class Sandbox:
 
 
 def adjusted(sandbox: Sandbox | None) -> Sandbox | None:
-    """Return a sandbox as adjusted by the user's environment; see VARIABLE."""
     wanted = os.environ.get(VARIABLE, "")
     if sandbox is None or wanted == "off":
         return None
@@ -81,7 +80,7 @@ def adjusted(sandbox: Sandbox | None) -> Sandbox | None:
 def enter(sandbox: Sandbox) -> dict[str, str]:
     """Put this process into a sandbox for good; it must have only one thread.
 
-    Returns the parts that the machine lacks, `landlock` or `seccomp`, with the system's errors.
+    Return the missing layers, `landlock` or `seccomp`, with the system's errors.
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
@@ -109,7 +108,7 @@ def enter(sandbox: Sandbox) -> dict[str, str]:
 
 
 def allow_time(sandbox: Sandbox) -> None:
-    """Give this process CPU time for one request from now on; then SIGXCPU ends it."""
+    """Limit the CPU time of the next request; SIGXCPU ends the process after that."""
     if sandbox.cpu_s is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(used.ru_utime + used.ru_stime + sandbox.cpu_s) + 1

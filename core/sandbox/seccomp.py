@@ -1,7 +1,7 @@
-"""seccomp: denies this process some system calls for good.
+"""seccomp: deny this process some system calls for good.
 
 It denies what `landlock` does not cover: sockets of every family, new processes, and access to
-other processes or the kernel. Refused calls fail with EPERM.
+other processes or the kernel. Denied calls fail with EPERM.
 
 Source: the kernel's Documentation/userspace-api/seccomp_filter.rst.
 """
@@ -203,7 +203,6 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
 
 
 def _only_on(process: int, number: int) -> Iterator[_Step]:
-    """Allow a call only if its first argument is this process."""
     yield _EQUAL, 0, 4, number
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _EQUAL, 0, 1, process
