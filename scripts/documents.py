@@ -86,13 +86,11 @@ def type_of(value: dict[str, Any]) -> str:
     if value.get("type") == "object":
         values = value.get("additionalProperties")
         return f"object of {_plural(type_of(values))}" if values else "object"
-    return {"string": "text", "integer": "whole number"}.get(
-        value.get("type", ""), value.get("type", "any")
-    )
+    return str(value.get("type", "any"))
 
 
 def _plural(type_: str) -> str:
-    return f"{type_}s" if type_ in ("text", "whole number", "number", "object") else type_
+    return f"{type_}s" if type_ in ("string", "integer", "number", "object") else type_
 
 
 def schema(kind: Any) -> dict[str, Any]:

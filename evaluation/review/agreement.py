@@ -34,8 +34,8 @@ class Reviewer:
     Attributes:
       answers: number of times each answer was given, without repeats.
       others: fraction of the other reviewers' votes on the same items that agree with this
-        reviewer's votes.
-      alpha: Krippendorff's alpha between this reviewer and the others.
+        reviewer's.
+      alpha: Krippendorff's alpha with the other reviewers.
       repeats: number of items answered twice.
       same: number of repeats with the same answer; `same_interval` is exact (Clopper-Pearson).
     """
@@ -64,7 +64,7 @@ class Agreement:
       interval: 95 % interval of alpha from resampled items; NaN without alpha.
       items: number of items with votes.
       several: number of items with two or more votes.
-      unanimous: number of items with two or more votes that all agree.
+      unanimous: number of these items with equal votes.
     """
 
     alpha: float | None

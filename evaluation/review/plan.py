@@ -59,7 +59,7 @@ class ReviewPlan:
 
     Attributes:
       tasks: number of tasks per reviewer, including hidden repeats.
-      unjudged: with --disputed, number of samples excluded because no judge was asked.
+      unjudged: with --disputed, number of samples skipped because no judge was asked.
     """
 
     page: str

@@ -25,8 +25,8 @@ class PlanReport:
       sources: origin of each setting that differs from its default, by option.
       pilot: cost and result of the pilot; null without one.
       forecast: result of the pilot in words; empty without one.
-      changed_inputs: input files of a recipe that match none of the plan's inputs byte for byte;
-        empty without a recipe.
+      changed_inputs: input files of a recipe that no input of the plan matches byte for byte; empty
+        without a recipe.
     """
 
     dataset: str

@@ -152,11 +152,10 @@ class Manifest:
       tables: files of each table.
       warnings: what you should know before you trust the numbers.
       findings: number of rows in the table `findings`, by task and rule.
-      unchanged: number of rows in `samples` whose `words_changed` is false, which therefore test
-        nothing; null if unknown.
+      unchanged: number of rows in `samples` whose `words_changed` is false; null if unknown.
       errata: samples that `--errata` dropped, corrected or commented on.
       parts: datasets that were combined; nested datasets come first.
-      certificate: how much the text alone reveals; present only for balanced texts.
+      certificate: how much the text alone reveals; only for balanced texts.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 

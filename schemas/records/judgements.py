@@ -151,7 +151,7 @@ class Erratum:
       id: id of the sample.
       action: `drop` rejects the sample, `correct` replaces a text, `note` only comments.
       reason: explanation of the problem, for people.
-      who: person or program (with its version) that found the problem.
+      who: person, or program and version, that found the problem.
       when: date of the finding, such as 2026-11-23; empty if unknown.
       column: column that `text` corrects; otherwise empty.
       text: corrected text; otherwise empty.

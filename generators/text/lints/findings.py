@@ -22,7 +22,7 @@ class Finding:
 
     Attributes:
       field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or
-        "other_caption" for the caption of a second image.
+        "other_caption" of a second image.
       twin: id of the first record that this record duplicates; empty for other findings.
     """
 

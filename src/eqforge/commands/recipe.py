@@ -63,12 +63,12 @@ class RecipeReport:
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe that match none of the build's inputs byte for byte.
+      inputs: input files of the recipe that no input of the build matches byte for byte.
       changed_sources: videos and images whose bytes changed.
-      missing_sources: videos and images that have no record because they are missing, unreadable or
-        rejected (see the table `rejects`).
-      difference: difference between recipe (A) and dataset (B), with up to 1,000 records of each
-        table; null if the command did not wait for the build.
+      missing_sources: videos and images without a record: missing, unreadable or rejected (see the
+        table `rejects`).
+      difference: recipe (A) compared with dataset (B), with up to 1,000 records of each table; null
+        if the command did not wait for the build.
     """
 
     build: BuildReport
