@@ -20,26 +20,26 @@ _FENCE: Final = "---"
 _HEAD_BYTES: Final = 1 << 20
 _TITLE_CHARACTERS: Final = 200
 
-_IMAGE_BY_NAME = "`image` is the picture's file as the source names it; no pictures are included."
+_IMAGE_BY_NAME = "`image` is the image file name in the source; no pictures are included."
 _IMAGE_BY_ID = (
-    "`image` is the picture's file as the source names it, and `image_id` a key into `images`, "
-    "where every distinct picture stands once."
+    "`image` is the image file name in the source, and `image_id` is a key into `images`, which "
+    "has one row per distinct image."
 )
 _OF_SPLITS = (
-    f"The splits are those that the rows name. `{WHOLE}` are rows of a table that names none, or "
-    "rows of several splits together; each of these has a configuration of its own as well."
+    f"The splits come from the rows. `{WHOLE}` contains all rows of a table without splits, or the "
+    "rows of several splits together; each of these splits also has its own configuration."
 )
 _OF_EMPTY = (
     "Tables without rows have no configuration, because `datasets` cannot load them: {}. Other "
-    "readers of Parquet can; the files have all columns."
+    "Parquet readers can; the files have all columns."
 )
 _OF_CROISSANT = (
     "`croissant.json` describes the same files in the format Croissant, for `mlcroissant` and for "
-    "search engines; in its record sets named `..._joined` the rows have their pictures."
+    "search engines; its record sets named `..._joined` contain rows with their images."
 )
 _OF_FOLDERS = (
     "`path/to/` stands for your own folders. The same inputs, settings and versions give the same "
-    "bytes; `dataset.json` has the digests of all."
+    "bytes; `dataset.json` contains all digests."
 )
 _SIZES: Final = ((3, "n<1K"), (4, "1K<n<10K"), (5, "10K<n<100K"), (6, "100K<n<1M"))
 

@@ -15,7 +15,7 @@ from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS
 
-_COMMON = "In `samples`, {} The other fields of the source's record stand in `annotation`, as JSON."
+_COMMON = "In `samples`, {} `annotation` contains the other fields of the source's record, as JSON."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,7 +162,7 @@ REWORDINGS: Final = _type(
 QUESTIONS: Final = _type(
     BenchmarkQuestion,
     ("image_id",),
-    "`answer` answers `question` on the image; rows of one `group_id` count together.",
+    "`answer` answers `question` about the image; rows of one `group_id` are scored together.",
 )
 
 
@@ -209,9 +209,9 @@ COMBINED_PAIRS: Final = DatasetType(
         REJECTS_TABLE,
     ),
     card="In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-    "`image_1_id`; the two ids are keys into `images`, where every distinct picture stands once. "
-    "`dataset` and `kind` say which subset a pair is of, and `annotation` holds the columns that "
-    "not all subsets have, as JSON. Stages and rejects bear the name of their part.",
+    "`image_1_id`; the two ids are keys into `images`, which has one row per distinct image. "
+    "`dataset` and `kind` identify the subset of a pair, and `annotation` contains the columns "
+    "that not all subsets have, as JSON. Stages and rejects are named after their dataset.",
     image="image_0",
 )
 

@@ -130,8 +130,8 @@ RENDERED_TABLE = TableType(
 GENERATED_PAIRS = DatasetType(
     tables=(RENDERED_TABLE, IMAGES_TABLE, MASKS_TABLE, REJECTS_TABLE),
     card="In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-    "`image_1_id`, keys into `images`. `kind` and `change` say what differs, `spec_0` and `spec_1` "
-    "what each image was made from, and `generation` by what.",
+    "`image_1_id`, keys into `images`. `kind` and `change` describe the difference, `spec_0` and "
+    "`spec_1` specify each image, and `generation` describes the generator.",
 )
 
 
@@ -188,7 +188,7 @@ EDIT_MASKS_TABLE = TableType(
 EDITED_PAIRS = DatasetType(
     tables=(EDITED_TABLE, IMAGES_TABLE, EDIT_MASKS_TABLE, REJECTS_TABLE),
     card="In `samples`, `image_0_id` is a photograph that `caption_0` describes, and `image_1_id` "
-    "an edit of it that is to show what `caption_1` says; both are keys into `images`. `kind` and "
-    "`change` say what differs, `source_path` and `source_sha256` which file the photograph is, "
-    "and `generation` what edited it.",
+    "an edit of it that should show what `caption_1` describes; both are keys into `images`. "
+    "`kind` and `change` describe the difference, `source_path` and `source_sha256` identify the "
+    "photograph's file, and `generation` describes the editor.",
 )

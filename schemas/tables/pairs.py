@@ -154,7 +154,7 @@ PAIRS_TABLE = TableType(
 VIDEO_PAIRS = DatasetType(
     tables=(PAIRS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "
-    "`image_1_id`; the two ids are keys into `images`, where every distinct picture stands once. "
-    "`origin_0` and `origin_1` say where each picture comes from, and `origin_0.licence` what the "
-    "source states of its licence.",
+    "`image_1_id`; the two ids are keys into `images`, which has one row per distinct image. "
+    "`origin_0` and `origin_1` describe the source of each image; `origin_0.licence` is the "
+    "licence that the source states.",
 )

@@ -212,9 +212,9 @@ JUDGEMENTS_TABLE = TableType(
     record=Judgement,
     key=("sample_id",),
     references={"sample_id": "samples"},
-    card="A row of `judgements` has the probability that the sample of its `sample_id` is right, "
-    "by the precision of its rules where no judge was asked, and what each judge answered, with "
-    "its model and revision.",
+    card="A row of `judgements` contains the probability that the sample with its `sample_id` is "
+    "right, and each judge's answer, with its model and revision. If no judge was asked, the "
+    "probability is the precision of the rules.",
 )
 PERTURBED_TABLE = TableType(
     name="samples",
@@ -228,9 +228,9 @@ MEASURED_TABLE = TableType(
 RETRIEVAL_PERTURBATIONS = DatasetType(
     tables=(PERTURBED_TABLE, MEASURED_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` is one caption after one perturbation. Where `applied` is false, "
-    "`perturbed_caption` equals `caption` and `reason` says why. Where `words_changed` is false, "
-    "it has the same words, at most spaced otherwise; leave these rows out of every contrast. "
-    "`captions` has each caption once, with its granularity.",
+    "`perturbed_caption` equals `caption` and `reason` states why. Where `words_changed` is false, "
+    "at most case, spacing or punctuation changed; exclude these rows from every comparison. "
+    "`captions` contains each caption once, with its level of detail.",
 )
 HARD_POSITIVES_TABLE = TableType(
     name="samples", record=HardPositiveSample, key=("sample_id",), references=_IMAGE
@@ -238,16 +238,16 @@ HARD_POSITIVES_TABLE = TableType(
 HARD_POSITIVES = DatasetType(
     tables=(HARD_POSITIVES_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` has three texts of one image: `caption` is true of it, "
-    "`hard_positive` is a rewording that stays true, and `hard_negative` is false. The columns of "
-    "spans say which characters each edit touches, before and after.",
+    "`hard_positive` is a rewording that is still true, and `hard_negative` is false. The span "
+    "columns contain the characters that each edit changes, before and after.",
 )
 TRAINING_TABLE = TableType(
     name="samples", record=TrainingCaption, key=("sample_id",), references=_IMAGE
 )
 TRAINING_CAPTIONS = DatasetType(
     tables=(TRAINING_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
-    use="Training vision-language models to tell a rewording from a caption that is false.",
+    use="Training vision-language models to distinguish rewordings from false captions.",
     card="A row of `samples` is one text to train on. Rows with the same `caption_id` belong "
-    "together: `role` tells the `original` from its `hard_positive`, which says the same, and its "
-    "`hard_negative`, which says something else.",
+    "together: `role` distinguishes the `original`, its `hard_positive`, which has the same "
+    "meaning, and its `hard_negative`, which has a different one.",
 )

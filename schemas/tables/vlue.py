@@ -223,7 +223,7 @@ FINDINGS_TABLE = TableType(
 )
 VLUE = DatasetType(
     tables=(ITEMS_TABLE, *TASK_TABLES.values(), FINDINGS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
-    card="A row of `samples` is one item of the task in `task`; the table of that name has the "
-    "item under the same `sample_id`. `findings` lists what breaks the annotation rules; those "
-    "items are in the dataset all the same.",
+    card="A row of `samples` is one item of the task in `task`; the table of that name contains "
+    "the item under the same `sample_id`. `findings` lists violations of the annotation rules; "
+    "the items concerned are still in the dataset.",
 )
