@@ -117,7 +117,11 @@ WORDS = About(uses=("Testing models.",), social_impact="None is known.", mainten
     [
         (card_of("eq-kubric", "samples", "masks"), ("`generation`", MASKS), ("`origin_0`",)),
         (card_of("eq-sd", "samples", empty=("masks",)), ("`generation`",), ("`origin_0`", MASKS)),
-        (card_of("hard-positives", "samples", "images"), ("`image_id` is a key into `images`",), ()),
+        (
+            card_of("hard-positives", "samples", "images"),
+            ("`image_id` is a key into `images`",),
+            (),
+        ),
         (
             card_of("hard-positives", "samples"),
             ("no pictures are included", "| captions | 9 | 7 | 2 |", "| captions | odd | 2 |"),
