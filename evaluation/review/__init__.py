@@ -1,1 +1,1 @@
-"""People look at a dataset and decide: tasks for reviewers, their votes, and what follows."""
+"""Review a dataset with people: tasks for reviewers, their votes, and the decisions from them."""

@@ -1,4 +1,4 @@
-"""How far reviewers agree with each other and with themselves, and what follows from their votes.
+"""Agreement of reviewers with each other and with themselves, and decisions from their votes.
 
 Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
 """
@@ -22,7 +22,6 @@ from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, exact_in
 from eqforge.schemas.records.judgements import VERDICTS, Decision, Tally, Verdict
 
 First = Mapping[str, Mapping[str, Vote]]
-"""First votes by item and reviewer."""
 Counts = NDArray[np.int64]
 RESAMPLES: Final = 1_000
 
@@ -106,7 +105,7 @@ def reviewers_of(
         answers = Counter(vote.answer for vote in own.values())
         again = [vote for vote in some if vote.is_repeat and vote.id in own]
         same = sum(vote.content == own[vote.id].content for vote in again)
-        # Of others' votes none stands beside another, so that whom they are careless with does
+        # The others' votes are not compared with each other, so their carelessness does
         # not count.
         pairs = [
             (item, mine, vote)
@@ -143,7 +142,7 @@ def reviewers_of(
 
 
 def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | None, Interval]:
-    """Return the share of what is true of items, and its interval by resampling the items."""
+    """Return the share of true values, and its interval from resampling the items."""
     known = [*of_items]
     if not known:
         return None, NO_INTERVAL
@@ -187,7 +186,7 @@ def claims_agreed(
 
 
 def decided(vote: Vote, claims: Sequence[Claim]) -> Vote:
-    """Turn answers on texts into a decision: a row is right if all agree with what it says."""
+    """Turn answers on texts into a decision: keep a row if all answers agree with it."""
     if not vote.is_given:
         return vote
     said = [
@@ -207,11 +206,11 @@ def counts_of(votes: First, form: Form = "decide") -> Counts:
     """Count each value on each part of each item [items, parts, values], without skipped votes.
 
     An item to decide on has one part, whose values are VERDICTS. The parts of a ranked item are its
-    captions or pictures, and their values the ranks from 1.
+    captions or images; their values are the ranks, from 1.
     """
     values_of = FORMS[form].values
     parts = [[dict(values_of(vote)) for vote in _given(own)] for own in votes.values()]
-    # Parts are counted within their item: of pictures, each text has its own.
+    # Parts are counted within their item: each image has its own texts.
     places = [
         {name: place for place, name in enumerate(sorted({name for vote in own for name in vote}))}
         for own in parts
@@ -227,7 +226,7 @@ def counts_of(votes: First, form: Form = "decide") -> Counts:
 
 
 def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
-    """Return Krippendorff's alpha of counts [..., values]; None where it is not defined.
+    """Return alpha of counts [..., values]; None if it is undefined.
 
     Source: Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C and D.
     """
@@ -261,7 +260,7 @@ def _alpha(
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yield places in `range(items)`, as many of them each time, with some twice."""
+    """Yield bootstrap samples of `range(items)`, drawn with replacement."""
     rng = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         yield rng.integers(0, items, items)
@@ -270,7 +269,7 @@ def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
 def decide(
     votes: First, rule: Rule, reviewers: Sequence[Reviewer], asked: int = 0
 ) -> list[Decision]:
-    """Return a decision on each item; `asked` is how many were asked about it, 0 if unknown."""
+    """Return a decision on each item; `asked` is the number of reviewers per item, 0 if unknown."""
     # How often a reviewer gives a repeat the same answer (Laplace's rule; 1/2 without repeats).
     weights = {each.name: (each.same + 1) / (each.repeats + 2) for each in reviewers}
     found = []

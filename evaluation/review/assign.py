@@ -1,4 +1,4 @@
-"""Which items are reviewed, and who sees them: by hashes of ids, so the same options give both."""
+"""Choose the items to review and assign them to reviewers, reproducibly by hashes of ids."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -26,15 +26,15 @@ from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.errata import disagreed, read_decisions
 
 _REPEATED: Final = 0.05
-"""The share of a reviewer's items that come a second time, unannounced."""
+"""Share of a reviewer's items that are repeated, unannounced."""
 
 _APART: Final = 10
-"""At least this many other items lie between an item and its repeat."""
+"""Minimum number of other items between an item and its repeat."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """Something that a reviewer is shown."""
+    """One item on a reviewer's list."""
 
     number: int
     id: str
@@ -42,7 +42,7 @@ class Task:
 
 
 def hidden_id(name: str) -> str:
-    """Return an id that says nothing of a sample, for pages that reviewers could read."""
+    """Return an id that reveals nothing about a sample, as reviewers could read the source."""
     return f"{rank('id', name):016x}"
 
 
@@ -51,30 +51,26 @@ def is_turned(task: Task, reviewer: str) -> bool:
 
 
 def shuffled(what: str, task: Task, reviewer: str, count: int) -> list[int]:
-    """Return the places up to `count` in an order that a hash draws for a task of a reviewer."""
+    """Return `range(count)` in an order drawn by hash for a reviewer's task."""
     again = str(task.is_repeat)
     return sorted(range(count), key=lambda n: rank(what, reviewer, task.id, again, str(n)))
 
 
 def rank(*words: str) -> int:
-    """Return a number in [0, 2**64) that depends on some words alone."""
+    """Return a number in [0, 2**64) that depends only on the words."""
     digest = hashlib.blake2b("\0".join(words).encode(), digest_size=8, person=b"review")
     return int.from_bytes(digest.digest(), "big")
 
 
-# --- which items
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Doubtful:
-    """Samples in doubt, and how many others no judge was asked about."""
+    """Samples in doubt, and the number of samples that no judge was asked about."""
 
     ids: tuple[str, ...]
     unjudged: int = 0
 
 
 def selected_items(dataset: Dataset, settings: Plan) -> Doubtful:
-    """Return the items that the settings name, none for all."""
     is_judged = settings.disputed is not None or settings.unlikely is not None
     if settings.disagreed is None:
         named = is_judged and doubtful(dataset, settings.disputed, settings.unlikely)
@@ -97,8 +93,8 @@ def doubtful(
 ) -> Doubtful:
     """Return the samples whose correctness is in doubt.
 
-    That is the case if judges disagree with each other or with the rules, or if the probability
-    of being correct is unknown or below `unlikely`.
+    Judges disagree with each other or with the rules, or the probability of being correct is
+    unknown or below `unlikely`.
     """
     check_range("unlikely", unlikely, 0, 1)
     dataset.check_samples()
@@ -125,7 +121,7 @@ def doubtful(
 
 
 def _judgements(dataset: Dataset) -> Iterator[Judgement]:
-    """Yield what is known of each sample; of one without a row, nothing is."""
+    """Yield a judgement for each sample, an empty one if the dataset has none."""
     known = {row.sample_id: row for row in read_judgements(dataset)}
     beside = ["role"] if "role" in dataset.columns("samples") else []
     for row in dataset.rows("samples", ["sample_id", *beside]):
@@ -152,7 +148,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
 
 
 def how_judged(dataset: Dataset, options: str = "--verify") -> str:
-    """Return what gives a dataset judgements, or that nothing does, for the end of an error."""
+    """Return the end of an error: how to get judgements for a dataset, if at all."""
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
         return f"hard-positives and training-captions can have them, {name} cannot"
@@ -161,7 +157,6 @@ def how_judged(dataset: Dataset, options: str = "--verify") -> str:
 
 
 def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[str]) -> list[str]:
-    """Return the ids of what is reviewed: the lowest ranks, of `only` if it is not empty."""
     there = set(ids)
     if lost := [name for name in only if name not in there]:
         raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
@@ -180,16 +175,12 @@ def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[
     ]
 
 
-# --- who sees them
-
-
 def assign(
     ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
     """Assign tasks to reviewers, each in their own order.
 
     Each item goes to the `overlap` reviewers with the fewest so far; ties go to the lowest rank.
-    With `repeats`, some items come twice, hidden among the others.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):

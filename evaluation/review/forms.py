@@ -1,4 +1,4 @@
-"""How items are answered: what is asked on a page and in Label Studio, and what a vote holds."""
+"""The ways to answer an item, on a page and in Label Studio, and the votes they give."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,30 +12,29 @@ from eqforge.evaluation.review.protocols import Form, Protocol
 from eqforge.schemas.records.judgements import VERDICTS, Verdict
 
 Item = Mapping[str, Any]
-"""What a task shows, as `blinded` gives it."""
+"""A task's content, as `blinded` returns it."""
 Said = Callable[[str], list[str]]
-"""Returns what a control of Label Studio was given, by its name."""
+"""Returns the values of a Label Studio control, by its name."""
 Level = Literal["nominal", "ordinal"]
 Answer = Verdict | Literal["given", "skipped"]
 
 TRUTHS: Final = ("true", "false", "unsure")
-"""What a text may be called."""
 _SLACK: Final = 1e-6
 _LEAST: Final = 0.001
-"""The least share of a picture that a box has across and down, as `box.js` has it too."""
+"""Minimum width and height of a box, as shares of the image; `box.js` has the same number."""
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer answered.
+    """A reviewer's answer.
 
     Attributes:
-      answer: keep, drop or unsure; where something else is asked for, given or skipped.
-      reason: why it is dropped or skipped; empty where nothing was chosen.
-      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns
-        (in files of version 2: as shown). Of texts to judge the place in TRUTHS, from 1.
-      order: ids of the pictures, the best first.
-      texts: what was written, by the names of the fields; or whether each text is true.
-      box: x, y, width and height, as shares of the picture's width and height.
+      answer: keep, drop or unsure; for other questions, given or skipped.
+      reason: why the item is dropped or skipped; may be empty.
+      ranks: of each caption for each image, 1 for the best, in the order of the sample's columns
+        (in files of version 2: as shown). For texts to judge, the index in TRUTHS, from 1.
+      order: ids of the images, the best first.
+      texts: what was written, by field name; or whether each text is true.
+      box: x, y, width and height, as shares of the image's width and height.
     """
 
     task: int
@@ -52,22 +51,21 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """The decision; unsure where something else is asked for."""
+        """The decision; unsure if the question is not whether to keep the item."""
         return "unsure" if self.answer == "given" or self.answer == "skipped" else self.answer
 
     @property
     def is_given(self) -> bool:
-        """Whether there is an answer, where something else than a decision is asked for."""
         return self.answer == "given"
 
     @property
     def content(self) -> tuple[object, ...]:
-        """What two equal answers have in common."""
+        """The fields by which two answers are compared."""
         return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
 
 
 class Option(NamedTuple):
-    """A choice of a control; with a text, that is shown in place of the value."""
+    """A choice of a control; `text`, if any, is displayed instead of the value."""
 
     value: str
     key: str = ""
@@ -75,23 +73,23 @@ class Option(NamedTuple):
 
 
 class Control(NamedTuple):
-    """What Label Studio asks: one of several options, or a text where there are none."""
+    """A question in Label Studio, with options or, without any, a text field."""
 
     name: str
     label: str = ""
     options: tuple[Option, ...] = ()
     after: tuple[str, str] | None = None
-    """The control and the option after which it is asked; None where it has to be answered."""
+    """The control and option after which it is asked; None if it is always required."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task of Label Studio says of itself, and does not show.
+    """The hidden data of a Label Studio task.
 
     Attributes:
-      file: the fields of the file of votes that are the same for all tasks of a reviewer.
-      places: the item's pictures, in the order shown.
-      rows, columns, choices: how many pictures and texts are asked about, and what may be chosen.
-      names: of the texts to write, in the order of the controls.
+      file: fields of the vote file that are the same for all tasks of a reviewer.
+      places: indices of the item's images, in the order shown.
+      rows, columns, choices: numbers of images and texts asked about, and the allowed choices.
+      names: names of the texts to write, in the order of the controls.
     """
 
     file: dict[str, Any]
@@ -108,18 +106,18 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerForm:
-    """A way to answer items; pages, projects of Label Studio and imports follow from it.
+    """A way to answer items; it defines pages, Label Studio projects and imports.
 
     Attributes:
       buttons: the answers that a page offers, with labels and keys.
       refusal: the answer that may have a reason.
-      gives: the fields of a vote beside its answer.
-      wrong: returns what is wrong with a given answer; empty for nothing.
-      values: yields each part of an item with the value, from 1, that a vote gives it.
-      is_compared: whether two answers are equal or not.
-      choices: returns what each of some texts may be called; None where nothing is chosen.
-      asks: what a page writes above the texts of a picture, and where a choice is missing.
-      controls: what Label Studio asks of an item; None where it has nothing for this form.
+      gives: the fields of a vote in addition to its answer.
+      wrong: returns the error in a given answer, or an empty text.
+      values: yields each part of an item with its value in a vote, from 1.
+      is_compared: whether two answers can be compared for equality.
+      choices: returns the choices for each text; None for forms without choices.
+      asks: heading above an image's texts, and the message for a missing choice.
+      controls: returns Label Studio's questions; None if Label Studio does not support the form.
       read: returns the fields of a vote from the values of the controls.
     """
 
@@ -141,11 +139,7 @@ class AnswerForm:
 
     @property
     def answers(self) -> tuple[Answer, ...]:
-        """The answers that there are."""
         return tuple(name for name, _, _ in self.buttons)
-
-
-# --- decide: keep or drop
 
 
 def _decision_controls(protocol: Protocol, item: Item) -> list[Control]:
@@ -169,9 +163,6 @@ def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[st
     if len(fields) > 1:
         raise InputError("expected one reason at most, found several")
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
-
-
-# --- rank and judge: a choice for each text of each picture
 
 
 def _ranks(texts: int) -> tuple[str, ...]:
@@ -211,11 +202,8 @@ def _read_choices(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str
     return {"answer": "given", "ranks": ranks}
 
 
-# --- write: texts
-
-
 def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
-    """Return the name and label of each text that an item asks for, as pages give them."""
+    """Return name and label of each text to write, as pages show them."""
     return [
         (f"{field.name}_{place}", f"{field.label} {pane['name']}".rstrip())
         if field.per_picture
@@ -232,9 +220,6 @@ def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, 
         name: "\n".join(said(f"text_{number}")).strip() for number, name in enumerate(known.names)
     }
     return {"answer": "given", "texts": texts}
-
-
-# --- order: the pictures for a text; box: in a picture, with texts
 
 
 def _wrong_box(vote: Vote) -> str:
@@ -285,7 +270,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         controls=_choice_controls,
         read=_read_choices,
     ),
-    "order": AnswerForm(  # two orders of 25 pictures are hardly ever equal
+    "order": AnswerForm(  # Two orders of 25 images are hardly ever equal.
         written="queries",
         gives=("order",),
         wrong=lambda vote: (
@@ -300,7 +285,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         written="rows",
         gives=("texts",),
         wrong=lambda vote: "" if vote.texts else "texts: expected what was written",
-        # A text may be left out: the import reports what is missing.
+        # Texts may be empty: the import reports missing ones.
         controls=lambda protocol, item: [
             Control(f"text_{number}", label)
             for number, (_, label) in enumerate(texts_to_write(protocol, item))

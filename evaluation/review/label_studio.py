@@ -1,7 +1,7 @@
-"""The tasks of reviewers as Label Studio reads them, and what it exports as a file of votes.
+"""Write review tasks for Label Studio, and convert its exports to vote files.
 
-A labelling config interprets what it holds: `$5` in it is a field of the task. So it holds no text
-of a protocol or of a dataset; all of that is data of the tasks, which Label Studio shows as it is.
+Label Studio interprets its labelling config: `$5` there is a field of the task. So the config
+contains no text of a protocol or dataset; these are task data, which Label Studio shows verbatim.
 """
 
 import base64
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from eqforge.evaluation.review.assign import Task
 
 _LONGEST_S: Final = 300.0
-"""Whoever takes longer has left the room, as on the pages."""
+"""Longer times count as a break, as on the pages."""
 _RADIO: Final = 'toName="shown" choice="single-radio" showInline="true"'
 
 
@@ -57,12 +57,12 @@ class _Exported(msgspec.Struct, frozen=True):
 
 
 def place_of(plan: str) -> str:
-    """Return the folder of a plan: several may lie below the one folder that a server serves."""
+    """Return the folder of a plan; one server folder may hold several plans."""
     return f"review-{plan[:12]}"
 
 
 def controls_of(protocol: Protocol, items: Sequence[Item]) -> list[Control]:
-    """Return what is asked of some items: of the one with the most pictures and texts."""
+    """Return the controls for the item with the most images and texts."""
     ask = FORMS[protocol.form].controls
     assert ask is not None  # see `_check` of plan.py
     return ask(protocol, max(items, key=lambda item: (len(item["panes"]), len(item["texts"]))))
@@ -125,7 +125,7 @@ def tasks_of(
             choices=item.get("choices", []),
             names=[name for name, _ in texts_to_write(protocol, item)],
         )
-        # Not to be read where Label Studio lists the data of all tasks.
+        # Unreadable where Label Studio lists the data of all tasks.
         hidden = base64.urlsafe_b64encode(msgspec.json.encode(known)).decode()
         page = _page(item, str(file["plan"]))
         data = _data(controls_of(protocol, [item]))
@@ -142,7 +142,7 @@ def _data(controls: Sequence[Control]) -> dict[str, str]:
 
 
 def _page(item: Item, plan: str) -> str:
-    """Return what a task shows; a picture that cannot be decoded has no address."""
+    """Return a task's content; an image that cannot be decoded has no address."""
     panes = []
     for pane in item["panes"]:
         file = pane["thumb"] and pane["file"]
@@ -152,7 +152,7 @@ def _page(item: Item, plan: str) -> str:
 
 
 def is_export(data: bytes) -> bool:
-    """Whether some JSON may be an export: a list, which no file of votes is."""
+    """Return True for a JSON list; vote files are objects."""
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
@@ -230,7 +230,6 @@ def _vote(
 
 
 def _texts(values: Mapping[str, dict[str, Any]], control: str) -> list[str]:
-    """Return the texts that a control was given; none if it was left."""
     value = values.get(control, {})
     found = value.get("choices", value.get("text", []))
     texts = [found] if isinstance(found, str) else found

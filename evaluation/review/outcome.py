@@ -1,4 +1,4 @@
-"""What came of a review: who answered what, how far they agree, and the rows that follow.
+"""The outcome of a review: answers, agreement, and the rows to write.
 
 `build vlue` reads the rows of VLUE's protocols; see `eqforge.sources.vlue`.
 """
@@ -244,7 +244,7 @@ def _found(votes: Votes, dataset: Dataset) -> Votes:
 
 
 def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
-    """Return votes on texts by the texts, which files have in the order that pages showed them."""
+    """Key votes on texts by text; files list them in the order of the page."""
 
     def named(vote: Vote, reviewer: str) -> Vote:
         if not vote.is_given:
@@ -271,11 +271,8 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
     return replace(votes, by_reviewer=by_reviewer)
 
 
-# --- what was written and drawn, as rows
-
-
 class _Written(NamedTuple):
-    """An answer that was given: its texts are without white space around them."""
+    """A given answer, with white space around its texts removed."""
 
     item: str
     vote: Vote
@@ -286,7 +283,7 @@ class _Written(NamedTuple):
 def _written(
     votes: Votes, first: First, units: Units, settings: Import
 ) -> tuple[list[_Written], Counter[str]]:
-    """Return the answers whose texts break no rule, by item and reviewer, and the breaches."""
+    """Return answers without rule violations, by item and reviewer, and count the violations."""
     listed = settings.answer_list
     answers = None if listed is None else read_answer_list(listed)
     given: list[_Written] = []
@@ -339,7 +336,7 @@ def _questions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iter
 
 
 def _boxes(given: list[_Written], names: dict[str, str], dataset: Dataset) -> Iterator[Row]:
-    """Yield each box once, whoever drew it: the next group is asked about it by its id."""
+    """Yield each box once, whoever drew it: the next round asks about it by id."""
     rows = dataset.rows("images", ["image_id", "width_px", "height_px"])
     sizes = {row["image_id"]: (row["width_px"], row["height_px"]) for row in rows}
 
@@ -377,14 +374,14 @@ def _phrases(given: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[R
 
 
 def _plain(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    """Yield what was written by a protocol of a user's own, with the names of the pictures."""
+    """Yield the texts of a user-defined protocol, with the names of the images."""
     for each in given:
         images = [names.get(image_id) for image_id in each.panes]
         yield {"item": each.item, "images": images, **each.texts}
 
 
 def _once(rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield rows whose first field, their id, was not seen before."""
+    """Skip rows whose first field, the id, was seen before."""
     seen: set[Any] = set()
     for row in rows:
         name = next(iter(row.values()))

@@ -1,4 +1,4 @@
-"""Writes the tasks of reviewers: as pages, opened from disk, or for Label Studio."""
+"""Write reviewers' tasks as pages to open from disk, or for Label Studio."""
 
 import math
 import re
@@ -46,11 +46,11 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.sources.vlue import read_answer_list
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
-# The page that leads to the others, and names that no file has on Windows.
+# The page that links to all others, and names that Windows forbids.
 _NO_PAGES: Final = re.compile(r"index|con|prn|aux|nul|(com|lpt)[0-9]")
 _USUAL_OVERLAP: Final = 2
 _CHUNK: Final = 20
-"""This many items are in a file of tasks."""
+"""Number of items in a file of tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,7 +70,7 @@ class ReviewPlan:
 
 
 class _Own(NamedTuple):
-    """What a reviewer has: what a file of votes says of them, the tasks, and what these show."""
+    """One reviewer's vote file header, tasks, and their content."""
 
     about: dict[str, Any]
     tasks: Sequence[Task]
@@ -86,7 +86,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     overlap = settings.overlap
     if overlap is None:
         overlap = min(_USUAL_OVERLAP if protocol.repeats else 1, len(reviewers))
-        # Decisions do not say who voted: what was disagreed on goes to all, so that nobody is
+        # Decisions do not record who voted, so disputed items go to all reviewers and nobody is
         # left out.
         if settings.disagreed is not None or protocol.form == "order":
             overlap = len(reviewers)
@@ -116,7 +116,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     check_fits(protocol, items.values(), pictures.stored, dataset)
     folder = prepare_folder(output, note, check_place(output, note, overwrite=settings.overwrite))
     tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
-    # What tells a plan from every other: a digest of all that reviewers are shown.
+    # The plan's identity: a digest of everything that reviewers see.
     said = [dataset.sha256, protocol, tasks, units.digest, answers]
     plan = sha256_hex(msgspec.json.encode(said, order="sorted"))
     about = {
@@ -139,7 +139,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
             items=[blinded(items[task.id], task, protocol, name, pictures) for task in dealt],
         )
         for name, dealt in tasks.items()
-        if dealt  # who has none gets no page
+        if dealt  # reviewers without tasks get no page
     }
     minutes = {name: len(dealt) * protocol.seconds / 60 for name, dealt in tasks.items()}
     context = {
@@ -212,20 +212,17 @@ def _check(
         raise InputError(f"--sample {settings.sample}: expected 1 or more")
 
 
-# --- what a reviewer sees
-
-
 def blinded(
     item: Item, task: Task, protocol: Protocol, reviewer: str, pictures: Pictures
 ) -> dict[str, Any]:
     """Return an item as a page reads it, without anything that reveals which texts are true.
 
-    The order of images and texts is drawn by hash, and `review import` draws it again. `places`
+    A hash draws the order of images and texts, and `review import` draws it again. `places`
     maps positions to the item's images; if images are ranked, `images` has their ids.
     """
     form = FORMS[protocol.form]
     places = places_shown(item, protocol.form, protocol.unit, task, reviewer)
-    # Names that say nothing but which picture is meant.
+    # Neutral names that only identify the image.
     names = [f"image {number}" for number in range(1, len(places) + 1)]
     names = ["image"] if len(places) == 1 else names
     panes = [
@@ -262,11 +259,8 @@ def blinded(
 
 
 def in_minutes(minutes: float) -> str:
-    """Return how long tasks take, in whole minutes rounded up, as `review.js` does."""
+    """Round a duration up to whole minutes, as `review.js` does."""
     return f"about {math.ceil(minutes):,} min"
-
-
-# --- the files
 
 
 def _write_pages(

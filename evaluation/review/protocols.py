@@ -1,4 +1,4 @@
-"""What reviewers are asked: eqforge's protocols in protocols.toml, and files of a user's own."""
+"""Review protocols: eqforge's own in protocols.toml, and users' files."""
 
 import functools
 import re
@@ -14,8 +14,9 @@ from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import nearest
 
 Form = Literal["decide", "judge", "rank", "order", "write", "box"]
-"""How an item is answered: keep or drop it, call each text true or false, give each caption a rank,
-put pictures in order, write texts, or draw a box; `forms.py` has each."""
+"""The ways to answer an item: keep or drop it, judge each text, rank captions, order images, write
+texts, or draw a box. `forms.py` implements each.
+"""
 
 Unit = Literal[
     "samples",
@@ -27,7 +28,7 @@ Unit = Literal[
     "boxes",
     "phrases",
 ]
-"""What an item is; `units.py` has each."""
+"""The kinds of items; `units.py` implements each."""
 
 TEXT_RULES: Final[Mapping[str, str]] = {
     "empty": "Nothing is written.",
@@ -40,7 +41,7 @@ TEXT_RULES: Final[Mapping[str, str]] = {
 """What is asked of texts, by the name of each rule."""
 
 _MOST_PICTURES: Final = 9
-"""Up to this many pictures have a text each."""
+"""Maximum number of images with a text each."""
 _SHIPPED: Final = Path(__file__).with_name("protocols.toml")
 
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
@@ -50,17 +51,16 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A text to write.
 
     Attributes:
-      name: of the text, as answers have it.
-      label: what stands beside it.
-      never: words that it must not have, whatever their capitals.
-      not_first: words that it must not start with.
-      per_picture: whether one is written for each picture; no two may be the same.
-      listed: whether it has to be in the list of answers, where there is one.
+      name: key of the text in answers.
+      never: forbidden words, in any letter case.
+      not_first: words that the text must not start with.
+      per_picture: whether each image gets its own text; no two may be equal.
+      listed: whether the text has to be in the list of answers, if there is one.
     """
 
     name: Text
     label: Text
-    # A text on a page has 1,000 characters at most.
+    # Pages limit a text to 1,000 characters.
     min_words: Annotated[int, msgspec.Meta(ge=1, le=200)] = 1
     never: tuple[Text, ...] = ()
     not_first: tuple[Text, ...] = ()
@@ -68,24 +68,22 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     listed: bool = False
 
     def names(self, pictures: int) -> list[str]:
-        """Return the names of the texts that are written for some pictures."""
         if not self.per_picture:
             return [self.name]
         return [f"{self.name}_{place}" for place in range(pictures)]
 
 
 class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What reviewers are asked of each item.
+    """The questions to reviewers about each item.
 
     Attributes:
-      guide: what they should know before they begin.
-      reasons: why an item may be dropped, or skipped; one key each, 1 to 9.
-      seconds: about how long an item takes, for the estimate.
-      source: where it is from, a citation.
-      of: what it is made for, in a few words; like `needs`, empty for a user's own.
-      needs: what a sample has to show: a picture with texts that are true or false of it,
-        two pictures with a caption each, or anything.
-      fields: the texts to write.
+      guide: instructions to read before starting.
+      reasons: why an item may be dropped or skipped; keys 1 to 9 select them.
+      seconds: typical duration of an item, for the estimate.
+      source: citation.
+      of: purpose in a few words; like `needs`, empty for user-defined protocols.
+      needs: required content of a sample: an image with texts that are true or false of it,
+        two images with a caption each, or anything.
     """
 
     name: Text
@@ -102,7 +100,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     @property
     def repeats(self) -> bool:
-        """Whether some items come twice: nobody is to write or draw the same again."""
+        """Whether some items are repeated; nobody writes or draws the same again."""
         return self.form not in ("write", "box")
 
 
@@ -113,7 +111,7 @@ def protocols() -> Mapping[str, Protocol]:
 
 
 def unit_of(name: str, form: Form) -> Unit:
-    """Return what a protocol is about, by its name, or one of a user's own by its form."""
+    """Return the unit of a built-in protocol by its name, or of a user-defined one by its form."""
     if (known := protocols().get(name)) is not None:
         return known.unit
     own: dict[Form, Unit] = {"rank": "captions", "order": "queries", "box": "pictures"}
@@ -121,7 +119,6 @@ def unit_of(name: str, form: Form) -> Unit:
 
 
 def protocol_of(name: str) -> Protocol:
-    """Return a protocol by its name, or the one that a TOML file describes."""
     known = protocols()
     if name in known:
         return known[name]
@@ -141,7 +138,7 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
         raise InputError(f"{path}: fields: expected {wanted} where the form is {found.form}")
     if found.name in protocols():
         raise InputError(f"{path}: name: {found.name} is a protocol of eqforge's; take another")
-    seen = {"item", "images"}  # what rows have beside the texts
+    seen = {"item", "images"}  # row fields in addition to the texts
     for each in found.fields:
         names = {each.name, *each.names(_MOST_PICTURES)}
         if not seen.isdisjoint(names):
@@ -163,7 +160,7 @@ def broken(
 ) -> Iterator[tuple[str, str]]:
     """Yield the name of each text that breaks a rule, and the rule, a key of TEXT_RULES.
 
-    Source: Zhou et al. 2022 (VLUE), section 3.2, as `fields.js` has it too.
+    Source: Zhou et al. 2022 (VLUE), section 3.2. `fields.js` implements the same rules.
     """
     for field in fields:
         names = field.names(pictures)

@@ -1,7 +1,7 @@
-"""How pictures are ranked for a text: by people, by each of them, and by models.
+"""Rankings of images for a text, by people and by models.
 
-Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank 25 pictures for a
-  text, and models are held against them.
+Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank 25 images for a
+  text, and models are compared with them.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _COLUMNS: Final = ("query", "image_id", "score")
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Ranked:
-    """The pictures of a query [n], by sorted ids, with the ranks that people gave them [r, n]."""
+    """The images of a query [n], by sorted ids, with the ranks that people gave them [r, n]."""
 
     id: str
     text: str
@@ -60,7 +60,7 @@ class Correlation:
 
 
 def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
-    """Return the queries that somebody ranked, of first votes by item and reviewer."""
+    """Return the queries with at least one ranking; votes are first votes by item and reviewer."""
     found = []
     for name, own in votes.items():
         images = sorted(pane.image_id for pane in items[name].panes if pane.image_id is not None)
@@ -94,7 +94,7 @@ def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
 
 
 def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
-    """Return how far each reviewer ranks as the others do, by name; none where one is alone."""
+    """Correlate each reviewer with the others, by name; skip queries with a single reviewer."""
     found = []
     for name in sorted({name for query in queries for name in query.reviewers}):
         own, others = [], []
@@ -125,7 +125,7 @@ def with_models(
 def _model(
     path: Path, dataset: Dataset, queries: Sequence[Ranked]
 ) -> tuple[str, list[NDArray[np.float64]]]:
-    """Return a model's name, and its scores of the pictures of each query, higher is better."""
+    """Return a model's name and its scores of each query's images; higher is better."""
     if path.is_dir():
         crossed = read_crossed(str(path), dataset)
         name, scores = crossed.model, [_crossed(crossed, query) for query in queries]
@@ -143,7 +143,7 @@ def _model(
 
 
 def _crossed(crossed: CrossedScores, query: Ranked) -> NDArray[np.float64]:
-    """Return the scores of a query's pictures; NaN where there is none."""
+    """Return the scores of a query's images; NaN for missing ones."""
     images = np.array(query.images, dtype=object)
     text = np.array([query.text], dtype=object)
     rows, place = crossed.places("images", images), crossed.places("captions", text)[0]
@@ -178,7 +178,7 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
 def _correlation(
     name: str, own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
 ) -> Correlation:
-    """Correlates scores, higher is better, with mean ranks, lower is better."""
+    """Correlate scores, higher is better, with mean ranks, lower is better."""
     of_each = [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(own, ranks, strict=True)]
     spearman, kendall = np.mean(of_each, axis=0)
     intervals = [NO_INTERVAL, NO_INTERVAL]
@@ -197,7 +197,7 @@ def _correlation(
 def _resampled(
     own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Draw queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
+    """Resample queries, and people within each: mean rho and tau per resample [_RESAMPLES, 2]."""
     rng = np.random.default_rng(0)
     chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
     found = np.empty((*chosen.shape, 2))
@@ -211,7 +211,7 @@ def _resampled(
 def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return Spearman's rho and Kendall's tau-b of scores [n] with mean ranks [m, n], as [m, 2].
 
-    Like `spearmanr` and `kendalltau` of scipy, for thousands of draws at a time; 0 where all tie.
+    Vectorized form of scipy's `spearmanr` and `kendalltau`; 0 if all values tie.
     Higher scores and lower ranks are better.
     """
     from scipy.stats import rankdata  # type: ignore[import-untyped]

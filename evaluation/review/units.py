@@ -1,4 +1,4 @@
-"""What tasks are about: samples, their captions, pictures, texts to look for, boxes of others."""
+"""The items that tasks ask about: samples, captions, images, texts to find, and drawn boxes."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,9 +25,9 @@ Row = dict[str, Any]
 T = TypeVar("T")
 
 PICTURES_A_QUERY: Final = 25
-"""This many pictures are put in order for a text: EqBen, figure 1."""
+"""Number of images to order for each text. Source: EqBen, figure 1."""
 _MOST_PICTURES: Final = 100
-"""Nobody puts more pictures in order by hand."""
+"""Limit of images to order by hand."""
 _AT_ONCE: Final = 10_000
 _TONES: Final[dict[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 
@@ -35,14 +35,14 @@ _NAMES: Final = (
     *(("image", "image_id"), ("image_0", "image_0_id"), ("image_1", "image_1_id")),
     *(("source_image", "image_id"), ("source_image_1", "image_1_id")),
 )
-"""Columns of samples that have the name of a picture in its source, and its id."""
+"""Columns of samples that hold an image's name in its source, and its id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Units:
-    """All ids, what makes the items to show, and the digest of the file they come from.
+    """All ids, a function that builds items, and the digest of the source file.
 
-    `is_telling` is set where an id says what its text is, so that reviewers must not read it.
+    `is_telling` is set if ids reveal the text, so that reviewers must not see them.
     """
 
     ids: Sequence[str]
@@ -52,7 +52,7 @@ class Units:
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text and the pictures to put in order for it: their ids, or names in their source."""
+    """A text and the images to order for it, by id or by name in their source."""
 
     id: str
     text: str
@@ -63,7 +63,7 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
     """A box that a reviewer drew.
 
     Attributes:
-      image: name of the picture in its source.
+      image: name of the image in its source.
       bbox: x, y, width and height in pixels, from the upper left corner.
     """
 
@@ -77,7 +77,7 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
-    """Return what the tasks of a protocol are about; the file is that of queries or boxes."""
+    """Return the items of a protocol; `file` holds queries or boxes."""
     if unit == "boxes":
         found = _boxes(dataset, file)
     elif unit == "queries":
@@ -96,7 +96,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
 
 
 def _all(items: Callable[[], Iterable[Item]], file: Path | None = None) -> Units:
-    """Return units that are made anew each time they are asked for: they are not held."""
+    """Return units that are rebuilt at each use, to save memory."""
 
     def make(ids: Sequence[str]) -> dict[str, Item]:
         wanted = set(ids)
@@ -106,20 +106,17 @@ def _all(items: Callable[[], Iterable[Item]], file: Path | None = None) -> Units
     return Units(ids=[item.id for item in items()], make=make, digest=digest)
 
 
-# --- samples
-
-
 def _sample_ids(dataset: Dataset) -> list[str]:
-    """Perturbations that changed no word have no text that could be judged."""
+    """Return all ids, without perturbations that changed no word, which leave no text to judge."""
     there = dataset.columns("samples")
-    # Earlier versions wrote `applied` alone.
+    # Earlier versions wrote only `applied`.
     changed = next((name for name in ("words_changed", "applied") if name in there), "")
     columns = ["sample_id", *([changed] if changed else [])]
     return [row["sample_id"] for row in dataset.rows("samples", columns) if row.get(changed, True)]
 
 
 def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
-    """Return some samples as items; a training text comes with the original it was made from."""
+    """Return samples as items; a training text comes with its original."""
     kind = kind_of(dataset)
     make = kind.make(dataset)
     rows = _rows(dataset, "sample_id", ids)
@@ -145,7 +142,7 @@ def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
 
 
 class Claim(NamedTuple):
-    """A text and, for each picture that is asked about, whether it is said to be true of it."""
+    """A text and, for each image asked about, whether the text is marked as true of it."""
 
     text: str
     kind: str
@@ -153,7 +150,7 @@ class Claim(NamedTuple):
 
 
 def claim_key(claim: Claim, place: int) -> str:
-    """Return how answers name a claim: by its text, and its picture where there are several."""
+    """Return a claim's key in answers: its text, with the image's index if there are several."""
     return f"{claim.text} [{place}]" if len(claim.tones) > 1 else claim.text
 
 
@@ -180,7 +177,7 @@ def claims_of(item: Item) -> list[Claim]:
         said = {each.capitalize() for each in answers}
         named = [[*pair] for pair in _ALTERNATIVES if said & {*pair}]
         right = {each.casefold() for each in answers}
-        # The answer alone would always be the right one.
+        # The answer alone would always be correct.
         for each in options or (named[0] if named else answers):
             tone: Tone = "true" if each.casefold() in right else "false"
             claims.append(Claim(f"{question.plain} {each}", "answer", (tone,)))
@@ -199,7 +196,7 @@ def claims_of(item: Item) -> list[Claim]:
 
 
 def _kind(item: Item, text: Text) -> str:
-    """Return what a text is, with the kind of its edit where the row says it."""
+    """Return a text's role, with the kind of its edit if the row has one."""
     facts, role = dict(item.facts), text.role or "caption"
     kind = facts.get(f"{role.replace(' ', '_')}_kind") or (
         text.tone == "false" and facts.get("kind")
@@ -209,21 +206,21 @@ def _kind(item: Item, text: Text) -> str:
 
 _ALTERNATIVES: Final = (("Yes", "No"), ("True", "False"), ("A", "B"))
 _TOLD: Final = frozenset({"label", "finding", "true targets", "change", "looks for"})
-"""Texts that nobody is asked about: some say which others are true."""
+"""Roles that reviewers are not asked about; some reveal which texts are true."""
 
 
 def claims_shown(item: Item, task: Task, reviewer: str) -> list[Claim]:
-    """Return the claims of an item in the order that a hash of their texts draws for a task."""
+    """Return an item's claims in an order drawn by hash for a task."""
     again = str(task.is_repeat)
     return sorted(claims_of(item), key=lambda claim: rank("text", reviewer, again, claim.text))
 
 
 def places_shown(item: Item, form: Form, unit: Unit, task: Task, reviewer: str) -> list[int]:
-    """Return which picture of an item stands where."""
+    """Return the image to show at each position."""
     places = list(range(len(item.panes)))
     if form == "order":
         return shuffled("picture", task, reviewer, len(places))
-    # A statement may speak of the left picture, so pictures of statements keep their places.
+    # A statement may mention the left image, so images of statements keep their positions.
     may_turn = item.comparable or unit in ("captions", "picture pairs")
     return places[::-1] if may_turn and is_turned(task, reviewer) else places
 
@@ -249,7 +246,6 @@ def _rows(dataset: Dataset, column: str, values: Sequence[str]) -> list[Row]:
 def check_fits(
     protocol: Protocol, items: Collection[Item], pictures: Collection[str], dataset: Dataset
 ) -> None:
-    """Check that some items are what a protocol asks about, by the pictures that there are."""
     if protocol.unit != "samples":
         for item in items:
             if any(pane.image_id not in pictures for pane in item.panes):
@@ -281,11 +277,8 @@ def check_fits(
     )
 
 
-# --- what a table has a row of
-
-
 def _rows_of(dataset: Dataset, unit: Unit) -> Units:
-    """Return captions, statements, phrases or pictures; nothing that would tell the answer."""
+    """Return captions, statements, phrases or images, without anything that reveals the answer."""
     if unit == "captions":
         task = task_of(dataset)
         if task is None:
@@ -335,9 +328,6 @@ def _picture_pairs(dataset: Dataset) -> Units:
     return _all(items)
 
 
-# --- what comes from a file, or may
-
-
 def _boxes(dataset: Dataset, file: Path | None) -> Units:
     if file is None:
         raise InputError("--of: name the file of boxes that `review import` made of vlue-boxes")
@@ -363,7 +353,7 @@ def boxes_of(file: Path) -> dict[str, DrawnBox]:
 
 
 def _queries(dataset: Dataset, file: Path) -> Units:
-    """Return the texts of a file, with pictures that may be named as their source does."""
+    """Return the texts of a file with their images, given by id or by name in their source."""
     ids: dict[str, str] = {}
     several: set[str] = set()
     for image_id, name in picture_names(dataset):
@@ -394,7 +384,7 @@ def _asked(name: str, text: str, images: Sequence[str]) -> Item:
 
 
 def _gallery(dataset: Dataset) -> Units:
-    """Return the captions of a gallery, each with its own picture and others, drawn by hash."""
+    """Return the captions of a gallery, each with its own image and others, drawn by hash."""
     table, key = ("retrieval", "sample_id")
     if table not in dataset.manifest.tables:
         table, key = "captions", "caption_id"
@@ -419,7 +409,7 @@ def _gallery(dataset: Dataset) -> Units:
 
 
 def picture_names(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yield the ids of pictures with what their source calls them; one may have several names."""
+    """Yield image ids with their names in the source; an image may have several names."""
     for row in dataset.rows("images", ["image_id", "image.path"]):
         yield row["image_id"], (row["image"] or {}).get("path") or row["image_id"]
     columns = set(dataset.columns("samples"))

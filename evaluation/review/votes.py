@@ -1,4 +1,4 @@
-"""The files of votes, saved by pages or exported by Label Studio, and whether they can be taken."""
+"""Read and check vote files, saved by pages or exported by Label Studio."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ _ITEMS: Final[Mapping[Unit, str]] = {
     "picture pairs": "sample",
     "queries": "query",
 }
-"""What one of some units is, where that is not the word itself."""
+"""The singular of units for which it is not the same word."""
 
 
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,8 +32,8 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       sha256: of the dataset's manifest.
       plan: digest of all tasks of all reviewers.
-      overlap: how many reviewers were asked about each item; 0 where the file does not say.
-      of: digest of the file that the tasks are about; empty for none.
+      overlap: number of reviewers per item; 0 if the file does not say.
+      of: digest of the file of queries or boxes; empty for none.
     """
 
     format: Literal["eqforge votes"]
@@ -53,7 +53,7 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Votes:
-    """The votes of all reviewers by their names, each in the order of the tasks; see VoteFile."""
+    """The votes of all reviewers by name, each in the order of the tasks; see VoteFile."""
 
     protocol: str
     by_reviewer: dict[str, list[Vote]]
@@ -70,7 +70,7 @@ class Votes:
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
-    """Read the votes of some reviewers on a dataset; `check_ids` checks their items."""
+    """Read the votes on a dataset; `check_ids` checks their items."""
     files: dict[str, VoteFile] = {}
     places: dict[str, Path] = {}
     for path in paths:
@@ -117,7 +117,7 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
 
 
 def _in_columns(vote: Vote, reviewer: str) -> Vote:
-    """Return ranks that were saved as they were shown in the order of the sample's columns."""
+    """Reorder ranks from the order shown to the order of the sample's columns."""
     task = Task(number=vote.task, id=vote.id, is_repeat=vote.is_repeat)
     ranks = [[0] * len(own) for own in vote.ranks]
     places = range(len(ranks))[:: -1 if is_turned(task, reviewer) else 1]
@@ -128,7 +128,7 @@ def _in_columns(vote: Vote, reviewer: str) -> Vote:
 
 
 def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
-    """Return votes with the ids of the dataset, which pages may hide; check that all are there."""
+    """Restore the dataset's ids, which pages may hide; check that all exist."""
     hidden = {hidden_id(name): name for name in ids}
     by_reviewer = {
         name: [msgspec.structs.replace(vote, id=hidden.get(vote.id, vote.id)) for vote in some]
@@ -189,7 +189,6 @@ def _check_votes(path: Path, file: VoteFile) -> None:
 
 
 def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
-    """Return each reviewer's first vote on each item, by item and reviewer."""
     found: dict[str, dict[str, Vote]] = {}
     for reviewer, some in votes.items():
         for vote in some:
@@ -203,7 +202,7 @@ def json_line(row: Mapping[str, object]) -> str:
 
 
 def answer_lines(votes: Votes) -> Iterator[str]:
-    """Yield every answer as a line of JSON, by item, then reviewer, the first answer first."""
+    """Yield every answer as a line of JSON, by item, then reviewer; repeats come last."""
     fields = ("answer", "reason", "note", "seconds", "is_repeat")
     own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
     for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
