@@ -35,13 +35,13 @@ _THINGS: Final = {
     "changed": "changed samples",
 }
 _SHOWN: Final = 300
-"""Characters shown of a value that is no text; the whole rows are one click away."""
+"""Maximum number of characters shown of a value that is not text; a click shows the whole row."""
 
 
 def write_comparison(
     a: Dataset, b: Dataset, output: str, *, only: Sequence[str] = (), overwrite: bool
 ) -> str:
-    """Write which samples B adds, lacks and changes, by default in all columns; return the page."""
+    """Write what B adds, lacks and changes, by default in all columns; return the page."""
     for dataset in (a, b):
         if not dataset.files(_TABLE):
             raise InputError(f"{dataset.folder}: has no samples to show")
@@ -78,7 +78,7 @@ def write_comparison(
 
 
 def _items(dataset: Dataset, keys: Sequence[str]) -> Iterator[tuple[Item, Row]]:
-    """Yield samples of a dataset one by one, in the order of their ids, with their rows."""
+    """Yield samples in the order of their ids, with their rows."""
     make, wanted = kind_of(dataset).make(dataset), pa.array(sorted(keys), pa.string())
     batches = [
         batch.filter(pc.is_in(batch.column("sample_id"), value_set=wanted))
@@ -104,7 +104,7 @@ def _changed(
 def _both(
     a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]], only: Sequence[str] = ()
 ) -> Item:
-    """Show two versions of a sample: images that changed, and values.
+    """Show two versions of a sample: changed images, and values.
 
     If only some columns are compared, only images in these columns count as changed.
     """
@@ -132,7 +132,7 @@ def _both(
 
 
 def _versions(column: str, a: Any, b: Any) -> Iterator[Text]:
-    """Yield the values of a column in A and in B, with the differing words of texts marked."""
+    """Yield a column's values in A and in B, with differing words of texts marked."""
     if isinstance(a, str) and isinstance(b, str):
         spans = differing_words(a, b)
         yield marked(a, spans[0], f"{column} in A")

@@ -29,7 +29,7 @@ _SITE: Final = Path(__file__).parent / "site"
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report was made of: manifests, by SHA-256, and everything else it depends on."""
+    """A report's sources: manifests, by SHA-256, and everything else it depends on."""
 
     dataset: str
     sha256: list[str]
@@ -40,7 +40,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 def check_place(
     output: str, note: Note, *, overwrite: bool, option: str = "--output"
 ) -> Sequence[str]:
-    """Check that a report may be written; return the files of another one, which it replaces."""
+    """Check that a report may be written; return the files of the old report that it replaces."""
     paths = [path for path in files_below(output) if path not in (NOTE, LISTING)]
     try:
         with storage.open_below(output, NOTE) as stream:
@@ -62,7 +62,7 @@ def check_place(
 
 
 def prepare_folder(output: str, note: Note, replaced: Sequence[str]) -> "Folder":
-    """Prepare a folder for a report; delete the files that it replaces, and half-written ones."""
+    """Prepare a folder for a report; delete replaced and half-written files."""
     delete_files(output, replaced)
     storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=False))
     remove_half_written(output)
@@ -73,7 +73,7 @@ def prepare_folder(output: str, note: Note, replaced: Sequence[str]) -> "Folder"
 
 
 def finish(folder: "Folder", note: Note) -> None:
-    folder.listing.save()  # sorted, which threads have not
+    folder.listing.save()  # sorted, as threads finish in any order
     place = storage.join(folder.listing.folder, NOTE)
     storage.write_bytes(place, _encoded(note, complete=True))
 
@@ -93,7 +93,7 @@ class Folder:
     def write_data(self, name: str, value: Any) -> None:
         """Write a value as a script: pages opened from disk may load scripts but no other data."""
         text = msgspec.json.encode(_plain(value)).decode("utf-8", "replace")
-        # The script has a file of its own, but might be copied into a page.
+        # The script has its own file, but might be copied into a page.
         harmless = escaped_json(text).replace("<", "\\u003c")
         script = f"eqforge.take({msgspec.json.encode(name).decode()}, {harmless});\n"
         self.write(f"data/{name}.js", script)
@@ -102,7 +102,7 @@ class Folder:
         self.listing.write(self.below + path, text.encode())
 
     def put(self, path: str, make: Callable[[], bytes]) -> None:
-        """Write a file that may be there already."""
+        """Write a file unless it exists."""
         if not os.path.exists(storage.join(self.listing.folder, self.below + path)):
             self.listing.write(self.below + path, make())
 
@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:
 
     Infinite numbers and NaN become null; numbers that JavaScript would round become text.
     """
-    if type(value) is int and abs(value) > 2**53:  # beyond, JavaScript's numbers are not exact
+    if type(value) is int and abs(value) > 2**53:
         return str(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
@@ -126,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 
 def for_page(item: Item, pictures: Pictures) -> dict[str, Any]:
-    """Return an item as the pages read it: boxes as shares of the image, images as files."""
+    """Return an item in the format of the pages: boxes as shares of the image, images as files."""
     return {
         "id": item.id,
         "facts": item.facts,
@@ -155,7 +155,7 @@ def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
 
 
 def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, Any]]:
-    """Return the boxes of an image in [0, 1]; none without a size, or without an area inside."""
+    """Return boxes in [0, 1]; skip boxes outside, and all boxes if the size is unknown."""
     if not width or not height:
         return []
     found = []
@@ -170,7 +170,7 @@ def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, 
 
 
 def link(page: str, **facets: str) -> str:
-    """Return a link to the items of a page that have some values, by the facets' titles."""
+    """Return a link to the items of a page with the given facet values."""
     values = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
     return f"{page}#{values}" if values else page
 
@@ -204,8 +204,8 @@ def write_pages(
     """Write the pages of a report and their data.
 
     Args:
-        first: template of the first page.
-        lists: name, title and number of items of each list page.
+      first: template of the first page.
+      lists: name, title and number of items of each list page.
     """
     nav = [("Overview", "index.html")]
     nav += [(title.capitalize(), f"{name}.html") for name, title, _ in lists]

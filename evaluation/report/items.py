@@ -1,4 +1,4 @@
-"""What a page shows of a row: its images, its texts with differences marked, and its facts."""
+"""The content of a page for a row: images, texts with differences marked, and facts."""
 
 import difflib
 import re
@@ -11,19 +11,19 @@ Tone = Literal["", "true", "false"]
 """Whether a text is true of its image or false; empty if unknown."""
 
 Part = str | tuple[str]
-"""A piece of a text; in a tuple it is marked."""
+"""A piece of a text; a tuple marks it."""
 
 Spans = list[tuple[int, int]]
 """Characters [start, end) of a text, in code points."""
 
-# Words, and each character of scripts that are written without spaces.
+# Words; in scripts without spaces, single characters.
 _WORD: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W]+|[^\w\s]")
 _MOST_WORDS: Final = 400
-"""Longer texts are not compared word by word: that takes quadratic time."""
+"""Maximum length for word-by-word comparison, which takes quadratic time."""
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """A text in pieces, and its role, such as `hard negative`; empty where it is obvious."""
+    """A text in pieces, and its role, such as `hard negative`; empty if obvious."""
 
     role: str = ""
     parts: tuple[Part, ...]
@@ -67,12 +67,12 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Item(msgspec.Struct, frozen=True, kw_only=True):
-    """A row, or several rows that belong together.
+    """One row, or several rows that belong together.
 
     Attributes:
       texts: about the item as a whole.
-      comparable: whether its images, two by two, show the same but for one thing.
-      rows: the whole rows that it was made of, by table.
+      comparable: whether its images, two by two, show the same scene with one difference.
+      rows: the complete source rows, by table.
     """
 
     id: str
@@ -92,7 +92,7 @@ def plain(text: Any, role: str = "", tone: Tone = "") -> Text:
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: Tone = "") -> Text:
-    """Mark some characters of a text; spans outside the text are left out."""
+    """Mark some characters of a text; spans outside the text are ignored."""
     parts: list[Part] = []
     done = 0
     for start, end in sorted(spans):
@@ -107,10 +107,7 @@ def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: To
 
 
 def differing_words(first: str, second: str) -> tuple[Spans, Spans]:
-    """Return the spans of words in which two texts differ; neighbours are one span.
-
-    Texts of more than 400 words are not compared.
-    """
+    """Return the spans of words in which two texts of up to 400 words differ; merge neighbours."""
     words = [list(_WORD.finditer(text)) for text in (first, second)]
     if max(map(len, words)) > _MOST_WORDS:
         return [], []

@@ -1,4 +1,4 @@
-"""What samples and rejects are shown as, and in which order."""
+"""How samples and rejects of each kind of dataset are shown, and in which order."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,6 @@ from eqforge.schemas.tables.vlue import TASK_TABLES
 
 Row = dict[str, Any]
 ORDER: Final = ("stage", "reason", "candidate_id")
-"""Columns that rejects are sorted by."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,8 +25,8 @@ class Kind:
     """A kind of datasets: what an item is called, and the columns it needs.
 
     Attributes:
-      make: returns, for a dataset, what shows the rows of an item.
-      group: the column whose value the rows of an item share; None where each row is one.
+      make: returns, for a dataset, a function that turns the rows of an item into the item.
+      group: the column whose value the rows of an item share; None if each row is an item.
     """
 
     thing: str
@@ -88,7 +87,7 @@ _KINDS: Final = (
     ),
     Kind(thing="captions", needs=("caption",), make=lambda dataset: _single(of_rows.of_texts)),
 )
-"""The kinds; a dataset is of the first whose first column its samples have, else of the last."""
+"""A dataset is of the first kind whose first column its samples have, else of the last."""
 
 
 def kind_of(dataset: Dataset) -> Kind:
@@ -100,7 +99,6 @@ def kind_of(dataset: Dataset) -> Kind:
 
 
 def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
-    """Read a table into memory, sorted by some columns."""
     batches = list(dataset.batches(table, rows=50_000))
     if not batches:
         return pa.table({})
@@ -108,7 +106,6 @@ def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
 
 
 def units_of(samples: pa.Table, group: str | None) -> Iterator[list[Row]]:
-    """Yield the rows of each item, in the order of the table."""
     for _, found in itertools.groupby(rows_of(samples), lambda row: row[group or "sample_id"]):
         yield list(found)
 
@@ -119,7 +116,7 @@ def rows_of(table: pa.Table) -> Iterator[Row]:
 
 
 def spread_places(total: int, rows: int) -> set[int]:
-    """Return up to `rows` places in `range(total)`, at even distances, the first included."""
+    """Return up to `rows` evenly spaced indices in `range(total)`, including 0."""
     shown = min(rows, total)
     return {place * total // shown for place in range(shown)}
 
@@ -154,7 +151,7 @@ def _frames_of(row: Row) -> tuple[str, ...]:
 
 
 class Kept(Protocol):
-    """The images of rejects that a build has kept, by their ids, each once."""
+    """A build's kept images of rejects, by id."""
 
     def panes(self, row: Mapping[str, Any]) -> Sequence[Pane]: ...
 
@@ -178,7 +175,7 @@ class Whys:
         return ": ".join(filter(None, (_why(row), self.cause_of(row))))
 
     def cause_of(self, row: Row) -> str:
-        """Say why the frame of a pair was rejected; empty if the pair was rejected itself."""
+        """Return why a pair's frame was rejected; empty if the pair itself was rejected."""
         others = (self._others.get(name) for name in _frames_of(row))
         return "; ".join(_why(other) for other in others if other is not None)
 

@@ -22,17 +22,17 @@ FACTS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "group_id"),
     *("hard_positive_kind", "hard_negative_kind"),
 )
-"""Columns that are shown beside the id, unless they are empty."""
+"""Columns shown in addition to the id, unless they are empty."""
 
 _PERSON, _THING = 0, 1
 _TRUE_TARGETS: Final = 6
-"""Number of shown crops that a query of SIMAT looks for."""
+"""Number of matching crops shown for a query of SIMAT."""
 
 _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 
 
 def of_pair(row: Row) -> Item:
-    """Show two images with a caption each; the words that the edit touches are marked."""
+    """Show two images with a caption each; mark the edited words."""
     captions = row["caption_0"], row["caption_1"]
     spans = _given(row, "edited_spans_0"), _given(row, "edited_spans_1")
     if spans == (None, None):
@@ -59,7 +59,7 @@ def of_pair(row: Row) -> Item:
 
 
 def _boxes(row: Row, side: int) -> Iterator[Box]:
-    """Yield the boxes of an image: of rendered objects, or of Action Genome's annotation."""
+    """Yield the boxes of an image: rendered objects, or Action Genome's annotation."""
     for shown in row.get(f"objects_{side}") or ():
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
@@ -77,7 +77,7 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
 
 
 def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
-    """Parse boxes of four numbers from a JSON text; none where it is something else."""
+    """Parse boxes of four numbers from a JSON text; return none for other texts."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -93,7 +93,6 @@ def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
 
 
 def of_texts(row: Row) -> Item:
-    """Show one image with a caption, a true rewording, a false one, or both."""
     caption = row["caption"]
     texts: list[Text] = []
     touched: Spans = []
@@ -113,7 +112,7 @@ _EDITS: Final = {
     "hard_positive": ("caption_spans", "hard_positive_spans"),
     "hard_negative": ("foil_spans", "hard_negative_spans"),
 }
-"""The edits of a caption, and the columns of the characters they touch, before and after."""
+"""Edits of a caption, with the columns of the spans they touch, before and after."""
 
 
 def of_perturbations(rows: Sequence[Row]) -> Item:
@@ -148,7 +147,7 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
-    """Show the questions of a group, each once, with its answer to each image."""
+    """Show each question of a group once, with its answer to each image."""
     pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
     asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
@@ -173,7 +172,7 @@ def of_questions(rows: Sequence[Row]) -> Item:
 
 
 def queries(gallery: Iterable[Row], captions: Iterable[Row]) -> Callable[[Row], Item]:
-    """Return what shows a query of SIMAT: the crop, the change of a word, and true targets."""
+    """Return a function that shows a query of SIMAT: crop, word change, and true targets."""
     regions = {row["region_id"]: row for row in gallery}
     spoken = {str(row["caption_id"]): str(row["caption"]) for row in captions}
     of_triplets: dict[str, list[str]] = {}
@@ -221,7 +220,7 @@ def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
 
 
 def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
-    """Return what shows an item of VLUE, with the row of its task and the findings on it."""
+    """Return a function that shows an item of VLUE with its task's row and findings."""
     of_items = {row["sample_id"]: (name, row) for name, some in rows.items() for row in some}
     wrong: dict[str, list[Row]] = {}
     for each in findings:
@@ -254,7 +253,7 @@ _OF_TASKS: Final = {
     "answers": "answer",
     "references": "reference",
 }
-"""Columns of VLUE's task tables, and what their texts are called."""
+"""Labels for the text columns of VLUE's task tables."""
 
 
 def _told(row: Row, column: str, role: str) -> Iterator[Text]:
@@ -282,7 +281,7 @@ def _pane(row: Row) -> Pane:
 
 
 def _given(row: Row, column: str) -> Spans | None:
-    """Return the spans of a column as pairs; None where the row has no such column."""
+    """Return a column's spans; None if the row has no such column."""
     found = row.get(column)
     return None if found is None else [(span["start"], span["end"]) for span in found]
 

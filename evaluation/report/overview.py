@@ -1,4 +1,4 @@
-"""What the first page shows of a dataset: counts, reasons of rejects, and distributions."""
+"""The first page of a dataset's report: counts, reasons for rejects, and distributions."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -28,10 +28,10 @@ _OTHERS: Final = {
     "min_histogram_change": "cut_histogram_change",
     "max_registered_points": "cut_registered_points",
 }
-"""Settings that are limits of scores of other names."""
+"""Settings that limit scores with different names."""
 
 Limits = Mapping[str, Sequence[tuple[str, float]]]
-"""The limits of scores, each with its setting or reason, by the score's name."""
+"""Limits by score name, each with its setting or reason."""
 
 
 def summary(
@@ -119,7 +119,7 @@ def charts_of(
         stated.setdefault(row["detail"], set()).add((row["reason"], row["threshold"]))
     grouped: dict[str, list[Numbers]] = {}
     for number in written.numbers:
-        # The numbers of both images of a pair are one distribution.
+        # The numbers of both images of a pair share one distribution.
         is_alone = number.group in ("", "scores") or _is_of_picture(number)
         key = number.title if is_alone else f"{number.group}: {number.title}"
         grouped.setdefault(key, []).append(number)
@@ -159,7 +159,6 @@ def _chart(
 
 
 def _counted(values: Any, edges: Any) -> dict[str, Any]:
-    """Count the values in each bin, and return the lowest and the highest."""
     counts, _ = np.histogram(values, bins=edges)
     return {
         "counts": [int(count) for count in counts],
@@ -169,7 +168,6 @@ def _counted(values: Any, edges: Any) -> dict[str, Any]:
 
 
 def _edges(finite: Any, limits: list[float]) -> Any:
-    """Return the edges of the bins: whole numbers get bins of their own, limits are inside."""
     least, most = min([*limits, finite.min()]), max([*limits, finite.max()])
     whole = all((some == np.round(some)).all() for some in (finite, np.array(limits)))
     if whole and most - least < _BINS:
@@ -182,8 +180,8 @@ def _edges(finite: Any, limits: list[float]) -> Any:
 def limits_of_settings(config: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
     """Return the limits of each score: the setting, such as `max_ssim`, and its value.
 
-    A setting `min_NAME` or `max_NAME` limits the score NAME, NAME_fraction or NAME_mean, and where
-    both images of a pair have one, NAME_0 and NAME_1.
+    A setting `min_NAME` or `max_NAME` limits the scores NAME, NAME_fraction and NAME_mean, and for
+    pairs NAME_0 and NAME_1.
     """
     found: dict[str, list[tuple[str, float]]] = {}
     for setting, value in _settings(config):

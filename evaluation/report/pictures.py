@@ -1,4 +1,4 @@
-"""The images of a dataset in a report: where each lies in its folder, and how it gets there."""
+"""Write the images of a dataset, and thumbnails, into the folder of a report."""
 
 import io
 import itertools
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from eqforge.evaluation.report.folder import Folder
 
 THUMBNAIL_PX: Final = 320
-"""The longer side of a thumbnail."""
+"""Longer side of a thumbnail."""
 
 _AT_ONCE: Final = 64
 
-# Colours of the objects of a mask, in turn; the backdrop is transparent.
+# Colours for the object numbers of a mask, in turn; the background is transparent.
 _COLOURS: Final = (
     *((230, 25, 75), (60, 180, 75), (0, 130, 200), (245, 130, 48), (145, 30, 180)),
     *((70, 240, 240), (240, 50, 230), (210, 245, 60), (0, 128, 128), (170, 110, 40)),
@@ -51,9 +51,9 @@ class Pictures:
     """Metadata of a dataset's images by id, without their bytes.
 
     Attributes:
-        scores: filter scores of each image.
-        whole: whether the report stores full images as well as thumbnails.
-        bad: ids of images that cannot be decoded.
+      scores: filter scores of each image.
+      whole: whether the report stores full images as well as thumbnails.
+      bad: ids of images that cannot be decoded.
     """
 
     stored: dict[str, Stored] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Pictures:
     bad: set[str] = field(default_factory=set)
 
     def file(self, image_id: str | None) -> str | None:
-        """Return the path of a stored image in the report; None if the report lacks it."""
+        """Return the path of a full image in the report; None if the report lacks it."""
         found = self.stored.get(image_id or "")
         if found is None or not self.whole:
             return None
@@ -86,7 +86,7 @@ def _below(image_id: str) -> str:
 def read_pictures(
     dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
 ) -> Pictures:
-    """Read what a report needs to know of a dataset's images, or of some by their ids."""
+    """Read the metadata of all images, or of some by their ids."""
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "scores"]
     names: dict[str, str] = {}
@@ -124,13 +124,13 @@ def write_pictures(dataset: Dataset, pictures: Pictures, folder: "Folder") -> No
 def write_some(
     dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, folder: "Folder"
 ) -> None:
-    """Write the images and masks that some panes show; skip what the dataset lacks."""
+    """Write the images and masks of some panes; skip those that the dataset lacks."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):
         shelf = make_shelf(dataset)
         placed = sorted(wanted & shelf.places.keys(), key=lambda name: (shelf.places[name], name))
-        # The pictures of one row group are held at a time.
+        # Only the images of one row group are in memory.
         groups = (list(some) for _, some in itertools.groupby(placed, shelf.places.__getitem__))
         encoded = (each for some in groups for each in sorted(shelf.read(some).items()))
         write_encoded(encoded, pictures, folder)
@@ -173,14 +173,14 @@ def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], folder:
 
 
 def coloured(mask: bytes) -> bytes:
-    """Draw a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent."""
+    """Colour a PNG mask by its object numbers; 0 becomes transparent."""
     with opened(mask, formats=("PNG",)) as found:
         numbers = np.asarray(found if found.mode in ("L", "P") else found.convert("L"))
     palette = [0, 0, 0]
     for number in range(255):
         palette += _COLOURS[number % len(_COLOURS)]
     drawn = Image.fromarray(numbers)
-    drawn.putpalette(palette)  # makes it an image of mode P
+    drawn.putpalette(palette)  # converts the image to mode P
     stream = io.BytesIO()
     drawn.save(stream, "PNG", transparency=0)
     return stream.getvalue()

@@ -1,4 +1,4 @@
-"""Lists of items as data of the pages: the items, their rows, and how to find them."""
+"""Write lists of items as data of the pages: items, rows, and columns to search by."""
 
 import array
 import base64
@@ -18,10 +18,8 @@ from eqforge.evaluation.report.kinds import spread_places
 from eqforge.evaluation.report.pictures import Pictures
 
 CHUNK: Final = 100
-"""Number of items in a file of the report."""
 
 SEARCHED: Final = 50 * CHUNK
-"""Number of items in a file of searched texts."""
 
 FACETS: Final = (
     *("dataset", "split", "kind", "change", "task", "part", "group", "role", "label"),
@@ -32,20 +30,20 @@ FACETS: Final = (
 """Columns whose values distinguish kinds of rows."""
 
 LINKED: Final = frozenset(("stage", "reason", "changed columns"))
-"""Facets that the first pages link to: they are kept where all items have the same value."""
+"""Facets that first pages link to; kept even if all items have the same value."""
 
 MOST_VALUES: Final = 400
-"""A column of more values is no facet: nobody reads such a list."""
+"""Limit of distinct values for a facet; nobody reads longer lists."""
 
 _NO_NUMBERS: Final = frozenset(("version", "source_order"))
 
 NOT_SCORED: Final = "not scored"
 SHARE: Final = "questions right"
-"""The share of the questions about an item that a model answered right, each in every order."""
+"""Share of an item's questions that a model answers correctly in every order."""
 
 Row = Mapping[str, Any]
 Shown = tuple[Item, Sequence[dict[str, Any]]]
-"""An item, with the rows whose columns it is found by."""
+"""An item, with the rows to search it by."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +56,7 @@ class Answers:
 
     @property
     def title(self) -> str:
-        """Title of its columns; a model may have the name of a column, such as `split`."""
+        """Column title; prefixed, as a model may be named like a column, such as `split`."""
         return f"model: {self.name}"
 
 
@@ -89,7 +87,7 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "sharpness": ("Sharpness", "Variance of the Laplacian at 256 pixels. Blurred images are low."),
     "probability": ("Probability of drawing the row", "Weight of the row in training."),
 }
-"""Label with unit, and meaning, of the numbers that pages show."""
+"""Label with unit, and meaning, of displayed numbers."""
 
 
 def label_of(title: str) -> str:
@@ -119,13 +117,13 @@ class Facet:
 
     @property
     def is_useful(self) -> bool:
-        """Whether its values distinguish items, and can be read as a list."""
+        """Whether its values distinguish items, and the list is short enough to read."""
         values = self.counts()
         several = self.kept or len(values) > 1 or any(not each for each in self.found)
         return bool(values) and several and len(values) <= MOST_VALUES
 
     def data(self) -> dict[str, Any]:
-        """Encode the value numbers of each item as the pages read them."""
+        """Encode each item's value numbers for the pages."""
         places = {value: place for place, value in enumerate(self.counts())}
         size = 1 if len(places) < 0xFF else 2
         kind = np.uint8 if size == 1 else np.uint16
@@ -141,7 +139,7 @@ class Facet:
 
 @dataclass(kw_only=True, slots=True)
 class Numbers:
-    """A column of numbers, NaN for none; the group says of what, such as `scores`."""
+    """A column of numbers, NaN if missing; `group` names their source, such as `scores`."""
 
     title: str
     group: str
@@ -156,7 +154,7 @@ class Numbers:
 
 
 def _base64(numbers: NDArray[Any]) -> str:
-    """Encode numbers as the little-endian bytes that JavaScript's typed arrays read."""
+    """Encode numbers as little-endian bytes in base64, for JavaScript's typed arrays."""
     little = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
     return base64.b64encode(little.tobytes()).decode("ascii")
 
@@ -203,7 +201,7 @@ class _Columns:
         column.found.append(math.nan if value is None else value)
 
     def _pad(self, column: Facet | Numbers) -> None:
-        """Add the items before this one, which have no value."""
+        """Fill in missing values for earlier items."""
         none: Any = () if isinstance(column, Facet) else math.nan
         column.found.extend([none] * (self.items - len(column.found)))
 
@@ -243,7 +241,7 @@ def write_table(
     answers: Sequence[Answers] = (),
     strip: int = 0,
 ) -> Written:
-    """Write the items of a table, with `strip` of them spread over it for the first page."""
+    """Write the items of a table; return `strip` items spread over it for the first page."""
     columns, written = _Columns(pictures, answers), Written()
     places, left = spread_places(page.total, strip), iter(items)
     texts: list[str] = []

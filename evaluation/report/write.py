@@ -132,7 +132,9 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
     keys = (*([kind.group] if kind.group else []), "sample_id")
     samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
-    of_item = samples.column(keys[0]) if samples.num_rows else []  # no rows have no columns
+    of_item = (
+        samples.column(keys[0]) if samples.num_rows else []
+    )  # a table without rows has no columns
     page = TablePage(
         name="samples",
         thing=kind.thing,
@@ -147,7 +149,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
 def read_answers(
     dataset: Dataset, paths: Sequence[Path], quantity: str | None = None
 ) -> list[Answers]:
-    """Read the scores of some models, or a harness's file of them; samples may lack some."""
+    """Read the scores of several models, or a harness's results; samples may be missing."""
     found = [_read(dataset, path, quantity) for path in paths]
     names = model_names([each.name for each in found], list(paths))
     return [replace(each, name=name) for name, each in zip(names, found, strict=True)]
@@ -181,11 +183,10 @@ def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
 
 
 def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
-    """Each sample's smallest margin [n] from its scores [n, images x captions].
+    """Return each sample's smallest margin [n] from its scores [n, images x captions].
 
-    A sample is right above 0, tied at 0 and wrong below. The margins of pairs are the four
-    comparisons of the group score (Winoground, section 3.1); with a hard positive,
-    the margins are the two comparisons of the augmented accuracy.
+    A sample is right above 0, tied at 0 and wrong below. Pairs have four comparisons, those of the
+    group score (Winoground, section 3.1); hard positives two, those of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:
@@ -195,7 +196,7 @@ def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float6
 
 
 def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
-    """Add a column of what judges say of each sample, if the dataset has judgements."""
+    """Add a column of judgements to the samples, if the dataset has any."""
     if not dataset.files(_JUDGEMENTS) or not samples.num_rows:
         return samples
     known = read_table(dataset, _JUDGEMENTS, "sample_id").combine_chunks()

@@ -1,9 +1,8 @@
-"""Runs a model on batches of fixed shape, so that a score depends on image and caption alone.
+"""Run a model on batches of fixed shape, so that a score depends only on its image and caption.
 
 The last bits of a row's result can depend on the number of rows and on the padding of captions.
-Here every batch of images has the same number of rows, and so has every batch of captions or pairs,
-whose captions are padded to the next multiple of 16 tokens; an incomplete batch is filled by
-repeating its last row, and the results of the repetitions are dropped.
+So all batches of one kind have the same number of rows; captions are padded to the next multiple
+of 16 tokens, and incomplete batches by repeating the last row, whose extra results are dropped.
 """
 
 import dataclasses
@@ -42,8 +41,8 @@ def by_length(
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
     """Yield for each batch the indices of its captions and the number of tokens to pad to.
 
-    Captions of one padded length stay in order. For a scorer that counts no tokens the length is
-    None, and the batches are the captions in order.
+    Captions of the same padded length stay in order. If the scorer counts no tokens, the length is
+    None and captions stay in order.
     """
     if not counts_tokens(scorer):
         for start in range(0, len(captions), batch_size):
@@ -104,8 +103,7 @@ def score_pairs(
 ) -> list[NDArray[np.float32]]:
     """Score the images of one batch with all of their captions, each pair once.
 
-    Returns:
-        The logits of each image's captions, in the order of `pairs`.
+    Returns the logits of each image's captions, in the order of `pairs`.
     """
     asked = [pairs.captions_of(image) for image in images]
     rows = np.repeat(np.arange(len(images)), [len(numbers) for numbers in asked])
@@ -127,7 +125,7 @@ def score_pairs(
 def _pair_batches(
     scorer: Scorer, texts: Sequence[str], which: NDArray[np.int64], batch_size: int
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
-    """Batch pairs as `by_length` does captions; each distinct text is tokenized once."""
+    """Batch pairs as `by_length` batches captions; each distinct text is tokenized once."""
     lengths = np.empty(len(texts), dtype=np.int64)
     for places, length in by_length(scorer, texts, max(len(texts), 1)):
         lengths[places] = -1 if length is None else length
@@ -140,7 +138,7 @@ def _pair_batches(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Piece:
-    """Some images of one row group."""
+    """The requested images of one row group."""
 
     path: str
     group: int
@@ -150,7 +148,7 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
-    """Where the images of one batch are stored."""
+    """The locations of one batch's images."""
 
     unit: int
     pieces: tuple[Piece, ...]
@@ -161,8 +159,7 @@ def cut_batches(
 ) -> tuple[list[Batch], list[str]]:
     """Cut the requested images into batches, and these into units of several batches.
 
-    Returns:
-      The batches, units ascending from 0, and the ids that are not in the dataset.
+    Returns the batches, with units ascending from 0, and the ids that are not in the dataset.
     """
     batches: list[Batch] = []
     seen = np.zeros(len(numbers), dtype=bool)

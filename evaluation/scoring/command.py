@@ -121,12 +121,10 @@ def _commonest(output: str) -> str:
 
 
 def _lacks_scores(manifest: "ScoresManifest") -> bool:
-    """Return True if all samples failed, or all images or captions."""
     return any(counts.expected and not counts.scored for counts in manifest.counts.values())
 
 
 def score_command(settings: ScoreSettings) -> int:
-    """Score a dataset and print a summary; return 0, or 1 if nothing could be scored."""
     from eqforge.evaluation.scoring.run import score_dataset
 
     manifest = score_dataset(settings)
@@ -141,7 +139,6 @@ main = Command(
     example="eqforge score out/eq-video --model clip:FOLDER --output out/scores",
     basics=("task", "devices", "workers", "image-batch", "caption-batch", "autocast", "top"),
 )
-"""Scores what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -23,7 +23,7 @@ GROUP_ROWS = 4_000
 METADATA = {"schema_version": "1"}
 
 FailureRow = tuple[str, str, str, str]
-"""Table, key, reason and detail."""
+"""Table, key, reason and detail of a failure."""
 
 DICTIONARY_BYTES = 64 << 20
 """Limit of a column's Parquet dictionary; every row of a grid repeats all captions."""
@@ -31,7 +31,7 @@ DICTIONARY_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Gathered:
-    """What was written to the folder."""
+    """The data files, counts and failures that were written."""
 
     tables: dict[str, list[DataFile]]
     counts: dict[str, Counts]
@@ -39,7 +39,7 @@ class Gathered:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Folder:
-    """Where tables are written."""
+    """The output folder and the index of its images and captions."""
 
     output: str
     index: Index
@@ -104,7 +104,7 @@ def _texts(schema: pa.Schema) -> list[str]:
 
 
 Values = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
-"""Maps numbers of images and of captions [n] to the scores of image i and caption i [n]."""
+"""Maps image and caption numbers [n] to scores [n]."""
 
 
 def cosines(work: Path) -> Values:
@@ -165,7 +165,6 @@ def gather_samples(
 def _score_rows(
     rows: NumberedRows, folder: Folder, values: Values
 ) -> tuple[list[str], NDArray[np.float32], list[FailureRow]]:
-    """Return the scored ids, their values, and the failures of the others."""
     problems: dict[int, tuple[str, str]] = {}
     failed = np.array(sorted(folder.failures), dtype=np.int64)
     bad = np.isin(rows.images, failed) | (rows.images == MISSING)
@@ -291,7 +290,7 @@ class _Cells:
         self.asked, self.answered = np.zeros((2, captions), dtype=bool)
 
     def count(self, image: int, captions: NDArray[np.int64], there: NDArray[np.bool_]) -> None:
-        """Add an image: its captions, and which of their cells have a score."""
+        """Count an image's scored cells among its captions."""
         self.scored += int(there.sum())
         if not there.all():
             self.missing[image] = int((~there).sum())
@@ -302,8 +301,8 @@ class _Cells:
 def gather_grid(folder: Folder, work: Path, pairs: Pairs) -> Gathered:
     """Write one row per image, with the scores of the captions it was paired with.
 
-    A score that is not finite is left out and counted; an image or caption without any other
-    fails.
+    Scores that are not finite are left out and counted. Images and captions without any other score
+    fail.
     """
     scores, index = open_map(work, "values", "r"), folder.index
     texts = pa.array(index.captions, pa.string())

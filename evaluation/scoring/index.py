@@ -1,4 +1,4 @@
-"""The distinct images, captions and pairs of them that a task needs, each with a number.
+"""The distinct images, captions and pairs that a task needs, each with a number.
 
 Images are numbered by id, captions by length and then text, so numbers do not depend on the order
 of samples. Texts and ids are held in memory; images and scores never are.
@@ -25,7 +25,7 @@ from eqforge.schemas.tables.texts import ENCODED_CHARACTERS
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Column:
-    """A column of image ids or texts, with its table."""
+    """A table's column of image ids or texts."""
 
     table: str
     name: str
@@ -33,10 +33,10 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """Which images are scored with which captions.
+    """The images and captions that a task scores.
 
     Attributes:
-        crossed: score all images with all captions, instead of those in each row of `samples`.
+      crossed: score all images with all captions, instead of those in each row of `samples`.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Task:
     crossed: bool
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Columns by table, tables and columns in order."""
+        """Columns by table, both in order of first use."""
         found: dict[str, dict[str, None]] = {}
         for column in (*self.images, *self.captions):
             found.setdefault(column.table, {})[column.name] = None
@@ -106,7 +106,7 @@ TASKS: Final[Mapping[str, Task]] = {
 
 
 def task_of(dataset: Dataset, name: str | None = None) -> Task:
-    """Return the named task, or by default the one that the dataset's tables are made for."""
+    """Return the named task, or by default the one for the dataset's tables."""
     if name is not None and name not in TASKS:
         known = ", ".join(TASKS)
         raise InputError(f"--task {name}: expected one of {known}{nearest(name, TASKS)}")
@@ -138,12 +138,12 @@ MISSING = -1
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Index:
-    """What a task needs, each once.
+    """The distinct images and captions of a task.
 
     Attributes:
-      images: ids of images, sorted.
+      images: ids, sorted.
       captions: texts, sorted by length in characters and then by text.
-      samples: number of samples; 0 where everything is compared with everything.
+      samples: number of samples; 0 if all images are compared with all captions.
     """
 
     images: list[str]
@@ -161,7 +161,7 @@ class Index:
 
 
 def texts_to_encode(dataset: Dataset, index: Index) -> list[str]:
-    """Return the captions as a model reads them: cut where the paper's code cuts them."""
+    """Return the captions as encoded: truncated where the paper's code truncates them."""
     is_cut = (dataset.manifest.dataset, dataset.manifest.mode) == (_PERTURBED, "paper")
     return [caption[: ENCODED_CHARACTERS if is_cut else None] for caption in index.captions]
 
@@ -190,12 +190,12 @@ def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
 class Pairs:
-    """Which captions are scored with which image, for a model that reads both together.
+    """The captions to score with each image, for a fusion encoder.
 
     Attributes:
-      starts: int64 of shape (images + 1,): the scores of image i stand at [starts[i], starts[i+1]).
-      captions: int32 of shape (pairs,), the number of each score's caption, ascending within an
-        image; None where every caption is scored with every image.
+      starts: int64 [images + 1]; the scores of image i are at [starts[i], starts[i+1]).
+      captions: int32 [pairs], the number of each score's caption, ascending within an
+        image; None if every caption is scored with every image.
     """
 
     starts: NDArray[np.int64]
@@ -212,7 +212,7 @@ class Pairs:
         return self.captions[start:stop].astype(np.int64)
 
     def place(self, images: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions of the scores of some pairs [pairs]."""
+        """Return the positions of the pairs' scores [pairs]."""
         if self.captions is None:
             return self.starts[images] + captions
         return np.searchsorted(self._keys, images * self._width + captions)
@@ -223,7 +223,7 @@ class Pairs:
 
     @functools.cached_property
     def _keys(self) -> NDArray[np.int64]:
-        # Each pair as one number; ascending, since the captions of an image are.
+        # One number per pair; ascending, since an image's captions are.
         assert self.captions is not None
         sizes = np.diff(self.starts)
         return np.repeat(np.arange(len(sizes)), sizes) * self._width + self.captions
@@ -235,7 +235,6 @@ class Pairs:
 
 
 def load_pairs(folder: Path) -> Pairs:
-    """Memory-map the arrays that `Pairs.save` wrote."""
     captions = folder / "captions.npy"
     return Pairs(
         starts=np.load(folder / "starts.npy", mmap_mode="r"),
@@ -263,8 +262,8 @@ class NumberedRows:
     """Some samples, with the numbers of their images and captions.
 
     Attributes:
-      images: int64 of shape (samples, images), MISSING where a sample has none.
-      captions: int64 of shape (samples, captions), MISSING where there is no text.
+      images: int64 [samples, images], MISSING if a sample has no image.
+      captions: int64 [samples, captions], MISSING if there is no text.
     """
 
     ids: list[str]
@@ -279,7 +278,7 @@ def numbered(
     files: Sequence[int] | None = None,
     rows: int = ROWS,
 ) -> Iterator[NumberedRows]:
-    """Yield the samples of a task in chunks; only those of `files` if given."""
+    """Yield the samples of a task in chunks, from all files or those of `files`."""
     images, captions = index.image_numbers(), index.caption_numbers()
     columns = [column.name for column in (*task.images, *task.captions)]
     table = dataset.files("samples")
@@ -307,8 +306,8 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
     """Return the union of the `top` captions of each image and the `top` images of each caption.
 
     Args:
-      index: the images and captions; one without a vector has only the pairs that others choose.
-      top: how many to take, at least 1; ties go to lower numbers.
+      index: images and captions; those without a vector get only the pairs that others choose.
+      top: at least 1; ties go to lower numbers.
     """
     scores = open_scores(folder)
     if "image_vectors" not in scores.manifest.tables:
@@ -331,7 +330,7 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
 def _vectors(
     scores: ScoresFolder, kind: str, numbers: dict[str | None, int]
 ) -> tuple[NDArray[np.int64], Vectors]:
-    """Return the numbers, ascending, and the vectors of the keys in `numbers`."""
+    """Return numbers, ascending, and vectors of the keys in `numbers`."""
     key = "image_id" if kind == "image" else "caption"
     found: list[NDArray[np.int64]] = []
     vectors: list[Any] = []
@@ -349,7 +348,7 @@ def _vectors(
 
 
 def _best(rows: Vectors, columns: Vectors, top: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield, for blocks of rows, the first row and the top columns of each [rows, top]."""
+    """Yield, for blocks of rows, the first row and the top columns of each row [rows, top]."""
     step = max(1, _CELLS // max(1, len(columns)))
     for start in range(0, len(rows), step):
         cosines = rows[start : start + step] @ columns.T

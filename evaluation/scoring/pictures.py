@@ -1,7 +1,6 @@
-"""Reads, decodes and prepares the images of a dataset, in worker processes ahead of the model.
+"""Read, decode and prepare the images of a dataset, in worker processes ahead of the model.
 
-Workers read the row groups of their batches themselves and return finished batches in shared
-memory; for a GPU these are then pinned.
+Workers read row groups themselves and return batches in shared memory, pinned for a GPU.
 """
 
 import contextlib
@@ -23,7 +22,7 @@ from eqforge.schemas.dataset.reader import Dataset
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:
-    """Why an image has no score: its number, a reason of FAILURE_REASONS and a detail."""
+    """Why an image has no score: a reason of FAILURE_REASONS and a detail."""
 
     image: int
     reason: str
@@ -32,7 +31,7 @@ class Failure:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Prepared:
-    """A batch ready for a model; `inputs` is one tensor if all have one shape, else a list."""
+    """A batch ready for a model; `inputs` is one tensor, or a list if shapes differ."""
 
     unit: int
     images: list[int]
@@ -40,7 +39,7 @@ class Prepared:
     failures: list[Failure]
 
     def pin_memory(self) -> "Prepared":
-        """Pin the batch's memory; called by torch's DataLoader."""
+        """Pin the batch's memory. torch's DataLoader calls this method."""
         if isinstance(self.inputs, list):
             return self
         return dataclasses.replace(self, inputs=self.inputs.pin_memory())
@@ -48,7 +47,7 @@ class Prepared:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Preparation:
-    """Prepare batches for a model in any process; images above `max_pixels` are not decoded."""
+    """Prepares batches for a model in any process; rejects images above `max_pixels` undecoded."""
 
     dataset: Dataset
     batches: Sequence[Batch]
@@ -60,7 +59,7 @@ class Preparation:
         return len(self.batches)
 
     def __getitem__(self, number: int) -> Prepared:
-        """Prepare a batch; an unusable image does not affect the others."""
+        """Prepare a batch; unusable images do not affect the others."""
         batch = self.batches[number]
         numbers: list[int] = []
         inputs: list[Any] = []
@@ -141,13 +140,13 @@ def process_context() -> Any:
 
 
 class _Process(ForkServerProcess):
-    """A process that does not run the user's script anew, which then needs no guard."""
+    """A process that does not rerun the user's script, so the script needs no `__main__` guard."""
 
     def start(self) -> None:
         main = vars(sys.modules["__main__"])
         names = ("__file__", "__spec__")
         held: dict[str, Any] = {name: main[name] for name in names if name in main}
-        main["__spec__"] = main["__file__"] = None  # by which multiprocessing finds the script
+        main["__spec__"] = main["__file__"] = None  # multiprocessing finds the script by these
         try:
             super().start()
         finally:

@@ -1,4 +1,4 @@
-"""Scores a dataset: index, work, tables, manifest, in this order; a killed run resumes."""
+"""Score a dataset: index, work, tables, manifest, in this order; a killed run resumes."""
 
 from __future__ import annotations
 
@@ -69,11 +69,10 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     """Score a dataset with a model and return the manifest of the scores.
 
     Args:
-      scorer: the loaded model, for scoring in one process; None loads the one that the settings
-        name.
+      scorer: loaded model, for scoring in one process; None loads the model of the settings.
 
     Raises:
-      InputError: dataset, model or settings cannot be used, the folder holds something else, or
+      InputError: dataset, model or settings cannot be used, the folder has other contents, or
         no image could be scored.
       BuildError: out of memory, or a process was killed; the next run resumes.
     """
@@ -82,7 +81,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     import_torch()
     devices = settings.all_devices()
     if scorer is None:
-        # With several processes each loads its own; here the model is only inspected.
+        # Each of several processes loads its own model; here it is only inspected.
         scorer = load_model(settings.model, "cpu" if len(devices) > 1 else devices[0])
     _check(settings, task, scorer)
     index = make_index(dataset, task, settings.more_captions())
@@ -157,7 +156,7 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
-    """Make the work folder, or check that the existing one belongs to the same scores."""
+    """Create the work folder, or check that the existing one belongs to the same scores."""
     plan = work / "plan.json"
     wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
     if plan.exists():
@@ -215,7 +214,7 @@ def _do(
 
 
 def _unit_sizes(batches: Sequence[Batch], captions: int, caption_unit: int) -> Counter[str]:
-    """Return how many images or captions each unit has, by the name of its note."""
+    """Return the number of images or captions in each unit, by the name of its note."""
     found: Counter[str] = Counter()
     for batch in batches:
         found[note_name("images", batch.unit)] += sum(len(piece.rows) for piece in batch.pieces)
@@ -272,7 +271,7 @@ def quantity_of(scorer: Scorer) -> Quantity:
 
 
 def device_name(device: str) -> str:
-    """Return what decides a score's last bits: `cpu, one thread`, or the GPU's name."""
+    """Return what determines a score's last bits: `cpu, one thread`, or the GPU's name."""
     if not device.startswith("cuda"):
         return "cpu, one thread" if device == "cpu" else device.partition(":")[0]
     import torch
@@ -281,7 +280,7 @@ def device_name(device: str) -> str:
 
 
 def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
-    """Yield a warning for every oracle of the model's family that chose the dataset's samples."""
+    """Warn of every oracle of the model's family that selected the dataset's samples."""
     for judge in _judges(config):
         if str(judge.get("family", "")).casefold() == identity.family.casefold():
             yield (

@@ -1,8 +1,8 @@
 """The units of work of a run, and the files on disk that processes fill unit by unit.
 
-Vectors and scores are in memory-mapped files, with a place for every image, caption or pair. When a
-unit is done its part is flushed to disk, and then a note of it is written, so a run that is killed
-at any moment resumes after the last note, and ends with the same bytes.
+Vectors and scores are in memory-mapped files with a slot for every image, caption or pair. A
+finished unit is flushed to disk before its note is written. So a run that is killed at any time
+resumes after the last note, and ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from eqforge.evaluation.scoring.command import ScoreSettings
 
 BATCHES_OF_A_WORKER = 4
-"""A worker is started for so many batches at least: it imports what takes as long to prepare."""
+"""Minimum number of batches per worker; starting a worker takes as long as preparing them."""
 
 
 def caption_unit(settings: ScoreSettings) -> int:
@@ -148,8 +148,6 @@ def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
 
 
 class _Vectors:
-    """Stores the vectors of a batch of images."""
-
     def __init__(self, job: Job, scorer: Scorer) -> None:
         self.map: Any = None
         self._job, self._scorer = job, scorer
@@ -178,8 +176,6 @@ def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
 
 
 class _Scores:
-    """Stores the scores of a batch of images with their captions."""
-
     def __init__(self, job: Job, scorer: Scorer) -> None:
         self.map = open_map(job.folder, "values")
         self._job, self._scorer, self._pairs = job, scorer, load_pairs(job.folder)
@@ -205,7 +201,7 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
         # Allocated up front: writing to a mapped page on a full disk kills the process silently.
         with open(temporary, "r+b") as stream:
             os.posix_fallocate(stream.fileno(), 0, temporary.stat().st_size)
-        # Only one of several processes creates it: link, unlike rename, replaces nothing.
+        # Only one of several processes creates it: link, unlike rename, never replaces a file.
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)
         temporary.unlink()
@@ -239,16 +235,16 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
     """Run jobs in parallel; if one fails, stop the others.
 
     Args:
-        show: called with the names of the finished units' notes, earlier runs included.
+      show: called with the names of the finished units' notes, earlier runs included.
 
     Raises:
-        InputError: a model or a file cannot be read.
-        OSError: a system error, such as a full disk.
-        BuildError: a process ended before its work was done.
+      InputError: a model or a file cannot be read.
+      OSError: a system error, such as a full disk.
+      BuildError: a process ended before its work was done.
     """
     context = process_context()
     problems: Any = context.SimpleQueue()
-    # Not daemons: they start workers of their own.
+    # Not daemons: they start their own workers.
     processes = [context.Process(target=_run, args=(job, problems), daemon=False) for job in jobs]
     for process in processes:
         process.start()
