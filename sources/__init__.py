@@ -1,1 +1,1 @@
-"""Readers of published annotation formats, each into frozen records."""
+"""Readers of published annotation formats; each yields frozen records."""

@@ -1,4 +1,4 @@
-"""Reads Action Genome's scene graphs: objects, person boxes and the list of frames.
+"""Read Action Genome's scene graphs: objects, person boxes and the list of frames.
 
 Boxes keep their published conventions: person boxes are (x1, y1, x2, y2), object boxes are
 (x, y, width, height); both in pixels. An object that is not visible has neither box nor relations.
@@ -35,7 +35,7 @@ class FrameObject:
     Attributes:
       name: class, such as `closet/cabinet`.
       box_xywh: box in pixels; None where the object is not visible.
-      attention, spatial, contacting: relations; empty where it is not visible.
+      attention, spatial, contacting: relations; empty where the object is not visible.
       subset: the published split, `train` or `test`.
     """
 
@@ -78,7 +78,7 @@ def read_action_genome(
     Args:
       objects: `object_bbox_and_relationship.pkl`.
       persons: `person_bbox.pkl`; without it the frames carry no person boxes.
-      frame_list: `frame_list.txt`; with it only the listed frames are returned.
+      frame_list: `frame_list.txt`, to return only the listed frames.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
     boxes: dict[str, tuple[FourNumbers, ...]] | None = None
@@ -184,7 +184,7 @@ def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Return what makes a part of an array, and reject anything else."""
+        """Return a constructor of arrays; reject anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
                 f"it asks for {clipped(module_name)}.{clipped(global_name)}; only plain containers "
@@ -194,7 +194,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def members(stream: IO[bytes]) -> Iterator[memoryview]:
-    """Yield members of a pickled dict, some at a time, as JSON; runs in the child."""
+    """Yield members of a pickled dict in batches, as JSON; runs in the child."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy's about the names of its old modules
         whole = _Unpickler(stream).load()

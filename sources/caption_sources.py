@@ -112,7 +112,7 @@ class CaptionRecord:
     Attributes:
       caption_id: unique in the source, such as `coco/770337` or `flickr30k/100.jpg#0`.
       image: the file, relative to the images folder; empty if the source names none.
-      split: the source's split, `all` where it states none.
+      split: `all` if the source states none.
     """
 
     caption_id: str
@@ -161,7 +161,6 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
 
 def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
-    """Yield captions of a file; check that ids are distinct and images named."""
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:

@@ -13,11 +13,11 @@ from eqforge.core.files.checked import Node, load_json, read_all
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionedSegment:
-    """A segment of a video and the sentence that describes it.
+    """A segment of a video and its caption.
 
     Attributes:
       segment_id: unique within its video.
-      start_s, end_s: in seconds from the video's start; equal for a single moment.
+      start_s, end_s: in seconds from the video's start; equal for a single timestamp.
       annotation: the source's other fields, as text by field name.
     """
 
@@ -30,7 +30,7 @@ class CaptionedSegment:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RefusedRecord:
-    """A record that gives no segment.
+    """A record without a valid segment.
 
     Attributes:
         record_id: unique within its video, derived from the content.
@@ -48,11 +48,11 @@ class CaptionedVideo:
 
     Attributes:
       video_id: the id in its samples; empty for rejected records that name no video.
-      video: the name under which the file is looked up below the videos folder.
-      licence: licence of the video; None if not stated.
+      video: name of the file below the videos folder, to look up.
+      licence: None if not stated.
       annotation: the source's fields about the whole video, as text by field name.
       segments: in any order; ids are unique within the video.
-      refused: its records that give no segment.
+      refused: its records without a valid segment.
     """
 
     video_id: str
@@ -75,7 +75,7 @@ Video = TypeVar("Video", bound=_Named)
 def read_files(
     paths: Sequence[Path], read: Callable[[Path], Iterable[Video]]
 ) -> list[tuple[Path, Video]]:
-    """Return the videos of all files, each with its file, in the order of their ids."""
+    """Return the videos of all files, each with its file, ordered by id."""
     if not paths:
         raise InputError("--annotations: name a file, or several")
     files: set[Path] = set()
@@ -142,16 +142,15 @@ _BOUNDARY_ID = re.compile(r"(?P<video>.+)_(?P<number>\d+)(?P<annotator>[A-Z])")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Boundary:
-    """A moment at which the status of a subject changes, as one annotator describes it.
+    """A timestamp at which the status of a subject changes, as one annotator describes it.
 
     Attributes:
       boundary_id: the published id, `<video>_<number><annotator>`.
-      number: position of the moment in its video, from 0.
+      number: position of the boundary in its video, from 0.
       annotator: letter of the annotator.
-      timestamp_s, prev_timestamp_s, next_timestamp_s: the moment, and the boundaries (or ends of
-        the video) around it, in seconds.
+      timestamp_s, prev_timestamp_s, next_timestamp_s: the boundary, and its neighbours (or ends of
+        the video), in seconds.
       label: kind of change, such as `Change of Action`.
-      subject, status_before, status_after: the caption's three parts.
     """
 
     boundary_id: str

@@ -1,14 +1,13 @@
-"""Reads captions of photographs that are to be edited, with what the edited ones shall show.
+"""Read captions of photographs to edit, with the content of the edited ones.
 
-Own captions may have these fields beside those of own_captions.py; an empty one says nothing:
+Own captions may have these fields in addition to own_captions.py's; empty fields are ignored:
 
     {"image": "holiday/001.jpg", "caption": "a dog on a beach", "hard_negative": "a cat on a beach",
      "kind": "object", "instruction": "turn the dog into a cat", "mask": "holiday/001-dog.png"}
 
-`hard_negative` is the caption of the edited picture, `kind` says what differs, `instruction` is
-told to editors that follow one, and `mask` names the file of the mask, below the folder of masks.
-Text pairs (`text-pairs`) have a hard negative each, and some a part of the image that is meant.
-Captions of other sources have neither.
+`hard_negative` is the caption of the edited image, `kind` names the difference, `instruction` is
+for editors that follow one, and `mask` names the mask's file below the folder of masks. Text pairs
+(`text-pairs`) always have a hard negative, and some have a box. Other sources have neither.
 """
 
 from collections.abc import Iterable, Iterator
@@ -42,7 +41,7 @@ class EditCaption(CaptionRecord):
       hard_negative: what the edited photograph should show.
       kind: the source's word for the difference.
       mask: its file, relative to the masks folder.
-      box: the part of the photograph that is described; None for the whole.
+      box: the described part of the photograph; None for the whole.
     """
 
     hard_negative: str | None = None
@@ -66,7 +65,7 @@ class _Fields(msgspec.Struct, frozen=True):
 def read_edit_captions(
     path: str | Path, source: Source | None = None, has_masks: bool = True
 ) -> Iterator[EditCaption]:
-    """Yield the captions of a file in its order; without `has_masks` they may name no mask."""
+    """Yield the captions of a file in order; without `has_masks` they must not name masks."""
     path, name = Path(path), source or detect_source(path)
     if name in ("own", "hugging-face", "text-pairs"):
         is_pairs = name == "text-pairs"

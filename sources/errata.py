@@ -1,6 +1,6 @@
-"""Reads and writes files of errata and of decisions: JSON lines, in any order.
+"""Read and write files of errata and of decisions: JSON lines, in any order.
 
-Errata have one line for each thing that is wrong with a sample:
+Errata have one line for each error in a sample:
 
 {"id": "hard-positives/1", "action": "drop", "reason": "says the same", "who": "Ada"}
 {"id": "hard-positives/2", "action": "correct", "column": "caption", "text": "A red cup.",
@@ -34,7 +34,7 @@ MAX_ERRATA: Final = 20_000
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
-    """Read a file of errata; return them sorted, independent of their order in the file."""
+    """Read a file of errata, sorted."""
     found: dict[Erratum, int] = {}
     for number, line in read_lines(path):
         erratum = decode(line, Erratum, str(path), f"line {number}")
@@ -71,7 +71,7 @@ def _check(erratum: Erratum, where: str) -> None:
 
 
 def _check_together(found: dict[Erratum, int], path: str) -> None:
-    """Check that a sample is dropped once or corrected, and each of its texts once."""
+    """Check that a sample is either dropped once or corrected, and each of its texts once."""
     seen: dict[tuple[str, str], Erratum] = {}
     dropped = {erratum.id for erratum in found if erratum.action == "drop"}
     for erratum, number in found.items():
@@ -98,7 +98,6 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
 
 
 def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
-    """Return the ids of errata of unknown samples, sorted."""
     return sorted({erratum.id for erratum in errata} - set(known))
 
 
@@ -109,7 +108,6 @@ def unknown_errata(ids: Sequence[str]) -> str:
 
 
 def by_reason(errata: Iterable[Erratum]) -> Counter[tuple[str, str]]:
-    """Return the number of errata by action and reason."""
     return Counter(sorted((erratum.action, erratum.reason) for erratum in errata))
 
 
@@ -118,7 +116,7 @@ MAX_DROPPED: Final = 20_000
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:
-    """Read a file of decisions; return them sorted, independent of their order in the file."""
+    """Read a file of decisions, sorted."""
     found: dict[str, tuple[int, Decision]] = {}
     for number, line in read_lines(path):
         where = f"line {number}"
@@ -135,7 +133,7 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
 
 
 def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
-    """Return the samples that a file of decisions drops; none if no file is named."""
+    """Return the samples that a file of decisions drops; none without a file."""
     if path is None:
         return ()
     drops = [each for each in read_decisions(path) if each.decision == "drop"]
@@ -154,7 +152,6 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
 
 
 def kept_samples(path: str | Path | None) -> tuple[str, ...]:
-    """Return the ids of samples that a file of decisions does not drop; none without a file."""
     decisions = () if path is None else read_decisions(path)
     return tuple(each.id for each in decisions if each.decision != "drop")
 
@@ -166,7 +163,6 @@ def unknown_decisions(ids: Sequence[str]) -> str:
 
 
 def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
-    """Return the ids of samples that need another look, as `Decision.is_open` says."""
     return tuple(each.id for each in decisions if each.is_open)
 
 
@@ -180,7 +176,6 @@ def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> 
 
 
 def lines_of(found: Iterable[Line]) -> Iterator[str]:
-    """Yield the lines of a file, sorted; empty fields are left out."""
     for each in sorted(set(found)):
         said = {name: value for name, value in msgspec.to_builtins(each).items() if value}
         if said.get("votes") == msgspec.to_builtins(Tally()):

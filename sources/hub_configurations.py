@@ -1,7 +1,7 @@
-"""Which Parquet files each configuration of a folder of the hub has, as its card says.
+"""Parquet files of each configuration of a Hub folder, according to its card.
 
-The head of `README.md` is YAML; `configs` there names the configurations, and `data_files` of each
-a pattern, several, or those of each split:
+The head of `README.md` is YAML. `configs` names the configurations, and `data_files` of each holds
+one pattern, several, or a list by split:
 
   configs:
   - config_name: default
@@ -37,7 +37,7 @@ class Configuration:
 
     Attributes:
       is_default: whether the card makes it the default.
-      files: the files that its patterns match, each with its split, in the order of their names.
+      files: the matched files with their splits, ordered by name.
       matched: the files matched by a pattern with a wildcard; all their parts should exist.
     """
 
@@ -48,7 +48,7 @@ class Configuration:
 
 
 def configurations(root: Path) -> tuple[Configuration, ...]:
-    """Return the configurations that the card of a folder names; none without such a card."""
+    """Return the configurations that a folder's card names; none without a card."""
     said = _said(root / CARD)
     if not said:
         return ()
@@ -56,7 +56,6 @@ def configurations(root: Path) -> tuple[Configuration, ...]:
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
-    """Return the default configuration."""
     named = [one for one in found if one.is_default] or [
         one for one in found if one.name == _DEFAULT or len(found) == 1
     ]
@@ -69,7 +68,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
 
 
 def _said(card: Path) -> list[dict[str, Any]]:
-    """Return the configurations in the head of a card; nothing without such a head."""
+    """Return the configurations in the head of a card; nothing without a head."""
     if not card.is_file():
         return []
     try:
@@ -91,7 +90,7 @@ def _said(card: Path) -> list[dict[str, Any]]:
 
 
 def _parsed(head: str) -> Any:
-    """Parse YAML without aliases, by which a few lines can stand for billions of values."""
+    """Parse YAML without aliases: a few lines of aliases can expand to billions of values."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
@@ -124,7 +123,6 @@ def _configuration(root: Path, said: dict[str, Any]) -> Configuration:
 
 
 def _patterns(files: Any) -> Iterator[tuple[str, str]]:
-    """Yield split and pattern of the files that a configuration names, in any of the forms."""
     if isinstance(files, dict):
         files = [{"split": split, "path": path} for split, path in files.items()]
     for one in files if isinstance(files, list) else [files]:
@@ -135,7 +133,7 @@ def _patterns(files: Any) -> Iterator[tuple[str, str]]:
 
 
 def _below(root: Path, pattern: str) -> str:
-    """Return a pattern with one `**` in place of several in a row, which take forever."""
+    """Replace several `**` in a row, which take forever, by one."""
     parts = pattern.split("/")
     if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(

@@ -48,8 +48,8 @@ class RowFile:
     """A table of a folder.
 
     Attributes:
-      split: the split that it is a part of; None if unknown.
-      base: the folder below the root that its names of files are relative to; None if it is no
+      split: its split; None if unknown.
+      base: folder below the root that its file names are relative to; None for tables that are not
         metadata of an image folder.
     """
 
@@ -71,13 +71,13 @@ class RowFolder:
         return sorted([*self.others, *(table.path for table in self.tables)])
 
     def has_pictures(self) -> bool:
-        """Return True if images lie beside the metadata of an image folder."""
+        """Return True if images lie next to the metadata of an image folder."""
         bases = [self.root / table.base for table in self.tables if table.base is not None]
         paths = (path for base in bases for path in base.rglob("*"))
         return any(path.suffix.lower() in _PICTURES for path in paths)
 
     def one_split(self) -> "RowFolder":
-        """Return the folder; check that its rows, which name no split, are of one."""
+        """Return the folder; check that its rows, which name no split, belong to one."""
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
@@ -117,9 +117,9 @@ def row_folder(path: Path) -> RowFolder | None:
 
 
 def _around(path: Path) -> tuple[RowFolder | None, RowFolder | None]:
-    """Return the configuration that a path names, else the folder that it may be a split of.
+    """Return the configuration at a path, and the folder of which the path may be a split.
 
-    A missing path is no fault of the current folder, which was not named.
+    A missing path is not reported against its parent folder, which was not named.
     """
     with contextlib.suppress(*([InputError] if path.parent == Path() else [])):
         is_dataset = (path.parent / FILE_NAME).exists()
@@ -190,7 +190,6 @@ def _saved(root: Path) -> RowFolder:
 
 
 def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
-    """Yield the files of a saved split."""
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
@@ -253,7 +252,7 @@ def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
 
 
 def _image_folder(root: Path) -> list[RowFile]:
-    """Return the metadata in a folder and below; if several folders have some, they are splits."""
+    """Return the metadata in a folder and below; several folders with metadata are splits."""
     paths = sorted(path for path in root.rglob("metadata.*") if path.name in _METADATA)
     folders = Counter(path.parent for path in paths)
     if twice := [folder for folder, count in folders.items() if count > 1]:

@@ -36,12 +36,11 @@ class LabelledCaptions:
     Attributes:
       record_id: unique in its file.
       image: the image as the file names it.
-      positive: a true caption.
-      negative: a caption that is false of the image.
-      hard_positive: a rewording that is true too.
+      negative: a false caption.
+      hard_positive: a true rewording.
       perturbed: the true caption after a perturbation, which may garble words and grammar.
       box: the part of the image that the captions describe; None for the whole. Captions of one
-        part say nothing about another.
+        part say nothing about other parts.
       is_made: whether the negative was made from the positive; else it is another image's caption.
     """
 
@@ -55,7 +54,6 @@ class LabelledCaptions:
     is_made: bool = True
 
     def finding_field(self, field: str) -> str:
-        """Return a finding's name for a field: the caption of another image is no negative."""
         return "other_caption" if field == "negative" and not self.is_made else field
 
 
@@ -74,10 +72,10 @@ def label_pair(pair: TextPair) -> LabelledCaptions:
 def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     """Yield the captions of any file of text pairs, or of any dataset of captions.
 
-    Training captions have one row per text, anywhere in the dataset, and are joined in memory;
-    perturbed captions that were not changed are left out. Of SIMAT's files `captions.txt` and
-    `triplets.csv` give each triplet's caption, and `transfos.csv` the captions of region and target
-    of each query; the three have to be in one folder.
+    Training captions have one row per text, anywhere in the dataset, and are joined in memory.
+    Unchanged perturbed captions are skipped. In SIMAT's files, `captions.txt` and `triplets.csv`
+    give each triplet's caption, and `transfos.csv` the captions of region and target of each query;
+    the three have to be in one folder.
     """
     path = Path(path)
     if path.name in _SIMAT_CAPTIONS or path.match("transfos*.csv"):
@@ -112,7 +110,6 @@ def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
 
 
 def why_not_linted(dataset: "Dataset") -> str:
-    """Return why `dataset_captions` yields nothing for a dataset; empty if it does."""
     if _reader(dataset) is not None:
         return ""
     if not dataset.manifest.num_rows("samples"):
@@ -132,12 +129,12 @@ def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | No
 
 
 def is_dataset(path: Path) -> bool:
-    """Return True if a path is a folder of eqforge's, and not one of Hugging Face's."""
+    """Return True for an eqforge dataset folder, False for one of Hugging Face's."""
     return path.is_dir() and row_folder(path) is None
 
 
 def _check_no_files(path: Path) -> None:
-    """Check that a folder is not one of published files, each of which has ids of its own."""
+    """Check that a folder holds no published files, each of which has its own ids."""
     if (path / FILE_NAME).exists():
         return
     if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):

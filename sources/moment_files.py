@@ -1,11 +1,11 @@
-"""Reads the records of a file of captioned moments, in any of the forms that people have.
+"""Read the records of a file of captions with times, in any common format.
 
-The ending of the file chooses: JSON lines, a JSON array, CSV, TSV, SubRip or WebVTT. A folder holds
-subtitles, or is one of Hugging Face's. What a record says is not looked at here.
+The suffix decides: JSON lines, a JSON array, CSV, TSV, SubRip or WebVTT. A folder holds subtitles,
+or is one of Hugging Face's. The content of records is not checked here.
 
-Subtitles are named after their videos: `talk.srt`, or `talk.en-US.vtt` by yt-dlp. A language is
-told by the name alone, so that ids do not depend on what lies in another folder. Libraries of
-subtitles skip a cue that they cannot read; here it is returned with what is wrong.
+Subtitles are named after their videos: `talk.srt`, or `talk.en-US.vtt` by yt-dlp. Only the name
+determines the language, so that ids do not depend on other folders. Subtitle libraries skip an
+unreadable cue; here it is returned with its problem.
 """
 
 import html
@@ -52,7 +52,7 @@ class Subtitles:
     Attributes:
         video: name of its video, without a suffix.
         language: tag in its name, such as `en-US`, or empty.
-        problem: why it is not read; empty if it is.
+        problem: why it is not read; else empty.
     """
 
     file: Path
@@ -133,7 +133,7 @@ class Cue:
 
     Attributes:
         line: where it begins in the file, from 1.
-        text: the text shown, on one line, without tags.
+        text: on one line, without tags.
         problem: what is wrong with the cue; its times and text are then meaningless.
     """
 
@@ -146,7 +146,7 @@ class Cue:
 
 
 def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
-    """Yield the cues of a file in its order, without their numbers, positions and tags.
+    """Yield the cues of a file in order, without numbers, positions and tags.
 
     WebVTT's notes, styles and regions are skipped.
 
@@ -160,7 +160,6 @@ def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
 
 
 def _blocks(content: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the lines between blank lines, with the number of the first."""
     block: list[str] = []
     for number, line in enumerate([*content.split("\n"), ""], start=1):
         if line.strip():

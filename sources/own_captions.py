@@ -1,8 +1,8 @@
-"""Reads a user's own captions of images: tables, JSON arrays, JSON lines, Hugging Face's folders.
+"""Read a user's own captions of images: tables, JSON arrays, JSON lines, Hugging Face's folders.
 
-A record has a field `caption`, and may have `image`, `id` and `split`; others are left out. For
-`caption` may stand `text`, for `image` `file_name` or `filename`, and a caption may be a list. An
-id may be a whole number. In a table these are the columns, and an empty cell says nothing.
+A record has a field `caption`, and may have `image`, `id` and `split`; other fields are ignored.
+`text` is accepted for `caption`, `file_name` or `filename` for `image`, and a list for a caption.
+An id may be a whole number. Tables have these columns, and empty cells are ignored.
 """
 
 import csv
@@ -53,7 +53,6 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 def caption_files(path: Path) -> list[Path]:
-    """Return the path itself, or the caption files in it if it is a folder."""
     if (rows := row_folder(path)) is not None:
         return rows.files
     return [path] if not path.is_dir() else _known(path).files

@@ -1,4 +1,4 @@
-"""Reads the records of JSON lines, JSON arrays and tables, whatever they say.
+"""Read the records of JSON lines, JSON arrays and tables, whatever their content.
 
 Text is UTF-8, or UTF-16 with a byte order mark.
 """
@@ -35,8 +35,8 @@ class Record:
     Attributes:
       unit, number: its place, such as `line` and 3.
       source: its text, independent of its place.
-      video: the one that its file is named after, if any.
-      problem: why it cannot be read; empty if it can.
+      video: the video that its file is named after, if any.
+      problem: why it cannot be read; else empty.
     """
 
     unit: str
@@ -48,7 +48,6 @@ class Record:
 
     @property
     def where(self) -> str:
-        """Its place, such as `line 3`."""
         return f"{self.unit} {self.number}"
 
     def node(self, file: str) -> Node:
@@ -109,7 +108,6 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
 
 
 def _records(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
-    """Yield lines that have one record each."""
     lines = iter(partial(stream.readline, _LONGEST_LINE + 1), "")
     for number, line in enumerate(_lines(path, lines), start=1):
         if len(line) > _LONGEST_LINE:
@@ -126,7 +124,6 @@ def read_content(path: Path) -> str:
 
 
 def first_line(path: Path) -> str:
-    """Return the first line of a file, with its end; empty if there is none."""
     with _opened(path, newline="") as stream:
         return stream.readline(csv.field_size_limit())
 
@@ -149,7 +146,7 @@ def _json_lines(path: Path, lines: Iterable[str]) -> Iterator[Record]:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Return True if a file holds one JSON object per line, whatever its ending."""
+    """Return True if a file holds one JSON object per line, whatever its suffix."""
     with _opened(path) as stream:
         first, more = stream.readline(_LONGEST_LINE), stream.readline(_LONGEST_LINE)
     try:

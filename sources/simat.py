@@ -1,4 +1,4 @@
-"""Reads SIMAT's own files: its regions, triplets, captions and queries.
+"""Read SIMAT's own files: its regions, triplets, captions and queries.
 
   retrieval_db.tsv   region_id, image_id, subj, rel, obj, subj_bbox, obj_bbox, bbox: 11,160 regions
   triplets.csv       region_id, subj, rel, obj, dataset_id: the 5,859 regions of the benchmark;
@@ -35,7 +35,7 @@ _FIELDS: dict[str, Part] = {"subj": "subject", "rel": "relation", "obj": "object
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Triplet:
-    """Who does what with whom or where."""
+    """A subject, a relation and an object."""
 
     subject: str
     relation: str
@@ -43,7 +43,6 @@ class Triplet:
 
     @property
     def triplet_id(self) -> str:
-        """The three words joined by slashes; also the id of its caption."""
         return f"{self.subject}/{self.relation}/{self.object}"
 
     def word(self, part: Part) -> str:
@@ -61,7 +60,7 @@ class Region:
     Attributes:
       region_id: unique in the source.
       image_id: Visual Genome's id of the image.
-      box: the crop that the source states; None if it states none.
+      box: the crop that the source states; None without one.
     """
 
     region_id: str
@@ -77,7 +76,6 @@ class PublishedQuery:
     """A row of transfos.csv.
 
     Attributes:
-      region_id: the region that is queried.
       part: which of the three words is changed.
       source, target: the word and its replacement.
       norm2: number of queries of both splits with the source word.
@@ -92,7 +90,6 @@ class PublishedQuery:
 
 
 def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
-    """Return the regions of retrieval_db.tsv in its order."""
     names = ("region_id", "image_id", "subj", "rel", "obj", "subj_bbox", "obj_bbox", "bbox")
     found = {}
     for row in _rows(path, *names):
@@ -111,7 +108,6 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
 
 
 def read_triplets(path: str | Path) -> dict[str, Triplet]:
-    """Return the triplet of each region of triplets.csv, in its order."""
     found: dict[str, Triplet] = {}
     for row in _rows(path, "region_id", "subj", "rel", "obj"):
         region_id = row["region_id"].name()
@@ -122,7 +118,6 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
 
 
 def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
-    """Yield the queries of transfos.csv in its order."""
     names = ("region_id", "field", "value", "target", "norm2", "is_test")
     for row in _rows(path, *names):
         field, norm2, is_test = row["field"], row["norm2"], row["is_test"]

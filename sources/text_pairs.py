@@ -46,7 +46,6 @@ BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def pair_files(path: Path) -> list[Path]:
-    """Return the files of text pairs that a path names: itself, or those of a folder."""
     rows = row_folder(path)
     return [path] if rows is None else rows.one_split().files
 
@@ -110,17 +109,17 @@ _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextPair:
-    """An image, a caption that is true of it and one that is not.
+    """An image, a true caption and a false caption.
 
     Attributes:
       pair_id: unique in its file: the record's own id or key, or else its image and a digest of its
         content; never its position.
-      hard_positive: a rewording of the positive that is true too; None if the file has none.
-      kind: the kind of edit that the file states, such as `wearing`; None if it states none.
+      hard_positive: a true rewording of the positive; None if the file has none.
+      kind: the kind of edit that the file states, such as `wearing`; None without one.
       design: "one_image" if a judge sees the image and both captions; "two_by_two" if the negative
         is the caption of a second image, so that two such pairs make one sample.
-      box: the part of the image that is described, which may reach beyond it; None for the whole.
-      number: the pair's position in its file, from 0; it does not count for equality.
+      box: the described part of the image, which may reach beyond it; None for the whole.
+      number: the pair's position in its file, from 0; ignored in comparisons.
     """
 
     pair_id: str
@@ -167,7 +166,7 @@ def with_hard_positives(
     """Join the two files of a published hard-positive set into pairs with a hard positive.
 
     The authors publish the original pairs and, in the same order, pairs whose true caption is the
-    hard positive. They have no ids, so they are joined by position, and every image is compared.
+    hard positive. Without ids, they are joined by position, and every image is compared.
     """
     rest = iter(reworded)
     for pair in pairs:

@@ -38,7 +38,7 @@ _FLICKR_URL = re.compile(r"flickr\.com/(?:\d+/)?(\d+)_")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingList:
-    """A file of training images, as the command line names it: `FILE` or `vg=FILE`."""
+    """A file of training images, as given on the command line: `FILE` or `vg=FILE`."""
 
     path: Path
     collection: Collection | None = None
@@ -66,10 +66,10 @@ def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, 
 
 
 def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the keys of each image of a list; several if the file gives several ids.
+    """Yield the keys of each image of a list; an image may have several ids.
 
     Args:
-        splits: splits that count as training; `all` takes every one.
+        splits: splits that count as training; `all` for every split.
     """
     is_json, is_empty = listed.path.suffix == ".json", True
     for keys in _read_json(listed, splits) if is_json else _read_text(listed):

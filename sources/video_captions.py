@@ -45,7 +45,7 @@ _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d{1,6})?)", re.ASCI
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Line:
-    """A record of the file: a moment, or the problem it has."""
+    """A record of the file: a caption with its time, or its problem."""
 
     unit: str
     number: int
@@ -185,7 +185,7 @@ def _milliseconds(time_s: float) -> str:
 
 
 def _agreed(lines: Sequence[_Line]) -> list[_Line]:
-    """Give all lines of a video its split and licence; lines with others get a problem."""
+    """Give all lines of a video its split and licence; lines that differ get a problem."""
     split = _commonest(line.split for line in lines if not line.problem)
     licence = _commonest(line.licence for line in lines if not line.problem)
     return [
@@ -199,7 +199,6 @@ def _agreed(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
-    """Return the line, with a problem if its value differs from the video's common one."""
     own = getattr(line, what)
     if line.problem or own in (None, common):
         return line
@@ -214,7 +213,7 @@ def _commonest(values: Iterable[str | None]) -> str | None:
 
 
 def _video(lines: Sequence[_Line]) -> CaptionedVideo:
-    """Return a video; of several moments with one id the first in order of content counts."""
+    """Return a video; of several records with one id, the first in order of content counts."""
     moments = sorted((line for line in lines if line.segment is not None), key=_content)
     segments: dict[str, CaptionedSegment] = {}
     rejected = [(line, "bad_segment", line.problem) for line in lines if line.problem]

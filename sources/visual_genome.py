@@ -104,7 +104,6 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def read_relationships(path: str | Path) -> Iterator[Relation]:
-    """Yield the relations of relationships.json in its order."""
     for where, raw in _records(path):
         image = decode(raw, _ImageRelations, Path(path).name, where)
         for found in image.relationships:
@@ -113,7 +112,6 @@ def read_relationships(path: str | Path) -> Iterator[Relation]:
 
 
 def read_scene_graphs(path: str | Path) -> Iterator[Relation]:
-    """Yield the relations of scene_graphs.json in its order."""
     for where, raw in _records(path):
         graph = decode(raw, _SceneGraph, Path(path).name, where)
         things = {thing.object_id: thing for thing in graph.objects}
@@ -141,7 +139,6 @@ def _relation(image: int, number: int, predicate: str, subject: _Thing, target: 
 
 
 def read_image_data(path: str | Path) -> dict[str, ImageData]:
-    """Return the entries of image_data.json by the image's id."""
     found: dict[str, ImageData] = {}
     for where, raw in _records(path):
         image = decode(raw, _Image, Path(path).name, where)

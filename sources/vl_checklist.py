@@ -1,4 +1,4 @@
-"""Reads the annotation files of VL-CheckList.
+"""Read the annotation files of VL-CheckList.
 
 A file is a JSON array of `[image, {"POS": [captions], "NEG": [captions]}]`. In the Visual Genome
 part each record has one caption of each; in the SWiG part the i-th negative was made from the i-th
@@ -20,11 +20,11 @@ from eqforge.core.identity import short_digest
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlChecklistRecord:
-    """An image with captions that are true of it and as many that are not.
+    """An image with true captions and as many false ones.
 
     Attributes:
       index: position in the file, from 0; never part of an id.
-      image: the image's path as the file gives it, such as `VG_100K/2361911.jpg`.
+      image: path as in the file, such as `VG_100K/2361911.jpg`.
       negatives: false captions; the i-th differs from positives[i] in one foiled span.
       repeat: its number among records of equal content, from 1.
     """
@@ -48,7 +48,6 @@ class _Captions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
-    """Return the records of one VL-CheckList file in its order."""
     file = Path(path).name
     records = decode(read_bytes(path), list[tuple[str, _Captions]], file)
     found, seen = [], Counter[str]()

@@ -42,18 +42,16 @@ class VlueItem:
     Attributes:
       item_id: unique in the dataset. Made from the published id if there is one (`vqa/7`,
         `captioning/16`), else from the content; independent of the order of the rows.
-      task: which task it belongs to.
       images: the image, or a statement's two images, as the source writes them.
       texts: a caption, a statement, a question, a phrase, or all reference captions.
-      split: the source's split; `test` if it states none, since VLUE has nothing else.
+      split: the source's split; `test` by default, since VLUE has no other.
       entry_id: of a retrieval caption, the row of the source; else None.
-      source_id: the published id of the question, captioned image, statement or referred object;
-        None where there is none.
+      source_id: the published id of the question, captioned image, statement or referred object.
       number: of a retrieval caption, its position in its row from 0; else None.
       label: of a statement, whether it is true of the two images; else None.
       answers: of a question, the accepted answers; else empty.
       box: of a phrase, x, y, width and height in pixels; else None.
-      width_px, height_px: size of the image as the source states it; None if it does not.
+      width_px, height_px: size of the image as stated by the source, or None.
     """
 
     item_id: str
@@ -80,7 +78,7 @@ class VlueItem:
 
 
 def canonical_name(image: str) -> str:
-    """Return an image's name in Unicode NFC, which is common to all its spellings.
+    """Return an image's name in Unicode NFC, which all its spellings share.
 
     503 of VLUE's 5,450 retrieval rows name their image in another form than NFC; an archive
     unpacked on another system may have any form.

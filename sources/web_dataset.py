@@ -1,9 +1,8 @@
-"""Reads tar shards in WebDataset's layout: the files of a row share a name up to its first dot.
+"""Read tar shards in WebDataset's layout: the files of a row share a name up to its first dot.
 
-`KEY.json` holds the fields of a row. Another text is a field with the name of its ending: `KEY.txt`
-is `txt`. A picture is called by what stands before its ending: `KEY.image_0.png` is `image_0`, and
-`KEY.png` is `image`. Files of other kinds are left out. A shard `train-000000.tar` is of the split
-`train`.
+`KEY.json` holds the fields of a row. Other texts are fields named by their suffix: `KEY.txt` is
+`txt`. An image is named by the part before its suffix: `KEY.image_0.png` is `image_0`, and
+`KEY.png` is `image`. Other files are ignored. A shard `train-000000.tar` has the split `train`.
 """
 
 import itertools
@@ -28,7 +27,7 @@ _MOST_BYTES: Final = 16 << 20
 
 
 def shards_of(source: Path) -> list[Path]:
-    """Return the tar shards that a path names, or that lie in a folder or its `data`, sorted."""
+    """Return the tar shards at a path, or in a folder or its `data`, sorted."""
     if source.is_dir():
         return sorted([*source.glob(f"*{SUFFIX}"), *source.glob(f"data/*{SUFFIX}")])
     if source.name.lower().endswith(COMPRESSED):
@@ -37,7 +36,7 @@ def shards_of(source: Path) -> list[Path]:
 
 
 def pictures_of(shards: list[Path]) -> str | None:
-    """Return the shards as a folder of images; None where they hold no picture."""
+    """Return the shards as a folder of images; None without images."""
     if not any(member.name.lower().endswith(FILE_SUFFIXES) for member in _members(shards)):
         return None
     return str(shards[0] if len(shards) == 1 else Path(escape(str(shards[0].parent))) / "*.tar")

@@ -1,1 +1,1 @@
-"""The files of published benchmarks: each module reads one family, and writes it where it can."""
+"""Files of published benchmarks; each module reads one family, and writes it where possible."""

@@ -1,4 +1,4 @@
-"""EqBen's annotation files: one for each subset, or one of all.
+"""EqBen's annotation files: one for each subset, or one for all subsets.
 
     Kubric, Stable Diffusion, all   [pair, ...]
     YouCook2, GEBC                  {video: [pair, ...]}
@@ -8,9 +8,9 @@ A pair is {"image0", "caption0", "image1", "caption1"}. Images are named by thei
 image tree, whose first folder is the subset. A caption of Action Genome is a list, of which the
 authors' code takes the first. Frames of YouCook2 are arrays (`.npy`) in the order blue, green, red.
 
-Pairs have no ids, and scores come in their order, so `annotation` has each one's place in its
-subset. A file of all, as eqforge writes it, says beside where a pair stood: `nested_under` has the
-keys of its file, and `source_id` its cluster where neither they nor the image's folder tell it.
+Pairs have no ids, and scores follow their order, so `annotation` holds each pair's position in its
+subset. In the file for all subsets, as eqforge writes it, `nested_under` has the keys of the
+original file, and `source_id` the cluster if neither the keys nor the image's folder show it.
 
 Source: github.com/Wangt-CN/EqBen, `src/eqben/eqben_utils.py`.
 """
@@ -34,7 +34,7 @@ SOURCE: Final = "source_id"
 
 
 def entries(root: Entry) -> Iterator[Entry]:
-    """Yield the pairs of a file at any depth; the key is that of the video."""
+    """Yield the pairs of a file at any depth; the key is the video's."""
     yield from _below(root, ())
 
 
@@ -51,7 +51,7 @@ def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield each pair with its place in its subset; of the file of all subsets with their keys."""
+    """Yield each pair with its position in its subset; restore the keys of a combined file."""
     places: Counter[str] = Counter()
     for entry in entries:
         kind = next(iter(_folders(entry.node["image0"].text())), "")  # the subset
@@ -90,7 +90,6 @@ def _folders(image: str) -> tuple[str, ...]:
 
 
 def _source(key: str | None, folders: tuple[str, ...]) -> str | None:
-    """Return the video of a pair: its key, or else the folder of its frames."""
     if key is not None:
         return key.split("/")[0]
     return "/".join(folders) if len(folders) > 1 else None
@@ -103,7 +102,7 @@ def _caption(node: Node) -> str:
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a pair in the format of the file that holds all subsets."""
+    """Return the record of a pair in the format of the file for all subsets."""
     others = kept(row) if row["dataset"] == EQBEN else {}
     record = {"image0": row["image_0"], "caption0": _captions(row, others, 0)}
     record |= {"image1": row["image_1"], "caption1": _captions(row, others, 1)}
@@ -116,7 +115,6 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
-    """Return a caption, or the list of which it was the first."""
     caption, found = row[f"caption_{number}"], others.get(CAPTIONS[number])
     return [caption, *found[1:]] if isinstance(found, list) else caption
 

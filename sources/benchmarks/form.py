@@ -1,4 +1,4 @@
-"""How records of published benchmarks become items: fields by name, or a function where odd."""
+"""Convert records of published benchmarks to items, by field names or by a function."""
 
 import json
 import math
@@ -34,22 +34,19 @@ ORDERED: Final = frozenset(("eqben", "replace-swap"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkItem:
-    """A row of a benchmark, before its pictures are found.
+    """A row of a benchmark, before its images are found.
 
     Attributes:
       item_id: unique in its benchmark, whatever the order of the records; becomes `sample_id`.
-      split, kind: as in `BenchmarkPair`.
-      group: what rows of one record, or of one group of questions, share.
-      source_id: as in `BenchmarkPair`.
-      images: the names of the image, or of the two.
-      shown: what rows call them, where their files are called otherwise; empty where not.
-      cells: for each image where it lies in a table, None for a file; empty where all are files.
-      texts: of a pair its two captions; of others the true ones, or the question.
+      group: shared by rows of one record, or of one group of questions.
+      images: names of the one or two images.
+      shown: names in the rows, if they differ from the file names; else empty.
+      cells: for each image its table cell, or None for a file; empty if all are files.
+      texts: of a pair its two captions; else the true captions, or the question.
       negatives: the false caption; of a question its options.
-      answer: of a question.
       box: the part of the image that is meant.
       annotation: the record's other fields, as a JSON object.
-      refusal: the reason for which the publication leaves the row out; empty where it does not.
+      refusal: why the publication leaves the row out; empty if it does not.
       problem: why the record cannot be read; the item then has neither images nor texts.
     """
 
@@ -93,10 +90,10 @@ class Entry:
     """A published record and its place.
 
     Attributes:
-      key: its key, if it stands in a JSON object.
+      key: its key, if it is a member of a JSON object.
       part: the stem of its file's name, such as `swap_obj`.
-      place: the path of its file below the folder that was named.
-      number: its place among the records of its kind, from 0, of benchmarks in ORDERED.
+      place: the path of its file below the given folder.
+      number: its position among the records of its kind, from 0, for benchmarks in ORDERED.
       problem: why there are no fields, such as a line that is not valid JSON.
     """
 
@@ -110,23 +107,22 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """How the records of a benchmark look.
+    """The format of a benchmark's records.
 
     Attributes:
-      fields: those that every record has; the first form whose fields are there reads it. Empty for
+      fields: required fields; the first form whose fields are present reads the record. Empty for
         records that are arrays.
-      array: of records that are arrays, what is in one, in words.
+      array: the content of an array record, in words.
       is_array: returns True for these arrays.
-      read: yields the items of a record, with ids that are unique but for equal records.
-      patterns: names of the files that are read of a folder; all that can be read if empty.
-      folders: names of the folders that the files stand in, each with files of the same names.
-      ignored: names of files that are not read of a folder.
-      is_one_file: whether ids need not begin with the file's name: there is but one, or the
-        reader says it.
-      entries: turns what a file holds into records, where they are not its elements.
-      joined: reads several records together, where they only make sense so.
+      read: yields the items of a record; only equal records share ids.
+      patterns: names of the files to read in a folder; empty for all readable files.
+      folders: names of the folders that hold the files, each with files of the same names.
+      ignored: names of files to skip in a folder.
+      is_one_file: whether ids need no file name, as there is only one or the reader adds it.
+      entries: turns a file's content into records, if they are not its elements.
+      joined: reads several records together, if they only make sense together.
       numbers: columns of a table that hold numbers.
-      optional: other fields that are read where they are there.
+      optional: fields that are read if present.
     """
 
     fields: frozenset[str]
@@ -145,25 +141,23 @@ class Form:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fields:
-    """The fields of a record that hold the parts of its item.
+    """The record's fields that hold the parts of an item.
 
     Attributes:
       images: one, or two of a pair.
-      texts: the captions of a pair, else the true ones; or a question.
+      texts: the captions of a pair, else the true captions; or a question.
       negatives: the false caption.
-      answer, options: of a question.
-      ids: its own id, the first that is there; then its key in a JSON object.
-      kind: texts that are joined by `_`, or a function of the record; by default the file's name.
-      source, group: as in `BenchmarkItem`.
-      split: the first that is there.
-      noted: fields above that stay in `annotation`, too.
+      ids: candidates for its own id, first match wins; then its key in a JSON object.
+      kind: texts joined by `_`, or a function of the record; by default the file's name.
+      split: candidates, first match wins.
+      noted: fields above that stay in `annotation` too.
       unnoted: other fields that do not.
-      suffix: of the images' files, whose names stand in the records without one.
-      without_folder: whether images are named by paths of somebody's machine.
-      may_lack_image: whether there may be none; the texts are then about none.
-      has_box: whether the fields of BOX say which part of the image is meant.
-      check: returns why the publication leaves a record out, empty where it does not; raises
-        InputError for what is no record of the benchmark.
+      suffix: suffix of the images' files, if records omit it.
+      without_folder: whether images are named by paths of another machine.
+      may_lack_image: whether an item may have no image.
+      has_box: whether the fields of BOX give the described part of the image.
+      check: returns why the publication leaves a record out, or an empty string; raises
+        InputError for a record that does not belong to the benchmark.
     """
 
     images: tuple[str, ...] = ("image",)
@@ -186,7 +180,6 @@ class Fields:
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """The fields that rows have columns for, whatever their names in the record."""
         return (*self.images, *self.texts, *self.negatives, *self.answer)
 
     def form(self, *more: str, **how: Any) -> Form:
@@ -239,7 +232,7 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the record of a row, after the fields that it was imported with."""
+    """Return the record of a row, with the fields of its import."""
     if len(fields.images) > 1:
         columns = ("image_0", "image_1", "caption_0", "caption_1")
     else:
@@ -250,7 +243,6 @@ def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[st
 
 
 def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the box of a row as the fields of BOX; none without a box."""
     if (box := row.get("box")) is None:
         return {}
     corner, size = (box["x0"], box["y0"]), (box["x1"] - box["x0"], box["y1"] - box["y0"])
@@ -258,7 +250,6 @@ def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _joined(node: Node, name: str) -> str:
-    """Return the text of a field, or the joined texts of a list."""
     found = node.get(name)
     if found is not None and isinstance(found.value, list):
         return "_".join(element.text() for element in found.elements())
@@ -266,7 +257,7 @@ def _joined(node: Node, name: str) -> str:
 
 
 def _options(node: Node, name: str) -> Iterator[str]:
-    """Yield the texts of a list, which is JSON in a text where a table has no lists."""
+    """Yield the texts of a list, which a table without lists holds as JSON text."""
     if (found := node.get(name)) is None or found.value == "":
         return
     if isinstance(found.value, str):
@@ -317,7 +308,7 @@ def _holds_cells(value: Any) -> bool:
 
 
 def kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields that `rest` kept when a row was imported, without its place."""
+    """Return the fields that `rest` kept on import, without the position."""
     if row.get("dataset") not in BENCHMARKS:
         return {}
     fields = json.loads(row["annotation"])
@@ -328,7 +319,6 @@ def kept(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_order(row: Mapping[str, Any]) -> int:
-    """Return the place of an imported row among the records of its kind; 0 without one."""
     if row.get("dataset") not in ORDERED:
         return 0
     found = json.loads(row["annotation"]).get(ORDER)
@@ -336,7 +326,7 @@ def source_order(row: Mapping[str, Any]) -> int:
 
 
 def text(node: Node, *names: str, default: str = "") -> str:
-    """Return the first of some fields that a record has as text; the default if it has none."""
+    """Return the first of some fields that is text in the record; else the default."""
     for name in names:
         if (found := node.get(name)) is not None and found.value != "":
             return found.text() if isinstance(found.value, str) else str(found.value)
@@ -344,12 +334,7 @@ def text(node: Node, *names: str, default: str = "") -> str:
 
 
 def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell | None]]:
-    """Return the name of a record's image, and its cell if the table itself holds it.
-
-    Args:
-        field: names or holds the image, or a list of one image.
-        suffix: appended to names without one.
-    """
+    """Return the name of a record's image, and its cell if the table itself holds it."""
     node = entry.node[field]
     if isinstance(node.value, list):
         if len(node.value) != 1:

@@ -1,4 +1,4 @@
-"""Finds the files of a published benchmark, and yields its items, each with an id of its own."""
+"""Find the files of a published benchmark, and yield its items with unique ids."""
 
 import contextlib
 import fnmatch
@@ -41,15 +41,15 @@ _ALL_BAD: Final = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Columns:
-    """The columns of a user's table that hold the fields of a form: pairs of field and column."""
+    """Columns of a user's table that hold the fields of a form: pairs of field and column."""
 
     names: tuple[tuple[str, str], ...] = ()
 
     def named(self, value: Any) -> Any:
-        """Return a record with its columns under the names of the form's fields.
+        """Return a record with its columns renamed to the form's fields.
 
-        A column `images[0]` is the first of a list `images`.
-        A column with the name of a field that another column has been given becomes `own NAME`.
+        A column `images[0]` is the first of a list `images`. A column becomes `own NAME` if its
+        name is a field that is assigned to another column.
         """
         if not self.names or not isinstance(value, dict):
             return value
@@ -71,7 +71,6 @@ class Columns:
 
 
 def _elements(record: dict[str, Any]) -> dict[str, Any]:
-    """Return the elements of the lists in a record: `images[0]` and so on."""
     lists = {name: value for name, value in record.items() if isinstance(value, list)}
     return {f"{name}[{n}]": one for name, found in lists.items() for n, one in enumerate(found)}
 
@@ -135,7 +134,6 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
 
 
 def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:
-    """Yield the records of a benchmark, each with its place."""
     _check_columns(source, forms, columns)
     for entry in _entries(source, forms):
         value = columns.named(entry.node.value)
@@ -143,7 +141,7 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
 
 
 def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> None:
-    """Check that the named columns exist, reading as few records as that takes."""
+    """Check that the named columns exist, reading as few records as possible."""
     left = {column for _, column in columns.names}
     seen: set[str] = set()
     for entry in _entries(source, forms) if left else ():
@@ -175,12 +173,11 @@ def _name_splits(forms: Iterable[Form]) -> bool:
 
 
 def shards_in(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Return the tar shards that a path names, or that lie in a folder without other tables."""
     return [] if source.is_dir() and _files_in(source, forms) else shards_of(source)
 
 
 def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
-    """Return the folder of Hugging Face's that a path names; None for other files."""
+    """Return the Hugging Face folder at a path; None for other files."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None
     return row_folder(source)
@@ -191,7 +188,7 @@ def _patterns(forms: Sequence[Form]) -> list[str]:
 
 
 def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Return the files of a folder and those below it, except files of eqforge's datasets."""
+    """Return the files below a folder, except files of eqforge's datasets."""
     patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
     tables = {
         path: path.with_suffix("") if path.suffix == ".gz" else path for path in source.rglob("*")
@@ -213,7 +210,6 @@ def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
 
 
 def _suffix(path: Path) -> str:
-    """Return the ending of a table, in lower case, also where it is packed."""
     return PurePosixPath(inner_name(path)).suffix.lower()
 
 
@@ -284,7 +280,7 @@ def read_items(
 ) -> Iterator[BenchmarkItem]:
     """Yield the rows of a benchmark, a key of BENCHMARKS, in the order of its files.
 
-    A record that has none of the benchmark's forms, or lacks a field, becomes an item with a
+    A record that matches none of the benchmark's forms, or lacks a field, becomes an item with a
     `problem`. A `max_bad_share` of 0 stops at the first; see `allowed_bad`.
     """
     forms, names = FORMS[benchmark], _Names()
@@ -373,13 +369,13 @@ def _with_forms(
 
 
 class _Names:
-    """Numbers equal records of one name; different ones are an error."""
+    """Numbers equal records with the same name; different records raise an error."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, int, str]] = {}
 
     def suffix(self, entry: Entry, name: str) -> str:
-        """Return what is appended to the ids of a record's items."""
+        """Return the suffix of the ids of a record's items."""
         digest = short_digest(with_names(entry.node.value))
         here = f"{entry.node.file}: {entry.node.where}"
         known, count, place = self._seen.get(name, (digest, 0, here))

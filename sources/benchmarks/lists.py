@@ -130,7 +130,7 @@ def _texts(node: Node) -> list[str]:
 
 
 def read_candidates(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield a pair for each image that was drawn for a negative."""
+    """Yield a pair for each image drawn for a negative."""
     node = entry.node
     image = node["filename"].text()
     name = record_id(entry, image, own_id(node, "index"))

@@ -1,7 +1,7 @@
-"""Decides which benchmark a record belongs to: its form, or the nearest form if it has none.
+"""Find the benchmark of a record: its form, or the nearest form if none matches.
 
-A record that has the fields of a form may be of another benchmark whose records have these and
-more: SugarCrepe++ is SugarCrepe with a second true caption. It is that benchmark's.
+A record may have a form's fields and yet belong to a benchmark with more fields: SugarCrepe++ is
+SugarCrepe with a second true caption. The benchmark with more fields wins.
 """
 
 import functools
@@ -70,7 +70,7 @@ def describe_record(value: Any, asked: Iterable[Form] = ()) -> str:
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
-    """Return how to name your own columns, unless they are all those of a benchmark."""
+    """Explain how to name your own columns, unless they are all a benchmark's."""
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
     if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
@@ -83,7 +83,7 @@ def _names(value: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=1_000)
 def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozenset[str]] | None:
-    """Return the benchmark whose records have some fields and more, all of them among the names."""
+    """Return the benchmark whose records have all of `fields` and more, all among the names."""
     others = (
         (benchmark, form.fields)
         for benchmark in FORMS
@@ -123,7 +123,6 @@ def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
 
 
 def _first_parts(value: Any) -> Iterator[Any]:
-    """Yield a value, its first member, the first member of that, and so on."""
     for _ in range(_DEPTH):
         yield value
         members = value.values() if isinstance(value, dict) else value
@@ -133,7 +132,7 @@ def _first_parts(value: Any) -> Iterator[Any]:
 
 
 def _likeness(form: Form, value: Any) -> float:
-    """Return the share of the fields that a form and a value have in common; over 1 for all."""
+    """Return the share of fields that a form and a value have in common; over 1 for all."""
     if form.is_array is not None:
         return 2.0 * form.is_array(value)
     names = _names(value)

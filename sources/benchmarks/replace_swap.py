@@ -1,8 +1,8 @@
 """The published hard positives: REPLACE (VL-CheckList) and SWAP (ARO).
 
 The folder `data` has captions and their negatives, `swapped_data` the hard positives with the same
-negatives, in files of the same names and in the same order: they have no ids. Every image and every
-negative is compared, and `annotation` has each record's place in its file.
+negatives, in files of the same names and in the same order, without ids. Every image and negative
+is compared, and `annotation` holds each record's position in its file.
 
 Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality";
   github.com/amitakamath/hard_positives.
