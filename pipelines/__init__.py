@@ -17,7 +17,7 @@ logging.getLogger().addFilter(is_not_about_gcp)
 
 
 def pipeline_of(dataset: str) -> type[AnyPipeline]:
-    """Import the module of a known dataset, and only that one; return its pipeline."""
+    """Return the pipeline of a known dataset; import only its module."""
     with signals.idle():  # an exception may break a half-imported library
         found: type[AnyPipeline]
         if dataset in BENCHMARKS:
@@ -29,13 +29,12 @@ def pipeline_of(dataset: str) -> type[AnyPipeline]:
 
 
 def stages_of(dataset: str) -> dict[str, Stage]:
-    """Return the stages of a dataset by name; none if no pipeline has the dataset's name."""
     known = pipeline_of(dataset).stages if dataset in TYPES else ()
     return {stage.name: stage for stage in (*known, REVIEW_STAGE, ERRATA_STAGE) if known}
 
 
 def stage_of(manifest: Manifest, name: str) -> Stage | None:
-    """Return a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
+    """Return a stage of a dataset, including a part's stage `PART: STAGE`; None if unknown."""
     known = [stages_of(manifest.dataset).get(name)]
     known += [
         stages_of(part.dataset).get(name.removeprefix(f"{part.name}: "))

@@ -95,7 +95,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])
 
     def plan(self) -> Iterator[BenchmarkBatch]:
-        """Yield the items in batches; those of a group are in one."""
+        """Yield the items in batches that do not split groups."""
         share = self.run.max_error_rate
         found = read_items(self.name, self.config.source, self._columns(), share)
         groups = select_groups(found, self.run, lambda each: each.group or each.item_id)
@@ -118,7 +118,6 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             yield BenchmarkBatch(items=tuple(checked))
 
     def place(self, option: str) -> str | None:
-        """Return the folder of images: an ImageFolder and shards have their own."""
         named = super().place(option)
         if named is not None or option != "images":
             return named

@@ -54,7 +54,7 @@ class Config(DatasetConfig):
 
 
 class Combined(Pipeline[Config, "Piece"]):
-    """Rows of finished datasets, taken over as they are; equal ones of two parts once."""
+    """Rows of finished datasets, unchanged; equal rows of two parts appear once."""
 
     name = ""  # of an instance that of what its parts become
     Config = Config
@@ -97,7 +97,7 @@ class Combined(Pipeline[Config, "Piece"]):
             print(visible(f"WARNING: {warning}"), file=sys.stderr)
 
     def inputs(self) -> Iterator[Input]:
-        """Yield the manifests of the parts, which have the digests of all their files."""
+        """Yield the manifests of the parts, which hold the digests of all their files."""
         for part in self.rules.parts:
             url = storage.join(part.folder, FILE_NAME)
             yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
@@ -108,7 +108,7 @@ class Combined(Pipeline[Config, "Piece"]):
         yield from self._own_warnings
 
     def parts(self) -> Iterator[PartManifest]:
-        """Yield the parts and what they were combined of, each once, behind its own parts."""
+        """Yield each part once, after the parts that it was combined from."""
         found: dict[str, PartManifest] = {}
         for part in self.rules.parts:
             for each in as_parts(part.open().manifest, part.sha256, part.label):
@@ -174,7 +174,7 @@ def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]
 
 
 def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
-    """Yield a warning of each part whose certificate is not one of the combination."""
+    """Yield a warning for each part whose certificate does not apply to the combination."""
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (

@@ -60,7 +60,6 @@ class EqAg(VideoPipeline[Config]):
     stages = (OBJECTS_STAGE, *VIDEO_STAGES)
 
     def candidates(self) -> Iterator[Clip]:
-        """Yield a clip per video: for each object, the frame pairs whose relations differ."""
         config = self.config
         rules = SceneGraphRules(
             dataset=self.name,

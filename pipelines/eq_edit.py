@@ -86,7 +86,7 @@ class Config(CaptionDataset):
 
 
 class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, PhotographBatch]):
-    """Pairs of a photograph and an edit of it, which shows what its hard negative says."""
+    """Pairs of a photograph and an edit of it that shows its hard negative."""
 
     name = "eq-edit"
     Config = Config

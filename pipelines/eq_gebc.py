@@ -50,7 +50,6 @@ class EqGebc(VideoPipeline[Config]):
         yield from (*sorted(self.config.annotations), self.config.action_words or ACTION_WORDS)
 
     def candidates(self) -> Iterator[Clip]:
-        """Yield a clip per video, with the pairs of frames that have one boundary between them."""
         config, is_corrected = self.config, self.config.mode == "corrected"
         rules = BoundaryRules(
             dataset=self.name,

@@ -91,7 +91,7 @@ class Config(DatasetConfig):
 
 
 class EqSd(DrawnPipeline[Config, PromptPair]):
-    """Pairs of pictures drawn of two prompts that differ in an object, a scene or an attribute."""
+    """Pairs of images drawn from two prompts that differ in an object, a scene or an attribute."""
 
     name = "eq-sd"
     Config = Config

@@ -55,7 +55,7 @@ class EqVideo(VideoPipeline[Config]):
         yield from files_of(captions, moment_files(captions, self.config.subtitle_language))
 
     def candidates(self) -> Iterator[Clip]:
-        """Yield a clip per video: the middle frame of each moment, and all pairs of moments."""
+        """Yield a clip per video: the middle frame of each caption, and all pairs of captions."""
         config = self.config
         share, language = config.run.max_error_rate, config.subtitle_language
         for video in read_captioned_videos(config.captions, share, language):

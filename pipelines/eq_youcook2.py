@@ -38,7 +38,6 @@ class EqYouCook2(VideoPipeline[Config]):
     drops_faces = ("paper", "corrected")
 
     def candidates(self) -> Iterator[Clip]:
-        """Yield a clip per video: the middle frame of each step, and all pairs of steps."""
         for _, video in read_files(self.config.annotations, read_youcook2):
             yield propose_segment_pairs(self.name, video, self.config.settings.captions)
 

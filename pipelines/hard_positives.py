@@ -83,7 +83,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
 
 
 class HardPositives(WrittenPipeline[Config, TextsBatch]):
-    """Captions of an image, each with a rewording that stays true and one that is false."""
+    """Captions of an image, each with a true rewording and a false one."""
 
     name = "hard-positives"
     Config = Config
@@ -175,7 +175,6 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
 
     @property
     def is_by_rules(self) -> bool:
-        """Whether rules make both texts, in the mode and language that their precision is of."""
         config = self.config
         has_own = bool(config.vl_checklist and config.lexicon)
         is_written = bool(config.model) and config.model_for == "all"

@@ -67,7 +67,6 @@ class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
         open_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
-        """Yield the captions in batches of whole images."""
         records = read_captions(self.config.captions, self.config.source)
         images = select_images(records, self.run)
         for captions in whole_groups(images, self.config.judging.batch(BATCH)):

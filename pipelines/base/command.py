@@ -38,7 +38,6 @@ class Main:
     command: str = "build"
 
     def __call__(self, argv: Sequence[str]) -> int:
-        """Build the dataset as its command line says; return the exit status."""
         rest = contextlib.ExitStack()
         with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
             about = help_of(self.pipeline, self.command)
@@ -76,7 +75,6 @@ def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:
 
 
 def console_of(pipeline: type[AnyPipeline]) -> type[DocumentOptions]:
-    """Return the options of a plan's output, which name a pilot where the dataset has one."""
     return PlanOptions if issubclass(pipeline, Piloted) else DocumentOptions
 
 
@@ -106,7 +104,7 @@ def print_plan(
 
 
 def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:
-    """Return what a dataset's help says; the example is the first of the module's docstring."""
+    """Return a dataset's help; the example is the first in the module's docstring."""
     program = f"eqforge {command} {pipeline.name}".rstrip()
     docstring = f"{sys.modules[pipeline.Config.__module__].__doc__}"
     found = re.search(r"Example:\n((?:.*\\\n)*.*)", docstring)
@@ -151,6 +149,6 @@ def parse_line(
 
 @contextlib.contextmanager
 def inputs_from_stores() -> Iterator[None]:
-    """Let the options of a dataset that name a file take URLs in the block; see `copied_urls`."""
+    """Allow URLs in the block for options of a dataset that name a file; see `copied_urls`."""
     with private_folder(tempfile.gettempdir()) as folder, copied_urls(folder):
         yield

@@ -49,11 +49,11 @@ class DrawnSettings(PairFilters):
 
 
 class DrawnPipeline(GeneratedPipeline[Configured, Record]):
-    """A dataset of pairs that a diffusion model draws or edits, one or several times each.
+    """A dataset of pairs that a diffusion model draws or edits, once or several times each.
 
     Attributes:
-      tiny: what a tiny model makes, such as `pictures`, for its warning.
-      maker: who makes what, such as `An editor makes`.
+      tiny: products of a tiny model, such as `pictures`, for its warning.
+      maker: maker and verb, such as `An editor makes`.
     """
 
     tiny: str
@@ -73,19 +73,18 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         raise NotImplementedError
 
     def load(self) -> None:
-        """Load the models that draw, on this machine's device if it lacks the workers'."""
+        """Load the models that draw, on this machine's device if it lacks the workers' device."""
         raise NotImplementedError
 
     def rules(self, work: str) -> Any:
-        """Return how records become pairs, with their files below a folder or URL."""
+        """Return the rules for turning records into pairs, with files below a folder or URL."""
         raise NotImplementedError
 
     def drawings(self, records: Sequence[Record], rules: Any) -> Iterator[Drawings]:
-        """Draw the pairs of some records of the plan."""
         raise NotImplementedError
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Look for photographs and load the models, so that a mistake shows before any work."""
+        """Look for photographs and load the models, so that mistakes show before any work."""
         super().confirm(plan)
         self.load()
         if self.model == TINY:
@@ -156,7 +155,6 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
 
 
 def check_installed() -> None:
-    """Check that the packages that draw are installed."""
     for package in ("torch", "diffusers", "transformers"):
         if find_spec(package) is None:
             raise MissingExtra(package, "models")

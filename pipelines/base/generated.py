@@ -1,8 +1,8 @@
-"""Datasets of generated pairs, drawn until as many are kept as were asked for.
+"""Datasets of generated pairs, drawn until the requested number is kept.
 
-Whether a draw is kept depends on its kind and number alone, so the last one that a dataset needs is
+Whether a draw is kept depends only on its kind and number, so the last draw that a dataset needs is
 the same on any runner. Rounds find it: each makes and judges the next draws of every kind that
-lacks pairs. The build itself reuses what they made.
+lacks pairs. The build itself reuses their results.
 """
 
 import math
@@ -76,7 +76,7 @@ class PairFilters(ImageFilters):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn:
-    """How many draws of one kind a dataset takes, from the first on, and how many it keeps."""
+    """Number of draws of one kind that a dataset takes, from the first on, and number kept."""
 
     number: int
     kept: int
@@ -84,14 +84,14 @@ class Drawn:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judged:
-    """The ids of the pairs that were kept of some draws, and how many ended in an exception."""
+    """Ids of the kept pairs of some draws, and the number of draws that raised an exception."""
 
     kept: tuple[str, ...]
     failed: int = 0
 
 
 class GeneratedPipeline(Piloted[Configured, Record]):
-    """A dataset of pairs that are made; a draw is one of a kind, with a number from 0.
+    """A dataset of generated pairs; a draw has a kind and a number from 0.
 
     Attributes:
       unit: the count of `measure` that is the number of candidate pairs.
@@ -108,7 +108,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         return generated_tables(pairs, run.samples_per_file, run.images_per_file, media, self.type)
 
     def make(self, root: "beam.Pipeline", target: Target) -> "beam.PCollection[PairWork]":
-        """Wire what makes and judges the pairs of a plan."""
+        """Wire the steps that make and judge the pairs of a plan."""
         raise NotImplementedError
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
@@ -117,7 +117,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         _ = self.make(root, target) | WriteDataset(target.dataset)
 
     def pair_counts(self) -> dict[str, int]:
-        """Number of pairs of each kind to keep; empty where the inputs say it."""
+        """Number of pairs of each kind to keep; empty if the inputs determine it."""
         return {}
 
     def supply(self, kind: str) -> int:
@@ -125,7 +125,6 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         raise NotImplementedError
 
     def most(self) -> dict[str, int]:
-        """Number of pairs of each kind that may be drawn."""
         return {
             kind: min(int(count * self.config.draws.max_draws_per_pair), self.supply(kind))
             if count
@@ -134,14 +133,14 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         }
 
     def prepare_models(self) -> None:
-        """Load what measures pairs, so that a missing package or model shows before any work."""
+        """Load models that measure pairs, so that missing packages show before any work."""
         settings = self.config.settings
         settings.prepare()
         prepare_perceptual(settings.perceptual)
         prepare_oracle(settings.oracle)
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
-        """Return how pairs are measured and judged, with their files below a folder or URL."""
+        """Return the rules for measuring and judging pairs, with files below a folder or URL."""
         settings = self.config.settings
         return GeneratedRules(
             work=work,
@@ -154,7 +153,6 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         )
 
     def planned_pairs(self, numbers: Numbers) -> Iterator[Record]:
-        """Yield the plan's records of some draws."""
         raise NotImplementedError
 
     def sample_id(self, kind: str, number: int) -> str:
@@ -165,7 +163,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         return self.planned_pairs({kind: range(count) for kind, count in counts.items()})
 
     def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
-        """Return the plan with as many draws as are needed to keep what was asked for."""
+        """Return the plan with enough draws to keep the requested number of pairs."""
         if run is None:
             return plan
         wanted, most = self.pair_counts(), self.most()
@@ -213,11 +211,11 @@ def draw_until_kept(
     judge: Callable[[Numbers], Judged],
     max_error_rate: float = 1.0,
 ) -> dict[str, Drawn]:
-    """Return the draws of each kind that give the wanted number of pairs, up to `most` draws.
+    """Return the draws of each kind that give the requested number of pairs, up to `most` draws.
 
     Args:
         sample_id: maps kind and number of a draw to its sample id.
-        max_error_rate: stop once a larger share of the draws ended in an exception.
+        max_error_rate: stop if a larger share of the draws raised an exception.
     """
     done, failed = dict.fromkeys(wanted, 0), 0
     kept: dict[str, list[int]] = {kind: [] for kind in wanted}
@@ -259,7 +257,6 @@ def _ahead(
 
 
 def note_judged(works: "beam.PCollection[PairWork]", url: str) -> None:
-    """Wire the note of what became of some draws."""
     import apache_beam as beam
 
     _ = (
@@ -287,7 +284,6 @@ def _write(url: str, judged: Iterable[Judged]) -> None:
 def select_pairs(
     pairs: Iterable[Planned], sample_id: Callable[[Planned], str], run: RunSettings
 ) -> Iterator[Planned]:
-    """Yield the pairs of a plan that the run settings select."""
     groups = ((sample_id(pair), (pair,)) for pair in pairs)
     for (pair,) in select_whole(groups, run.selection, sample_id):
         yield pair

@@ -1,4 +1,4 @@
-"""What distinguishes a dataset from others, and what its folder may hold before a build."""
+"""The identity of a dataset, and what its folder may hold before a build."""
 
 import os
 import sys
@@ -53,7 +53,7 @@ _WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
 
 
 def header_of(pipeline: AnyPipeline) -> Manifest:
-    """Return the manifest of a configuration before anything is built."""
+    """Return the manifest of a configuration before the build."""
     run = pipeline.run
     judged = (file for file in (run.errata, run.decisions) if file is not None)
     return Manifest(
@@ -82,7 +82,7 @@ def header_of(pipeline: AnyPipeline) -> Manifest:
 
 
 def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
-    """Return the settings that shape the rows, as a manifest has them: paths are cut to names."""
+    """Return the settings that affect the rows, as in a manifest: paths become names."""
 
     def name_of(value: Any) -> str:
         if isinstance(value, Path):
@@ -93,7 +93,7 @@ def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
 
 
 def traced(settings: Any) -> dict[str, Any]:
-    """Return what the traces of some settings leave of their values, by name; see `Trace`."""
+    """Return the values of settings after applying their traces, by name; see `Trace`."""
     hints = get_type_hints(type(settings), include_extras=True)
     kept: dict[str, Any] = {}
     for each in fields(settings):
@@ -123,7 +123,6 @@ def traced(settings: Any) -> dict[str, Any]:
 
 
 def input_file(path: Input) -> InputFile:
-    """Return an input file as a manifest has it; raise an InputError if it cannot be read."""
     if isinstance(path, NamedFile):
         return replace(input_file(path.url), name=path.name)
     url = str(path)
@@ -137,22 +136,21 @@ def input_file(path: Input) -> InputFile:
 
 
 def identity(header: Manifest) -> list[Any]:
-    """Return what distinguishes a dataset, in the types of a manifest that was read."""
+    """Return the fields that identify a dataset, in the types of a manifest read from disk."""
     found = [header.dataset, header.mode, header.config, header.inputs]
     return msgspec.json.decode(msgspec.json.encode(found))
 
 
 def plan_name(header: Manifest) -> str:
-    """Name the folder of a dataset's own plan, among the plans of a work folder."""
+    """Return the name of a dataset's own plan folder in a work folder."""
     return fingerprint(identity(header))[:16]
 
 
 def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     """Reject an output folder that holds something else.
 
-    Returns:
-        The manifest of the finished dataset in the folder, or None. Unless it may be replaced, it
-        has the same settings, inputs and versions.
+    Return the manifest of the finished dataset in the folder, or None. Unless it may be replaced,
+    it has the same settings, inputs and versions.
     """
     if not run.output:
         raise InputError("--output is empty; expected a folder or URL")
@@ -206,7 +204,7 @@ def _check_same(
 
 
 def check_differences(run: RunSettings, what: str, differences: Sequence[str]) -> None:
-    """Reject the replacement of a dataset made from something else, unless `overwrite` is set."""
+    """Reject the replacement of a different dataset, unless `overwrite` is set."""
     if differences and not run.overwrite:
         number = len(differences) - SHOWN_DIFFERENCES
         more = [f"and {number} more"] * (number > 0)
@@ -239,7 +237,6 @@ def _value(config: dict[str, Any], name: str) -> str:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """Return settings by the name of their flag, which does not name their group."""
     found: dict[str, Any] = {}
     for name, value in config.items():
         found |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -260,13 +257,13 @@ def _check_free(output: str) -> None:
 
 
 def claim_output(output: str, header: Manifest) -> None:
-    """Record the dataset's identity in its folder, and remove half-written files."""
+    """Record the dataset's identity in its folder, and remove partial files."""
     remove_half_written(output)
     storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
 
 
 def remove_half_written(output: str) -> None:
-    """Remove the files that a killed run left half-written; finished ones are kept."""
+    """Remove partial files of a killed run; keep finished ones."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
         for name in filter(storage.TEMPORARY.fullmatch, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))

@@ -1,4 +1,4 @@
-"""A pilot of `eqforge plan`: some records built on trial, what they cost, and what limits drop."""
+"""Pilot of `eqforge plan`: build some records to measure their cost and the effect of limits."""
 
 import math
 import tempfile
@@ -29,11 +29,11 @@ _REACHED = ("cut_histogram_change", "cut_registered_points")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotUnit:
-    """In what a pilot of `eqforge plan` is counted.
+    """The unit of a pilot.
 
     Attributes:
-      records: what the plan's records are called.
-      number: how many are built unless `--pilot` says otherwise.
+      records: word for the plan's records.
+      number: number to build, unless `--pilot` sets it.
       unit: the count of `Pipeline.measure` that the cost is proportional to.
       clock: what the seconds are measured on, such as `one core`.
     """
@@ -46,14 +46,14 @@ class PilotUnit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PilotCost:
-    """What the records of a pilot cost, and what became of them.
+    """Cost and results of a pilot's records.
 
     Attributes:
       seconds: wall-clock time of its records.
       num_bytes: size of the images it stored, in bytes.
       start_s: start-up time of a process before its first record, in seconds.
       kept: pairs that became samples.
-      rejects: everything that was refused.
+      rejects: all rejected records.
       images: the scores of each image.
       pairs: the measures and the other scores of each pair.
     """
@@ -67,7 +67,7 @@ class PilotCost:
     pairs: Sequence[tuple[PairMeasures, Sequence[Score]]]
 
     def values(self) -> dict[str, list[float]]:
-        """Return what was measured before any limit was applied, by the score's name."""
+        """Return the values measured before limits were applied, by score."""
         rows = [{score.name: score.value for score in scores} for scores in self.images]
         rows += [asdict(found) | {s.name: s.value for s in scores} for found, scores in self.pairs]
         values: dict[str, list[float]] = {}
@@ -79,20 +79,16 @@ class PilotCost:
 
 
 class Piloted(Pipeline[Configured, Record]):
-    """A dataset of which `eqforge plan` can build some records, to measure what they cost.
-
-    Attributes:
-      pilot: in what the pilot is counted.
-    """
+    """A dataset of which `eqforge plan` can build some records to measure their cost."""
 
     pilot: PilotUnit
 
     def is_fit(self, record: Record) -> bool:
-        """Say whether a pilot can build a record and it is worth it."""
+        """Return True if a pilot can and should build a record."""
         return True
 
     def try_records(self, records: Sequence[Record], folder: str) -> PilotCost:
-        """Build records in a temporary work folder; return what that cost."""
+        """Build records in a temporary work folder; return the cost."""
         raise NotImplementedError
 
 
@@ -143,7 +139,7 @@ class PilotReport:
 def forecast_of(
     pipeline: Piloted[Any, Any], counts: Counter[str], records: Sequence[Any]
 ) -> tuple[PilotReport, tuple[str, ...]]:
-    """Build a plan's pilots; return their cost and yield, scaled up to a build, and in words."""
+    """Build a plan's pilots; return cost and yield scaled up to a build, and in words."""
     pilot = pipeline.pilot
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
         cost = pipeline.try_records(records, folder)
@@ -220,7 +216,7 @@ def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> 
 
 
 def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
-    """Yield a line for each score: its range with `|` where a limit is, and what that drops."""
+    """Yield a line for each score: its range with `|` at a limit, and the rejected share."""
     if histograms:
         yield "scores: from the least to the greatest value or limit; | is a limit:"
     width = max((len(found.score) for found in histograms), default=0)
@@ -287,7 +283,6 @@ def filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
 
 
 def _filters(settings: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the name and value of each filter in some settings, nested ones in field order."""
     hints = get_type_hints(type(settings))
     for each in fields(settings):
         value, kind = getattr(settings, each.name), hints[each.name]

@@ -1,4 +1,4 @@
-"""A dataset: its settings, its inputs, and the hooks that a build of it calls."""
+"""The base class of datasets: settings, inputs, and the hooks that a build calls."""
 
 import dataclasses
 from collections import Counter
@@ -96,7 +96,6 @@ class RunSettings:
 
     @property
     def selection(self) -> Selection:
-        """The part of the plan that is built."""
         number, sign, rest = self.sample.partition("%")
         try:
             share = float(number) / 100 if sign and not rest else -1.0
@@ -123,7 +122,7 @@ Record = TypeVar("Record")
 
 
 class NamedFile(NamedTuple):
-    """A file that the manifest knows by another name than its own."""
+    """A file with a different name in the manifest."""
 
     name: str
     url: str
@@ -134,7 +133,7 @@ Input: TypeAlias = Path | str | NamedFile
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
-    """Yield the path itself, or the files in it if it is a folder."""
+    """Yield the path itself, or the files in the folder."""
     for file in files:
         folder = path if file.is_relative_to(path) else path.parent  # of which it is a split
         yield file if file == path else NamedFile(file.relative_to(folder).as_posix(), str(file))
@@ -161,16 +160,16 @@ RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target]
 class Pipeline(Generic[Configured, Record]):
     """A dataset of one configuration: its inputs, its plan, its checks and its Beam pipeline.
 
-    A subclass overrides what differs. The methods stand in the order in which `base.runner` calls
-    them, from `check` to `certificate`; the last is for `eqforge plan`.
+    Subclasses override hooks. The methods are in the order in which `base.runner` calls them, from
+    `check` to `certificate`; the last is for `eqforge plan`.
 
     Attributes:
       name: name of the dataset, and the prefix of its ids.
       Config: its settings, from which the command line is made.
       basics: the options that the help shows first, after the required ones.
       stages: the stages of the counts, in order; an instance may lack some of its class.
-      steps: the names under which workers count what they finished, in the order of the work, each
-        with the count of `measure` that it reaches.
+      steps: the names under which workers count finished work, in order, each with the count of
+        `measure` that it reaches.
     """
 
     name: str
@@ -184,7 +183,6 @@ class Pipeline(Generic[Configured, Record]):
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        """Return the fields of the configuration that a mode sets."""
         return {}
 
     @classmethod
@@ -200,34 +198,30 @@ class Pipeline(Generic[Configured, Record]):
 
     @property
     def run(self) -> RunSettings:
-        """Where the dataset goes, and how the run happens."""
         return self.config.run
 
     @property
     def work(self) -> str:
-        """The folder or URL of finished work."""
         return storage.join(self.run.output, WORK)
 
     @property
     def media_root(self) -> str:
-        """The folder of the media store."""
         return storage.join(self.work, "media")
 
     def place(self, option: str) -> str | None:
         return getattr(self.config, option, None)
 
     def folder(self, option: str) -> SourceFolder:
-        """Return a folder of media, for the process that starts a run."""
         root, run = self.place(option), self.run
         assert root is not None
         return SourceFolder(root, follow_links=run.follow_links, cache_gb=run.cache_gb)
 
     def shared_folder(self, option: str) -> SourceFolder:
-        """Return the same folder for the workers of a run, which need not list it again."""
+        """Return the folder for the workers of a run, which need not list it again."""
         return replace(self.folder(option), index=self._index(option))
 
     def share_folders(self) -> None:
-        """Write the lists of all folders of media down for the workers of a run."""
+        """Write the lists of all folders of media for the workers of a run."""
         for option in MEDIA:
             if self.place(option) is not None:
                 self.folder(option).share(self._index(option))
@@ -239,30 +233,29 @@ class Pipeline(Generic[Configured, Record]):
         """Raise InputError or MissingExtra if a build could not run; reads no annotations."""
 
     def inputs(self) -> Iterable[Input]:
-        """Yield the files that the settings name, from which the plan is made."""
+        """Yield the files in the settings from which the plan is made."""
         for field in dataclasses.fields(self.config):
             value = getattr(self.config, field.name)
             values = value if isinstance(value, tuple) else (value,)
             yield from sorted(each for each in values if isinstance(each, Path))
 
     def warnings(self) -> Iterable[str]:
-        """Yield what a user should know before trusting the dataset, for the manifest."""
+        """Yield warnings for the manifest that a user should read before trusting the dataset."""
         return ()
 
     def parts(self) -> Iterable[PartManifest]:
-        """Yield the datasets that it is made of, as the manifest has them."""
+        """Yield the datasets that were combined, as in the manifest."""
         return ()
 
     def plan(self) -> Iterator[Record]:
-        """Yield the records of the selected plan; reads the annotations, opens no media."""
+        """Yield the records of the selected plan; read the annotations, open no media."""
         raise NotImplementedError
 
     def measure(self, record: Record) -> dict[str, int]:
-        """Return what a record adds to the plan's counts."""
+        """Return a record's contribution to the plan's counts."""
         raise NotImplementedError
 
     def described(self, plan: PlanFiles) -> str:
-        """Return a one-line summary of a plan."""
         counts = [
             f"{count:,} rejected by the plan" if what == "rejects" else counted(count, what)
             for what, count in plan.counts.items()
@@ -274,12 +267,12 @@ class Pipeline(Generic[Configured, Record]):
         return ()
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Raise InputError if a plan cannot be built; does not read the media."""
+        """Raise InputError if a plan cannot be built; do not read the media."""
 
     def final_plan(self, plan: PlanFiles, run: "RunPlan | None", scratch: str) -> PlanFiles:
         """Return the plan to build, after any work before the build in its process.
 
-        `run` makes and judges some records first; it is None if no job is waited for.
+        `run` makes and judges some records first; it is None if the job is not awaited.
         """
         return plan
 
@@ -288,11 +281,10 @@ class Pipeline(Generic[Configured, Record]):
         raise NotImplementedError
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
-        """Wire the Beam pipeline."""
         raise NotImplementedError
 
     def certificate(self) -> "Callable[[Dataset], Certificate] | None":
-        """Return what measures the certificate of the manifest; None for none."""
+        """Return the function that measures the manifest's certificate; None for no certificate."""
         return None
 
     def report(self, records: Iterable[Record]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`eqforge plan`: what a build would make, with which filters, and what a pilot says it costs."""
+"""`eqforge plan`: show what a build would make, its filters, and the cost from a pilot."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

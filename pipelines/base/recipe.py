@@ -1,4 +1,4 @@
-"""What a manifest stands for: settings that a user completes, and commands to reproduce it."""
+"""Settings of a recipe that a user completes, and commands that reproduce a manifest."""
 
 import dataclasses
 import re
@@ -35,7 +35,7 @@ class RecipeSettings:
     """The settings of a recipe, which its user completes.
 
     Attributes:
-      config: the configuration, in which places that the user has to name are missing.
+      config: the configuration, without the places that the user has to name.
       url: of the recipe, for messages.
     """
 
@@ -73,13 +73,6 @@ class RecipeSettings:
 def settings_of_recipe(
     pipeline: type[AnyPipeline], recipe: Manifest, url: str, output: Any = tyro.MISSING
 ) -> RecipeSettings:
-    """Return the settings of a recipe.
-
-    Args:
-        recipe: the contents of its `recipe.json`.
-        url: of the recipe, for messages.
-        output: default output folder.
-    """
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
@@ -97,20 +90,19 @@ def settings_of_recipe(
 
 
 def changed_inputs(recipe: Manifest, manifest: Manifest) -> tuple[str, ...]:
-    """Return a recipe's input files, by name, that none of a dataset's has the bytes of."""
+    """Return a recipe's input files, by name, whose bytes match none of a dataset's inputs."""
     digests = {file.sha256 for file in manifest.inputs}
     return tuple(file.name for file in recipe.inputs if file.sha256 not in digests)
 
 
 def named_line(names: Sequence[str], what: str, fault: str) -> Iterator[str]:
-    """Yield a line that counts and names some inputs or sources, if there are any."""
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
         yield f"{counted(len(names), what)} {fault}: {', '.join([*names[:SHOWN], *more])}"
 
 
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
-    """Return settings with the values of a recipe, and without the places of this machine."""
+    """Return settings with the values of a recipe, and without places of this machine."""
     kind = type(config)
     hints = get_type_hints(kind, include_extras=True)
     names = [field.name for field in dataclasses.fields(kind)]
@@ -155,7 +147,7 @@ def _of_the_run(config: Any) -> Iterator[str]:
 
 
 def _is_named(name: str, hint: Any) -> bool:
-    """Say whether a user names a setting that is no default: no file says which model is loaded."""
+    """Return True if the user must name a setting; no file says which model is loaded."""
     is_model = trace_of(hint) is Trace.NAME or isinstance(trace_of(hint), TraceOf)
     return is_model or (name not in _TEXTS and _holds(str, hint) and not _is_place(hint))
 
@@ -169,7 +161,6 @@ def _holds(kind: type, hint: Any) -> bool:
 
 
 def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Yield name, value, usual value and type of each setting of a recipe."""
     hints = get_type_hints(type(config), include_extras=True)
     for name, value in values.items():
         usual = getattr(config, name)
@@ -249,7 +240,7 @@ def command_of(
 
 
 def _part(part: InputFile, folders: Mapping[str, str]) -> str:
-    """Name a part as a command line does, with the name that its user gave it."""
+    """Return a part as a command-line argument, with the name that its user gave it."""
     folder = folders.get(part.sha256, part.name)
     is_named = part.name.partition("@")[0] != folder.partition("@")[0]
     return f"{part.name}={FOLDER}/{folder}" if is_named else f"{FOLDER}/{folder}"
@@ -258,7 +249,6 @@ def _part(part: InputFile, folders: Mapping[str, str]) -> str:
 def _different(
     kind: type, given: Mapping[str, Any], usual: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield name, type and value of each setting that is not the usual one."""
     hints, extras = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         if field.name not in given or field.name == "mode":

@@ -1,4 +1,4 @@
-"""The life of a build: resolve its settings, check, plan, lock, run, finish."""
+"""Run a build: resolve its settings, check, plan, lock, run, finish."""
 
 import contextlib
 import os
@@ -85,7 +85,7 @@ def build_dataset(
         show: called with messages on the result.
 
     Raises:
-        InputError: an input, a setting or the output folder is wrong; nothing was done yet.
+        InputError: an input, a setting or the output folder is wrong; no work has been done.
         BuildError: the run ended before the dataset was complete; another run resumes it.
     """
     run = pipeline.run
@@ -148,7 +148,7 @@ def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOpti
 def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bool:
     """Return True if the dataset is complete and a build would reproduce it.
 
-    One with missing files is rebuilt, and its remains are kept meanwhile.
+    A dataset with missing files is rebuilt; its remaining files are kept meanwhile.
 
     Raises:
         InputError: a build would give a different dataset; the message lists the differences.
@@ -182,10 +182,9 @@ class _Job:
     """A build that holds the lock of its output folder.
 
     Attributes:
-      pipeline, header, options: what is built, and how.
       census: the media that it reads.
-      replaces: whether a finished dataset is there, to be kept until this one is complete.
-      scratch: a folder of this machine for the notes of progress.
+      replaces: whether to keep a finished dataset until this one is complete.
+      scratch: a folder of this machine for progress notes.
     """
 
     pipeline: AnyPipeline
@@ -198,7 +197,7 @@ class _Job:
     def run(
         self, plan: PlanFiles, folder: str, build: Callable[[beam.Pipeline, Target], None]
     ) -> None:
-        """Run what a function wires for a plan, which is copied below the work folder."""
+        """Run the pipeline that a function wires for a plan copied below the work folder."""
         pipeline, output = self.pipeline, self.pipeline.run.output
         # Where workers on other hosts reach the output, they note their progress there.
         name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
@@ -260,7 +259,6 @@ def _report(
 
 
 def _measured(output: str, manifest: Manifest) -> Iterator[tuple[str, float, float]]:
-    """Yield score, value and limit of each reject that has them."""
     columns = ["detail", "value", "threshold"]
     for batch in Dataset(folder=output, manifest=manifest).batches("rejects", columns):
         for detail, value, limit in zip(*(each.to_pylist() for each in batch.columns), strict=True):

@@ -1,4 +1,4 @@
-"""Datasets made of captions: their settings, and the pipeline that each of them completes."""
+"""Base of datasets made of captions: settings and pipeline."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -67,17 +67,13 @@ class CaptionDataset(DatasetConfig):
 
 
 class TextPipeline(Pipeline[Configured, Record]):
-    """A dataset whose records name images that a folder may hold, as captions do.
-
-    Attributes:
-      record: the type of the plan's records.
-    """
+    """A dataset whose records name images that a folder may hold, as captions do."""
 
     config: Any
     record: type[Record]
 
     def inputs(self) -> Iterator[Input]:
-        """Yield the files that settings name; captions may be a folder of files."""
+        """Yield the files in the settings; captions may be a folder of files."""
         captions = self.config.captions if isinstance(self.config, CaptionDataset) else None
         for path in super().inputs():
             if captions is not None and path == captions:
@@ -86,11 +82,11 @@ class TextPipeline(Pipeline[Configured, Record]):
                 yield path
 
     def images_of(self, record: Any) -> Iterable[str]:
-        """Yield the images that a record of the plan names, as the folder has them."""
+        """Yield the images that a record of the plan names, as paths in the folder."""
         return (text.image for text in record.captions)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that the folder of images holds one of the plan's; it may not be mounted."""
+        """Check that the folder holds one of the plan's images; it may not be mounted."""
         if (folder := self.images()) is None:
             return
         example = None
@@ -115,28 +111,26 @@ class TextPipeline(Pipeline[Configured, Record]):
             yield from self.images_of(record)
 
     def images(self) -> SourceFolder | None:
-        """Return the folder of images, for the process that starts a run."""
         return None if self.place("images") is None else self.folder("images")
 
     def check_images(self) -> None:
-        """Raise an InputError if the folder of images is no folder, or cannot be reached."""
+        """Raise an InputError if the images folder is not a folder, or cannot be reached."""
         if (folder := self.images()) is not None:
             folder.check("images")
 
     def check_captions(self) -> None:
-        """Check the folder of images, and load what reads captions, before any work."""
+        """Check the images folder, and load caption readers before any work."""
         self.check_images()
         check_language(self.config.language)
         tagger_of(self.config.spacy_model)
 
     def image_folder(self) -> ImageFolder | None:
-        """Return the folder of images with its media store, for workers."""
         if self.place("images") is None:
             return None
         return ImageFolder(self.shared_folder("images"), self.media_root)
 
     def media_tables(self, records: int) -> tuple[Table, ...]:
-        """Return the tables of images, if there are some, and of rejects."""
+        """Return the tables of images, if any, and of rejects."""
         return media_tables(records, None if self.place("images") is None else self.media_root)
 
 
@@ -146,7 +140,7 @@ def language_of_mode(mode: Mode) -> dict[str, Any]:
 
 
 def check_language(language: Language) -> None:
-    """Load the language detector, before any work that needs it."""
+    """Load the language detector before any work that needs it."""
     if language == "en":
         refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
 
@@ -154,7 +148,7 @@ def check_language(language: Language) -> None:
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
     """Yield the captions, or other texts, that the run settings select; the limit counts them.
 
-    A limit takes file after file, and from each the first texts by image and id, not by line; a
+    A limit takes file after file, and from each the first texts by image and id, not by line. A
     file is held in memory only if there is a limit.
     """
     for_limit = partial(sorted, key=lambda text: (text.image, text.text_id))
@@ -189,7 +183,7 @@ def _id_of(text: _HasId) -> str:
 
 
 def whole_groups(groups: Iterable[tuple[Grouped, ...]], size: int) -> Iterator[tuple[Grouped, ...]]:
-    """Yield batches of about `size` texts; all of a group, such as an image, are in one."""
+    """Yield batches of about `size` texts; a group, such as an image, is never split."""
     batch: tuple[Grouped, ...] = ()
     for group in groups:
         batch += group

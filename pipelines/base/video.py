@@ -1,4 +1,4 @@
-"""Datasets made of videos: their settings, and the pipeline that each of them completes."""
+"""Base of datasets made of videos: settings and pipeline."""
 
 import math
 import time
@@ -61,7 +61,7 @@ _ENDINGS = "an ending such as .mp4"
 
 @dataclass(frozen=True, kw_only=True)
 class _Frames:
-    """How frames are taken and stored; it comes first."""
+    """Extraction and storage of frames; it comes first."""
 
     frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
 
@@ -129,13 +129,13 @@ Videos = TypeVar("Videos", bound=VideoDataset)
 class VideoPipeline(Piloted[Videos, Clip]):
     """A dataset of pairs of frames of a video; a subclass proposes them, clip by clip.
 
-    `candidates` is what a dataset's paper decides. `build` wires what follows, which is the same
-    for all of them.
+    `candidates` implements a dataset's paper. `build` wires the following steps, which all datasets
+    share.
 
     Attributes:
       drops_faces: the modes in which frames with faces are discarded.
       gates: the limits on how much two frames differ in corrected mode.
-      registers: whether corrected mode measures pairs apart from the camera's motion and the light.
+      registers: whether corrected mode separates changes from camera motion and light.
     """
 
     drops_faces: tuple[Mode, ...] = ()
@@ -157,7 +157,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         return select(self.candidates(), self.run.selection)
 
     def check(self) -> None:
-        """Check the folder of videos, and load what decodes and judges, before any work."""
+        """Check the videos folder, and load decoders and judges before any work."""
         folder = self.folder("videos")
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
@@ -173,7 +173,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         prepare_oracle(self.config.settings.oracle)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that the folder holds one of the videos, and that the rate of frames is known."""
+        """Check that the folder holds one of the videos, and that the frame rate is known."""
         for wrong in (self._none_there, self._lacks_rate):
             if fault := wrong(read_plan(Clip, plan.files)):
                 raise InputError(fault)
@@ -199,7 +199,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         )
 
     def rules(self, notes: str | None = None) -> VideoPairRules:
-        """Return how clips become samples; `notes` is the folder of the progress notes."""
+        """Return the rules for turning clips into samples; `notes` is a folder for progress."""
         settings = self.config.settings
         return VideoPairRules(
             videos=self.shared_folder("videos"),
@@ -220,7 +220,6 @@ class VideoPipeline(Piloted[Videos, Clip]):
         )
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
-        """Wire the steps from the plan to the dataset."""
         from eqforge.transforms.dataset import steps as dataset
         from eqforge.transforms.video import steps as video
 
@@ -268,13 +267,13 @@ class VideoPipeline(Piloted[Videos, Clip]):
                 yield Medium(kind=VIDEOS, name=request.frame_id, file=None)
 
     def _find(self, clips: Iterable[Clip]) -> Iterator[tuple[Clip, FoundVideo | MissingFile]]:
-        """Yield clips, each with its video, or why there is none."""
+        """Yield clips, each with its video or the reason why it is missing."""
         folder = self.folder("videos")
         for clip, found in folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES):
             yield clip, or_frames(folder, clip.video, VIDEO_SUFFIXES, found)
 
     def _none_there(self, clips: Iterable[Clip]) -> str:
-        """Describe the fault if none of the videos that clips need is there, else return ""."""
+        """Describe the problem if all videos that clips need are missing; else return ""."""
         videos, first = self.config.videos, None
         for clip, found in self._find(clip for clip in clips if clip.frames):
             if not isinstance(found, MissingFile):
@@ -289,7 +288,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         return f"--videos {videos}: none of the plan's videos is there; {advice}{hint}"
 
     def _lacks_rate(self, clips: Iterable[Clip]) -> str:
-        """Describe the fault if folders of frames need a rate that is missing, else return ""."""
+        """Describe the problem if folders of frames need a missing frame rate; else return ""."""
         if self.config.frames_fps is None:
             for _, found in self._find(clip for clip in clips if needs_rate(clip.frames)):
                 if isinstance(found, FoundFrames):
@@ -297,7 +296,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         return ""
 
     def report(self, clips: Iterable[Clip]) -> Iterator[str]:
-        """Yield a plan's counts by split, and what is missing; look for videos, open none."""
+        """Yield a plan's counts by split, and missing videos; open no videos."""
         counts: dict[str, Counter[str]] = {}
         rejects: Counter[str] = Counter()
         samples: list[str] = []
@@ -379,7 +378,6 @@ class VideoPipeline(Piloted[Videos, Clip]):
 
 
 def score_clip(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
-    """Return a clip with all its frames scored."""
     work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"), rules.frames_fps)
     return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
 

@@ -1,4 +1,4 @@
-"""Datasets of captions that rules or a language model edit: settings, cost, and the pipeline."""
+"""Base of datasets of captions edited by rules or a language model: settings, cost, pipeline."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -96,7 +96,7 @@ class ModelSettings:
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:
-    """Return a mode's settings: in the paper, two prompts and answers as they came, drawn once.
+    """Return a mode's settings: paper mode uses two prompts and unchecked answers, drawn once.
 
     The authors drew as Llama-2-70b-chat's generation_config.json says.
     """
@@ -117,8 +117,8 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
     """A dataset of captions that rules or a language model edit, and that models judge.
 
     Attributes:
-      judged: the count of a plan that says how many rows judges are asked about.
-      captions_of: returns the captions that are edited, by the rules and a record of the plan.
+      judged: the count of a plan with the number of rows that judges see.
+      captions_of: returns the captions to edit, given the rules and a record of the plan.
     """
 
     config: Any
@@ -130,12 +130,10 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         return defaults_of_model(mode)
 
     def rules(self) -> Any:
-        """Return how texts are made, with the rules of edits as `edits`."""
         raise NotImplementedError
 
     @property
     def is_by_rules(self) -> bool:
-        """Whether rules make texts in the mode and language that their precision is of."""
         return self.config.mode != "paper" and self.config.language == "en"
 
     def judges(self) -> Judging | None:
@@ -144,12 +142,11 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         return prepare_judges(self.config.judging, done, media, by_rules=self.is_by_rules)
 
     def judgements_table(self, shards: int) -> tuple[Table, ...]:
-        """Return the table of judgements, where samples are judged or made by rules."""
+        """Return the table of judgements, if samples are judged or made by rules."""
         is_judged = self.config.judging.verify or self.is_by_rules
         return (table_of(JUDGEMENTS_TABLE, shards),) if is_judged else ()
 
     def edit_rules(self, **others: Any) -> EditRules:
-        """Return how captions are edited, by the options that these datasets share."""
         config = self.config
         return EditRules(
             seed=config.run.seed,
@@ -160,7 +157,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         )
 
     def _written(self) -> Written | None:
-        """Return how a language model writes hard positives; None where rules make them."""
+        """Return how a language model writes hard positives; None if rules make them."""
         config = self.config
         if config.model is None:
             return None
@@ -182,7 +179,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         )
 
     def check_edits(self) -> None:
-        """Check and load what edits and judges captions, before any work."""
+        """Check and load editors and judges of captions before any work."""
         config = self.config
         self.check_images()
         check_language(config.language)
@@ -202,7 +199,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         return map(partial(self.captions_of, self.rules()), records)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that images exist, what judges may be asked, and that the server answers.
+        """Check that images exist, that judges accept the rows, and that the server answers.
 
         A build whose answers may all be cached needs no server yet.
         """
@@ -284,7 +281,7 @@ def writer_of(config: ModelSettings) -> WriterSettings:
 
 
 def check_writer(config: ModelSettings, mode: Mode) -> None:
-    """Check the options, and that the model of a folder or of the hub is there, before any work."""
+    """Check the options, and that the model of a folder or of the hub exists, before any work."""
     expect(config, "model_batch", config.model_batch >= 1, "1 or more")
     expect(config, "model_retries", config.model_retries >= 0, "0 or more")
     expect(config, "model_prompts", bool(config.model_prompts), "at least one")
@@ -305,7 +302,7 @@ def check_writer(config: ModelSettings, mode: Mode) -> None:
 
 
 def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator[str]:
-    """Yield what a model would be asked, in words."""
+    """Describe the requests to a model and their cost."""
 
     def price(times: int) -> str:
         return "" if prices is None else f"; at your prices {times * found.price(prices):,.2f}"
