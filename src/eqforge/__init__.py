@@ -67,7 +67,7 @@ os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name on first use; workers and `eqforge --help` need none of them."""
+    """Import a public name on first use; workers and `eqforge --help` need none."""
     if name == "__version__":  # defined in pyproject.toml alone
         return import_module("importlib.metadata").version(__name__)
     if name not in __all__:

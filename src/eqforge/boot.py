@@ -44,8 +44,8 @@ _TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zi
 def main(argv: Sequence[str] | None = None) -> None:
     """Become a Beam worker; never return.
 
-    The driver sets environment variables: where relative paths begin (EQFORGE_FOLDER), where the
-    worker's messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
+    The driver sets environment variables: the base of relative paths (EQFORGE_FOLDER), the file for
+    the worker's messages (EQFORGE_WORKER_LOG) and the driver's versions (EQFORGE_VERSIONS).
     """
     arguments = _parse(sys.argv[1:] if argv is None else argv)
     _send_output_to(os.environ.get(LOG))
@@ -77,7 +77,7 @@ def _leave(message: str) -> None:
 
 
 def _send_output_to(log: str | None) -> None:
-    """Append the worker's output to a file: a pipe that its parent never reads would block it."""
+    """Append the worker's output to a file, because a pipe that nobody reads would block it."""
     os.dup2(2, 1)
     if log is not None and Path(log).parent.is_dir():
         file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -87,7 +87,6 @@ def _send_output_to(log: str | None) -> None:
 
 
 def _enter(folder: str | None) -> None:
-    """Change to the folder that the driver was started in: relative paths begin there."""
     if folder is None:
         return
     try:
@@ -102,7 +101,7 @@ def _enter(folder: str | None) -> None:
 def check_versions(expected: dict[str, str]) -> None:
     """Check that this host has the driver's versions; others could write other bytes.
 
-    A package that is missing here is no error: a step that needs it says so.
+    A package that is missing here is no error: a step that needs it reports it.
     """
     for package, wanted in sorted(expected.items()):
         try:
@@ -129,7 +128,7 @@ def _provision(endpoint: str, worker: str) -> Any:
 
 
 def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
-    """Fetch the files that the job stages; return their folder, None without files."""
+    """Fetch the files that the job stages; return their folder, or None without files."""
     if not info.dependencies:
         return None
     folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))
@@ -162,7 +161,6 @@ def _fetch_into(folder: Path, service: Any, files: Any, worker: str) -> None:
 
 
 def _delete_at_the_end(folder: Path) -> None:
-    """Delete a folder when this process ends, however it ends and whatever it became."""
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)  # the worker inherits it, and closes it by ending
     script = ("sh", "-c", 'read -r _; rm -rf -- "$1"', "sh", str(folder))
@@ -171,7 +169,6 @@ def _delete_at_the_end(folder: Path) -> None:
 
 
 def staged_name(artifact: Any) -> str:
-    """Return the name under which a worker expects a file."""
     if artifact.role_urn != common_urns.artifact_roles.STAGING_TO.urn:
         _leave(f"the job brings a file for a purpose that is not known here: {artifact.role_urn}")
     payload = beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(artifact.role_payload)

@@ -1,4 +1,4 @@
-"""The command `eqforge`: imports the module of a command and passes it the arguments."""
+"""The command `eqforge`: import the module of a command and pass it the arguments."""
 
 import importlib
 import io
@@ -123,10 +123,9 @@ def _reported(arguments: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Redirect closed standard streams to /dev/null, and escapes what cannot be encoded.
+    """Redirect closed standard streams to /dev/null, and escape characters that cannot be encoded.
 
-    The next file opened would otherwise get the number of a closed stream, and with it what
-    libraries print.
+    Otherwise the next opened file would get a closed stream's number, and the output of libraries.
     """
     for number in range(3):
         try:
@@ -170,12 +169,11 @@ def _run(arguments: list[str]) -> int:
 
 
 def module_of(command: str) -> str:
-    """Return the module of a command, below eqforge; it has main(argv), but for each dataset's."""
+    """Return the module of a command, below eqforge."""
     return _MODULES.get(command, f"commands.{command}")
 
 
 def _options_last(arguments: list[str]) -> list[str]:
-    """Return arguments with the common options at their beginning moved behind the others."""
     number = 0
     while number < len(arguments) and arguments[number].partition("=")[0] in COMMON:
         number += 2 if arguments[number] == "--config" else 1
@@ -185,7 +183,7 @@ def _options_last(arguments: list[str]) -> list[str]:
 
 
 def _on_one_of(command: str, arguments: list[str]) -> int:
-    """Run a command that has other options for each dataset or benchmark."""
+    """Run a command whose options depend on the dataset or benchmark."""
     known = _import("schemas.tables.datasets").MADE_BY[command]
     what = "benchmark" if command == "import" else "dataset"
     summaries = {name: each.summary for name, each in known.items()}
@@ -211,7 +209,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
 
 
 def _other_command(name: str, command: str) -> str:
-    """Return the command that makes what another one does not know; empty if none does."""
+    """Return the command that builds a dataset unknown to this one; empty if there is none."""
     made_by = _import("schemas.tables.datasets").MADE_BY
     dataset = made_by["build"].get(name)
     if dataset is not None and command == "import":
@@ -229,7 +227,7 @@ def _import(module: str) -> Any:
 
 
 def _prepare_logging() -> None:
-    """Set up the log, which Beam would otherwise do, without the messages of object stores."""
+    """Set up the log before Beam does, without the messages of object stores."""
     logging.basicConfig()
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_not_of_a_store)
@@ -240,7 +238,7 @@ _formatted_warning = warnings.formatwarning
 
 
 class _Record(logging.LogRecord):
-    """A log message of a library, which may quote data: its hidden characters are written out."""
+    """A log message of a library; it may quote data, so hidden characters are written out."""
 
     def getMessage(self) -> str:
         return in_lines(super().getMessage().split("\n"))

@@ -1,1 +1,1 @@
-"""The commands that build no single dataset: verify, inspect, export, demo and so on."""
+"""Commands that do not build a single dataset: verify, inspect, export, demo and others."""

@@ -1,4 +1,4 @@
-"""`eqforge assets`: lists, checks, fetches and adopts the 3D assets that scenes are made of."""
+"""`eqforge assets`: list, check, fetch and adopt 3D assets for scenes."""
 
 import contextlib
 import sys
@@ -157,11 +157,7 @@ def fetch_assets(
     say: Callable[[str], object],
     at_once: int = AT_ONCE,
 ) -> dict[str, str]:
-    """Copy assets into a folder and pin them in its manifest; return failures by id.
-
-    Args:
-        words: for assets, by id.
-    """
+    """Copy assets into a folder and pin them in its manifest; return failures by id."""
     url = storage.join(folder, MANIFEST)
     copies = dict(manifest_to_grow(url, "copies").assets)
     made: dict[str, Asset] = {}
@@ -250,7 +246,7 @@ def _adopt(arguments: Adopt) -> int:
 
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Keep a folder for one command; delete its work folder when all is done."""
+    """Lock a folder for one command; delete its work folder at the end."""
     if storage.exists(storage.join(folder, WORK, IDENTITY)):
         raise InputError(f"--output {folder}: holds a dataset; give a folder of its own to assets")
     with locked(folder):

@@ -1,4 +1,4 @@
-"""`eqforge card`: writes the documents beside a finished dataset again."""
+"""`eqforge card`: rewrite the documents next to a finished dataset."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,6 @@ def card_command(arguments: Arguments) -> int:
 
 
 def write_card(arguments: Arguments) -> list[str]:
-    """Write the documents of a dataset; return their paths or URLs."""
     from eqforge.schemas.dataset.about import NOTHING_SAID, read_about
     from eqforge.schemas.dataset.documents import check_replaced, write_documents
     from eqforge.schemas.dataset.reader import open_dataset

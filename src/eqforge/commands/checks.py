@@ -1,4 +1,4 @@
-"""The checks of `eqforge verify`: each yields a line for every fault."""
+"""The checks of `eqforge verify`; each yields a line per fault."""
 
 import os
 from collections import Counter
@@ -44,7 +44,7 @@ def check_files(dataset: Dataset) -> Iterator[str]:
 
 
 def changed_files(dataset: Dataset) -> dict[str, str]:
-    """Return the faults of files whose bytes differ from the manifest, by path."""
+    """Return faults of files whose bytes differ from the manifest, by path."""
     files = (file for files in dataset.manifest.tables.values() for file in files)
     faults = {file.path: _fault_of_file(dataset, file) for file in files}
     return {path: fault for path, fault in faults.items() if fault is not None}
@@ -69,7 +69,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
 def check_description(dataset: Dataset) -> Iterator[str]:
     """Compare the documents with their digests, and the Croissant description with the manifest.
 
-    While a dataset is moved into place its documents follow the manifest, and are not compared.
+    While a dataset is moved into place, its documents follow the manifest and are not compared.
     """
     if dataset.manifest != with_final_paths(dataset.manifest):
         return
@@ -90,7 +90,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
-    """Return a file beside the tables; nothing where it is missing, as of earlier versions."""
+    """Return a file next to the tables; nothing if missing, as in datasets of earlier versions."""
     try:
         with storage.open_below(dataset.folder, name) as stream:
             return stream.read(MAX_BYTES)
@@ -220,7 +220,7 @@ def row_label(kind: TableType, key: str) -> str:
 def _references(
     dataset: Dataset, kinds: Iterable[TableType]
 ) -> Iterator[tuple[str, TableType, str]]:
-    """Yield (row, other table, key of a row in it) for all references, also into deleted tables."""
+    """Yield (row, other table, key of a row in it) for all references, including deleted tables."""
     table = dataset_type(dataset.manifest.dataset).table
     for kind in kinds:
         others = {column: table(name) for column, name in kind.references.items()}
@@ -264,7 +264,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Check the caption pairs by the dataset's own settings."""
+    """Check the caption pairs with the dataset's own settings."""
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return
@@ -281,8 +281,8 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
 def check_lints(dataset: Dataset) -> Iterator[str]:
     """Lint a dataset's captions at error level.
 
-    Long edits are left to `eqforge lint`: a dataset may be for models that read longer captions,
-    and one built with a token limit has none beyond CLIP's context length.
+    Long edits are left to `eqforge lint`, because a dataset may target models that read longer
+    captions, and one built with a token limit has none beyond CLIP's context length.
     """
     for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
         if found.severity == "error" and found.kind != "edit_beyond_context":
@@ -290,7 +290,7 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
 
 
 def notes(check: str, dataset: Dataset) -> Iterator[str]:
-    """Yield what a check that found nothing left out."""
+    """Yield what a check without findings skipped."""
     if check == "description" and not _beside(dataset, SUMS):
         yield f"{SUMS} is missing, so the documents are not compared; eqforge card writes it"
     for table in dataset.manifest.tables if check == "rows" else ():

@@ -34,7 +34,7 @@ BACKGROUND, INK, BOX = (255, 255, 255), (20, 20, 20), (255, 220, 0)
 def draw_sheet(
     dataset: Dataset, rows: int, boxes: bool, file: Path, only: str | None = None
 ) -> int:
-    """Draw up to `rows` samples spread over a dataset, or only one; return how many."""
+    """Draw up to `rows` samples spread over a dataset, or only one; return their number."""
     found = some_items(dataset, rows, only)
     items = [item for item in found if any(pane.image_id for pane in item.panes)]
     if not items:
@@ -57,7 +57,7 @@ def draw_items(
     file: Path,
     boxes: bool = False,
 ) -> int:
-    """Draw items of a dataset, given the encoded images by their ids; return how many."""
+    """Draw items of a dataset, given encoded images by id; return the number of items drawn."""
     images = {}
     for name, data in pictures.items():
         try:
@@ -121,7 +121,6 @@ def _lines(texts: Sequence[Text]) -> list[str]:
 
 
 def wrapped(paragraphs: Sequence[str], width_px: int) -> str:
-    """Break texts into lines of about a width, given in pixels."""
     lines: list[str] = []
     for text in paragraphs:
         if not _is_drawable(text):
@@ -132,7 +131,7 @@ def wrapped(paragraphs: Sequence[str], width_px: int) -> str:
 
 
 def _is_drawable(text: str) -> bool:
-    """Return True if the font has every character of a text; others would be empty boxes."""
+    """Return True if the font has every character of a text; missing ones would be boxes."""
     missing = _font().getmask("\uffff")
     return not any(
         bytes(_font().getmask(character)) == bytes(missing)
@@ -143,7 +142,7 @@ def _is_drawable(text: str) -> bool:
 
 @functools.cache
 def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Return DejaVu Sans, of matplotlib or the machine; Pillow's own font has ASCII alone."""
+    """Return DejaVu Sans from matplotlib or the machine; Pillow's own font has only ASCII."""
     plots = importlib.util.find_spec("matplotlib")
     folders = plots.submodule_search_locations if plots is not None else None
     places = [f"{folder}/mpl-data/fonts/ttf/" for folder in folders or ()]

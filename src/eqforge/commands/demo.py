@@ -1,4 +1,4 @@
-"""`eqforge demo`: builds small datasets end to end in its own workspace, offline."""
+"""`eqforge demo`: build small datasets end to end in its own workspace, offline."""
 
 import shlex
 import sys

@@ -1,4 +1,4 @@
-"""`eqforge diff`: shows in which records and columns two datasets differ."""
+"""`eqforge diff`: show which records and columns differ between two datasets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -77,7 +77,6 @@ def diff_command(arguments: Arguments) -> int:
 
 
 def differences(arguments: Arguments) -> Difference:
-    """Return what differs between two datasets, without writing pages of it."""
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: there is no --report that could replace another")
     if arguments.report is not None and arguments.table and "samples" not in arguments.table:
@@ -107,7 +106,7 @@ def write_report(arguments: Arguments, output: Path) -> str:
 def diff_datasets(
     a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
 ) -> Difference:
-    """Return what differs between two datasets, in some tables and columns or in all."""
+    """Compare two datasets, in some tables and columns or in all."""
     from eqforge.schemas.dataset.compare import compare_tables
     from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
 
@@ -140,7 +139,7 @@ def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
 
 
 def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:
-    """Yield what differs; name up to `examples` records of each kind in each table."""
+    """Yield the differences; name up to `examples` records of each kind in each table."""
     for name, table in found.tables.items():
         yield from _table_lines(name, table, examples)
     for number, (name, (a, b)) in enumerate(found.manifest.items()):

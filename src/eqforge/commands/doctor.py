@@ -1,4 +1,4 @@
-"""`eqforge doctor`: what this machine has, what it lacks, what that costs, and how to get it.
+"""`eqforge doctor`: list what this machine lacks, what that costs, and how to install it.
 
 Nothing is fetched or changed. A sandboxed process tests what the sandbox blocks.
 """
@@ -168,7 +168,7 @@ def _packages() -> Iterator[Fact]:
 
 
 def _sandbox() -> Iterator[Fact]:
-    """Try what the sandbox stops decoders from doing."""
+    """Try operations that the sandbox denies decoders."""
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",

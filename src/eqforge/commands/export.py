@@ -1,4 +1,4 @@
-"""`eqforge export`: writes a finished dataset in another form."""
+"""`eqforge export`: write a finished dataset in another format."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def export(arguments: Arguments) -> "ExportNote":
 
 
 def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
-    """Yield what was written: few files one by one, many by the first folder."""
+    """Yield the written files one by one or, if there are many, by top folder."""
     is_few = sum(1 for file in files if file.rows) <= 20
     folders: defaultdict[str, list[DataFile]] = defaultdict(list)
     for file in files:

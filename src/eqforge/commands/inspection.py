@@ -1,4 +1,4 @@
-"""`eqforge inspect`: shows what a finished dataset holds."""
+"""`eqforge inspect`: show the contents of a finished dataset."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator
@@ -201,7 +201,7 @@ def _size(num_bytes: int) -> str:
 
 
 def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
-    """Yield samples spread over a dataset; others are not turned into Python objects."""
+    """Yield samples spread over a dataset, without converting the others to Python objects."""
     from eqforge.evaluation.report.kinds import spread_places
 
     places = spread_places(dataset.manifest.num_rows("samples"), rows)
@@ -266,7 +266,7 @@ def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection
 
 
 def _whole_id(dataset: "Dataset", part: str) -> str:
-    """Return the id of a sample or reject, given whole or by a part that no other id has."""
+    """Return the full id of a sample or reject, given the id or a unique part."""
     columns = {"samples": "sample_id", "rejects": "candidate_id"}
     ids = {row[key]: None for table, key in columns.items() for row in dataset.rows(table, [key])}
     if part in ids:

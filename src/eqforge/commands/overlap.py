@@ -1,4 +1,4 @@
-"""`eqforge overlap`: which images of a dataset a model saw in training, and which it did not."""
+"""`eqforge overlap`: find images of a dataset that a model saw in training."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ class Seen:
       why: one of REASONS.
       matched: the training image: its key, such as `coco:391895`, or its file.
       found_in: the list, folder or dataset that has it.
-      distance: bits in which the hashes differ; None if no hash decided.
+      distance: differing bits of the hashes; None if no hash decided.
     """
 
     why: str
@@ -94,11 +94,11 @@ class Seen:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Named:
-    """The names of the images that were seen.
+    """Names of seen images.
 
     Attributes:
       listed: the list or dataset that has an image, by its key.
-      links: the keys of the same photograph, by each of them.
+      links: keys of the same photograph, by each key.
     """
 
     listed: Mapping[str, str]
@@ -176,7 +176,7 @@ def overlap_command(arguments: Arguments) -> int:
 
 
 def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[str, Any]]:
-    """Return the rows of the output; a match by id takes precedence over one by look."""
+    """Return the rows of the output; a match by id takes precedence over one by appearance."""
     found = [seen.get(each.image or "") or seen.get(each.image_id or "") for each in shown]
     samples = {each.sample_id for each, why in zip(shown, found, strict=True) if why is not None}
     nothing = dict.fromkeys(("why", "matched", "found_in", "distance"))
@@ -241,10 +241,10 @@ def read_named(
     dataset: "Dataset",
     others: Iterable["Dataset"],
 ) -> Named:
-    """Read the names of the images that were seen, in lists and in other datasets.
+    """Read the names of seen images from lists and other datasets.
 
-    A name of another dataset counts if it is the id of a collection, such as COCO's. Others, such
-    as `1.jpg`, mean the same only where both are of one benchmark.
+    A name from another dataset counts if it is the id of a collection, such as COCO's. Other names,
+    such as `1.jpg`, mean the same only if both datasets belong to one benchmark.
     """
     listed: dict[str, str] = {}
     for word in lists:
@@ -282,7 +282,7 @@ def seen_by_id(
 def read_looks(
     dataset: "Dataset", folders: Iterable[Path], others: Iterable["Dataset"], workers: int
 ) -> list[Looks]:
-    """Hash the images of folders, and read the hashes of other datasets that hold images."""
+    """Hash the images in folders, and read the hashes of other datasets with images."""
     from eqforge.transforms.filters.near_duplicates import hash_folder, to_numbers
 
     found = []
@@ -301,7 +301,7 @@ def read_looks(
 
 
 def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) -> dict[str, Seen]:
-    """Return the nearest match of each image that looks like one that was seen, by id."""
+    """Return, by id, the nearest match of each image that looks like a seen one."""
     from eqforge.transforms.filters.near_duplicates import nearest, to_numbers
 
     if not looks:
@@ -325,9 +325,9 @@ def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) 
 def not_compared(
     shown: Iterable[Shown], named: Named, collection: Collection | None, has_looks: bool
 ) -> set[str]:
-    """Return the images, by name or id, of which nothing shows whether they were seen.
+    """Return the images, by name or id, that could not be checked.
 
-    Their names are ids of no collection that the lists have, and their looks were not compared.
+    Their names are ids of no listed collection, and their appearance was not compared.
     """
     known = {key.partition(":")[0] for key in (*named.listed, *named.links)}
     found = set()

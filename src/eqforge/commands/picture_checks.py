@@ -1,4 +1,4 @@
-"""The checks of `eqforge verify` that measure the stored images of generated pairs again."""
+"""Checks of `eqforge verify` that remeasure the stored images of generated pairs."""
 
 import json
 import tempfile
@@ -59,7 +59,7 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
 
 
 def _check_pairs(dataset: Dataset) -> Iterator[str]:
-    """Measure again how much the two images of a pair differ."""
+    """Remeasure how much the two images of a pair differ."""
     columns = ["sample_id", "image_0_id", "image_1_id", *TOLERANCES]
     if not {*columns} <= {*dataset.columns("samples")}:
         return
@@ -80,7 +80,7 @@ def check_specs(dataset: Dataset) -> Iterator[str]:
 
 
 def check_proofs(dataset: Dataset) -> Iterator[str]:
-    """Compare what is stored of pairs with what their images measure now."""
+    """Compare stored measures of pairs with measures of their images."""
     yield from _check_pairs(dataset)
     rows = list(_rendered(dataset))
     is_measured = any(row["versions"] for row in rows)
@@ -114,10 +114,10 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
 
 
 def check_draws(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every rendered pair whose captions are not those of its scenes.
+    """Yield a line for every rendered pair whose captions do not match its scenes.
 
-    Its seed draws both again. Nothing is compared where it draws different scenes, as another
-    version of eqforge may, and where an erratum corrected a caption.
+    The pair's seed redraws both. Nothing is compared if it draws different scenes, as another
+    version of eqforge may, or if an erratum corrected a caption.
     """
     manifest = dataset.manifest
     if manifest.dataset != DATASET or manifest.config.get("assets") != BUILTIN:
@@ -142,7 +142,7 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
 
 
 def why_not_proved(dataset: Dataset) -> str:
-    """Say why stored images cannot be measured again; empty where they can."""
+    """Explain why stored images cannot be remeasured; empty if they can."""
     rows = list(_rendered(dataset))
     if not rows or any(row["scores"] for row in rows):
         return ""
@@ -154,7 +154,6 @@ def why_not_proved(dataset: Dataset) -> str:
 
 
 def _rendered(dataset: Dataset) -> Iterator[dict[str, Any]]:
-    """Yield the rendered pairs, with the scores of this version by name, and all versions."""
     if not {"spec_0", "mask_0_id", "objects_0", "scores"} <= set(dataset.columns("samples")):
         return
     names = [
@@ -179,8 +178,7 @@ def _pictures(
 ) -> Iterator[tuple[dict[str, Any], list[NDArray[np.uint8]], list[NDArray[Any]]]]:
     """Yield samples with the pixels of their two images and the numbers of their masks.
 
-    Every file is read once: an encoded image waits in a temporary folder for the other image of its
-    pair.
+    Every file is read once: an encoded image waits in a temporary folder for its pair.
     """
     if not samples:
         return

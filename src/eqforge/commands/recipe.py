@@ -1,4 +1,4 @@
-"""`eqforge build --recipe`: rebuilds a dataset from a recipe, and compares, or plans it."""
+"""`eqforge build --recipe`: rebuild a dataset from a recipe and compare, or plan it."""
 
 import contextlib
 import sys
@@ -79,7 +79,7 @@ class RecipeReport:
 
 
 def main(command: str, argv: Sequence[str]) -> int:
-    """Plan, build or import what a recipe says, and compare; return the exit status."""
+    """Plan, build or import a recipe, and compare; return the exit status."""
     is_plan = command == "plan"
     with (
         reported_errors(goes_on=not is_plan),
@@ -128,7 +128,7 @@ def main(command: str, argv: Sequence[str]) -> int:
 
 
 def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the folder that the option names, empty if none, and the other arguments."""
+    """Return the folder given by the option (empty if none), and the other arguments."""
     own, beam_args = list(argv), list[str]()
     if "--" in argv:
         own, beam_args = own[: own.index("--")], own[own.index("--") :]

@@ -1,4 +1,4 @@
-"""The rejects of a dataset by reason, with the images that the build has stored of them."""
+"""Rejects of a dataset by reason, with the images that the build stored."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,6 @@ _LIST: Final = "; without --sheet they are listed"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
-    """Return the rejects with a reason, in the order of the dataset."""
     found = [row for row in dataset.rows("rejects") if row["reason"] == reason]
     if not found:
         books = dataset.manifest.stages.values()
@@ -55,7 +54,7 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Pair:
-    """A pair that was planned: the ids of its images, their captions, and objects if known."""
+    """A planned pair: the ids of its images, their captions, and objects if known."""
 
     names: tuple[str, str]
     captions: tuple[str, str]
@@ -65,8 +64,8 @@ class _Pair:
 class StoredRejects:
     """The images of rejects that are left in the work folder of a dataset.
 
-    Videos leave the extracted frames, drawn and rendered pairs their images; other datasets leave
-    none. An InputError rejects ids or suffixes that might lead elsewhere.
+    Videos leave extracted frames, drawn and rendered pairs their images; other datasets leave none.
+    Ids or suffixes that might lead elsewhere raise an InputError.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -121,7 +120,6 @@ class StoredRejects:
         yield from more_itertools.unique_everseen(images, key=lambda image: image.image_id)
 
     def _stored(self, row: Mapping[str, Any]) -> list[StoredImage]:
-        """Return the images of a reject; none unless all are stored."""
         if row["stage"] in _MAKING and row["reason"].startswith(_UNMADE):
             return []
         pair = self._pairs.get(row["candidate_id"])
@@ -131,7 +129,7 @@ class StoredRejects:
         return found if len(found) == len(names) and there else []
 
     def items(self, rejects: Sequence[Row], whys: Whys) -> list[Item]:
-        """Return what is drawn of the rejects whose images are stored."""
+        """Return the items to draw: rejects whose images are stored."""
         items = [
             Item(id=row["candidate_id"], panes=tuple(panes), texts=(plain(whys.why_of(row)),))
             for row in rejects
@@ -158,7 +156,7 @@ class StoredRejects:
 def _generated_pairs(
     work: str, plan: Sequence[str], dataset: Dataset
 ) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
-    """Yield the id, the captions and the images of each pair that was drawn or rendered.
+    """Yield the id, the captions and the images of each drawn or rendered pair.
 
     Seeds identify images. If the folder holds different images of a seed, made with other settings,
     none of them are yielded.
@@ -180,7 +178,7 @@ def _generated_pairs(
 
 
 def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str, str], int]]:
-    """Yield the id, the captions and the seed of each pair that was to be drawn or rendered."""
+    """Yield the id, the captions and the seed of each planned pair."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for prompts in read_plan(PromptPair, plan):
             name, captions, seed = prompts.sample_id, prompts.captions, prompts.seed
@@ -194,7 +192,6 @@ def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str,
 
 
 def _done(work: str, step: str, kind: type[T]) -> Iterator[T]:
-    """Yield the records of a step's finished work that are of a kind."""
     root = storage.join(work, "done", step)
     for name in storage.list_names(root):
         folder = storage.join(root, name)
@@ -204,7 +201,7 @@ def _done(work: str, step: str, kind: type[T]) -> Iterator[T]:
 
 
 def _checked(work: str, images: Sequence[Image]) -> Sequence[Image]:
-    """Return stored images, whose ids and suffixes become names of files."""
+    """Check ids and suffixes of stored images, which become file names."""
     for image in images:
         check_picture_id(image.image_id, work)
         check_suffix(image.suffix, work)

@@ -1,4 +1,4 @@
-"""`eqforge report`: writes a folder of pages that show every row of a dataset."""
+"""`eqforge report`: write web pages that show every row of a dataset."""
 
 from dataclasses import dataclass
 from pathlib import Path

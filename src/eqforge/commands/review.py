@@ -1,4 +1,4 @@
-"""`eqforge review`: tasks for people who look at a dataset, and what follows from their votes."""
+"""`eqforge review`: write reviewers' tasks, and process their votes."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The checks of `eqforge verify` within rows, and between rows that belong together."""
+"""Checks of `eqforge verify` within rows, and between related rows."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,14 +23,14 @@ _JSON = ("annotation", "parameters", "settings", "spec_0", "spec_1")
 
 
 def is_measured(key: str, rows: int) -> bool:
-    """Return True if a row is measured again, of a table of so many rows."""
+    """Return True if a row of a table of this size is remeasured."""
     return int(sha256_hex(key.encode())[:8], 16) * rows < MAX_MEASURED << 32
 
 
 def watched(
     dataset: Dataset, kind: TableType, records: Iterable[Any], found: list[str]
 ) -> Iterator[Any]:
-    """Yield the records of a table as they are, and add what is wrong with them to `found`."""
+    """Yield the records of a table unchanged, and add their faults to `found`."""
     rows, images = (dataset.manifest.num_rows(name) for name in (kind.name, IMAGES_TABLE.name))
     for record in records:
         key = kind.key_of(record)
@@ -44,7 +44,7 @@ def watched(
 
 
 def _misfits(record: Any, place: str) -> Iterator[str]:
-    """Yield the columns of a record, and of those in it, that do not fit the others."""
+    """Yield the columns of a record, and of nested records, that contradict the others."""
     for column, fits in getattr(record, "RULES", {}).items():
         if not fits(record):
             yield f"{place}{column} does not fit its other columns"
@@ -64,7 +64,7 @@ def _misfits(record: Any, place: str) -> Iterator[str]:
 
 
 def measured_faults(record: Any) -> Iterator[str]:
-    """Yield the columns that are not what the texts of a record measure now."""
+    """Yield the columns that differ from a new measurement of a record's texts."""
     names = record.__dataclass_fields__.keys()
     for first, second, spans_0, spans_1 in EDITS:
         if {first, second, spans_0, spans_1} <= names:
@@ -79,7 +79,7 @@ def measured_faults(record: Any) -> Iterator[str]:
 
 
 def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) -> Iterator[str]:
-    """Yield what is wrong with an edit: of words, or, where rules made it, of pieces of text."""
+    """Yield faults of an edit: of words or, if rules made it, of pieces of text."""
     (before, after), spans = attrgetter(*texts)(record), attrgetter(*columns)(record)
     edit, distance = word_edit(before, after), getattr(record, "word_edit_distance", None)
     if distance not in (None, edit.distance):
@@ -91,7 +91,7 @@ def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) 
 
 
 def _outside(text: str, spans: Sequence[Span]) -> list[str] | int:
-    """Return the pieces of a text outside spans; its length where they are not inside it."""
+    """Return the pieces of a text outside spans; its length if spans exceed it."""
     ends = [0, *(span.end for span in spans)]
     starts = [*(span.start for span in spans), len(text)]
     pieces = [text[end:start] for end, start in zip(ends, starts, strict=True)]

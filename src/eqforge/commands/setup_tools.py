@@ -1,4 +1,4 @@
-"""`eqforge setup`: fetches what a step needs and no package includes, when the user asks."""
+"""`eqforge setup`: fetch data that a step needs and no package includes, on request."""
 
 import sys
 from dataclasses import dataclass

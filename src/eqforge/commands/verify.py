@@ -1,10 +1,10 @@
-"""`eqforge verify`: checks a finished dataset against its manifest and against itself.
+"""`eqforge verify`: check a finished dataset against its manifest and for consistency.
 
-A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed; lints are
-`not linted` for datasets without edited captions. Proofs are `not proved` where rendered pairs
-have no scores of the version that can be measured again. Lints of error level fail a dataset of
-captions, except the lint of CLIP's context; in paper mode they are `noted`, as that mode keeps the
-defects of the published sets.
+A check is `ok`, `FAILED`, or `not checked` if a package is missing; lints are `not linted` for
+datasets without edited captions. Stored measures are `not proved` if rendered pairs have no scores
+of a version that can be remeasured. Lints of error level fail a dataset of captions, except the
+lint of CLIP's context. In paper mode they are `noted`, because that mode keeps the defects of the
+published sets.
 """
 
 from collections import Counter
@@ -97,7 +97,7 @@ def verify_dataset(
 
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
-    """Run a check; damage that stops it is one more finding, a missing package is none."""
+    """Run a check; damage that stops it is a finding, a missing package is not."""
     from eqforge.commands.checks import CHECKS, LINTS, PROOFS, notes
     from eqforge.commands.picture_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
@@ -136,7 +136,7 @@ def _print(name: str, outcome: Outcome) -> None:
 
 
 def _verdict(outcomes: Collection[Outcome]) -> str:
-    """Word the verdict, which is never only `sound` if something was noted or not checked."""
+    """Word the verdict; it is never just `sound` if something was noted or not checked."""
     found = Counter({"FAILED": 0, "noted": 0})
     for outcome in outcomes:
         found[outcome.state] += len(outcome.lines)

@@ -1,9 +1,9 @@
 """The commands as functions: settings are keyword arguments, errors are exceptions.
 
-`eqforge COMMAND --help` lists the settings of each. Every setting has the name of its option,
-`--max-side 256` is `max_side=256`, and the same default. `dataset` is the folder or URL of a
-finished dataset, `output` that of what is written; a call that was stopped resumes there. Wrong
-input raises InputError, a run that ended before its dataset was complete BuildError.
+`eqforge COMMAND --help` lists the settings of each. A setting has the name and default of its
+option: `--max-side 256` is `max_side=256`. `dataset` is the folder or URL of a finished dataset,
+`output` the folder or URL to write. A repeated call resumes a stopped one. Wrong input raises
+InputError; a run that ended before its dataset was complete raises BuildError.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,12 +42,12 @@ Result = TypeVar("Result")
 def build(
     dataset: str, *, recipe: str | Path | None = None, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Build a dataset or import a benchmark, or finish what was interrupted, and open it.
+    """Build a dataset or import a benchmark, resume if interrupted, and open it.
 
     Args:
       dataset: its name, such as "eq-video", or that of a benchmark, such as "winoground".
-      recipe: folder or URL of a recipe, whose settings are taken; `diff(recipe, output)` shows what
-        differs then.
+      recipe: folder or URL of a recipe with the settings; `diff(recipe, output)` then shows the
+        differences.
       beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
         with `source`.
@@ -65,7 +65,7 @@ def build(
 def combine(
     *parts: str | Path, output: str | Path, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Make one dataset of several, in any order, or finish what was interrupted, and open it.
+    """Combine datasets into one, in any order, resume if interrupted, and open it.
 
     Args:
       *parts: folders or URLs of the datasets.
@@ -84,12 +84,12 @@ def combine(
 def plan(
     dataset: str, *, recipe: str | Path | None = None, pilot: int = 0, **settings: Any
 ) -> "PlanReport":
-    """Return what a build would try; write nothing. You may leave out `output`.
+    """Return what a build would make; write nothing. You may leave out `output`.
 
     Args:
       dataset: its name, such as "eq-video".
-      recipe: folder or URL of a recipe, whose settings are taken; `changed_inputs` of the report
-        names its inputs that have other bytes now.
+      recipe: folder or URL of a recipe with the settings; `changed_inputs` of the report names
+        inputs whose bytes have changed.
       pilot: records to build and discard for a forecast of time and storage.
       **settings: as for build.
     """
@@ -130,16 +130,14 @@ def diff(
     report: str | Path | None = None,
     overwrite: bool = False,
 ) -> "diff_module.Difference":
-    """Return in which records and columns two finished datasets differ.
+    """Return which records and columns differ between two finished datasets.
 
     Args:
-      a: the first, of which records may be removed.
-      b: the second, which may add records.
       table: the tables to compare; all if empty.
       only: the columns to compare; all if empty.
-      examples: named records of each kind in each table, at most.
-      report: folder to write pages into that show the samples which differ.
-      overwrite: whether a report of something else in that folder is replaced.
+      examples: maximum number of named records of each kind in each table.
+      report: folder for pages that show the samples that differ.
+      overwrite: replace a different report in that folder.
     """
     from eqforge.commands import diff as diff_module
 
@@ -161,7 +159,7 @@ def export(
     output: str | Path,
     **settings: Any,
 ) -> "ExportNote":
-    """Write a finished dataset in another form; return the note of the files that it wrote.
+    """Write a finished dataset in another format; return the note of the written files.
 
     Args:
       format: its name, such as "hf"; `eqforge export --help` lists them.
@@ -175,10 +173,10 @@ def export(
 def card(
     dataset: str | Path, *, about: str | Path | None = None, output: str | Path | None = None
 ) -> list[str]:
-    """Write a dataset's card and its Croissant description; return where they are.
+    """Write a dataset's card and its Croissant description; return their paths or URLs.
 
     Args:
-      about: TOML file of what its author says.
+      about: TOML file of facts from the author.
       output: folder or URL to write into; None for the dataset's own.
     """
     from eqforge.commands import card as card_module
@@ -194,11 +192,11 @@ def report(
     scores: Sequence[str | Path] = (),
     **settings: Any,
 ) -> "report_module.Report":
-    """Write pages that show every row of a dataset; return where they are and how many items.
+    """Write pages that show every row of a dataset; return their place and the number of items.
 
     Args:
-      output: folder of the report; without it DATASET-report, beside a local dataset.
-      scores: of models: folders that score wrote, or files.
+      output: folder of the report (default: DATASET-report, next to a local dataset).
+      scores: model scores: folders written by `score`, or files.
     """
     from eqforge.commands import report as report_command
 
@@ -214,11 +212,10 @@ def review_plan(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewPlan":
-    """Write the tasks of reviewers as pages; return where they are and how many each has.
+    """Write reviewers' tasks as pages; return their place and the number of tasks each has.
 
     Args:
-      protocol: what is asked: a name that `eqforge review plan --help` lists, or a TOML file.
-      reviewers: their names.
+      protocol: the questions: a name that `eqforge review plan --help` lists, or a TOML file.
     """
     from eqforge.evaluation.review.plan import write_plan
     from eqforge.evaluation.review.settings import Plan
@@ -234,7 +231,7 @@ def review_import(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewOutcome":
-    """Write what follows from the votes of reviewers; return it, and how far they agree.
+    """Write the decisions from reviewers' votes; return them, with the agreement.
 
     Args:
       votes: the files that reviewers saved.
@@ -277,7 +274,7 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
     """Return the metrics of a dataset's scores as a table, which `print` shows.
 
     Args:
-      *paths: the dataset and one or more scores of it, one by one or in lists.
+      *paths: the dataset and one or more of its scores, one by one or in lists.
     """
     from eqforge.evaluation.tables.command import metrics_report
 
@@ -301,10 +298,10 @@ def _pipeline(dataset: str) -> type[AnyPipeline]:
 def _config(
     pipeline: type[AnyPipeline], settings: dict[str, Any], recipe: str | Path | None
 ) -> tuple["Manifest | None", Any]:
-    """Return the manifest of a recipe, if there is one, and the settings of a call.
+    """Return the manifest of a recipe, if any, and the settings of a call.
 
     Raises:
-      InputError: the recipe is none of this dataset, or a setting is wrong.
+      InputError: the recipe is for a different dataset, or a setting is wrong.
     """
     if recipe is None:
         mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"

@@ -26,9 +26,9 @@ class Sample:
 
     Attributes:
       record: the row; docs/reference/tables.md has its fields.
-      images: its pictures in RGB, by the column that names them, without `_id`: `image_0`.
-      rows: rows of other tables, by the column that is a key into them, without `_id`: `region`.
-      details: rows of tables whose rows name their sample, such as VLUE's findings, by table.
+      images: its images in RGB, by their column without `_id`: `image_0`.
+      rows: referenced rows of other tables, by the key column without `_id`: `region`.
+      details: rows of other tables that name the sample, such as VLUE's findings, by table.
     """
 
     record: Any
@@ -55,17 +55,17 @@ class OpenDataset:
 
     @property
     def folder(self) -> str:
-        """Its folder or URL."""
+        """Folder or URL of the dataset."""
         return self._dataset.folder
 
     @property
     def manifest(self) -> Manifest:
-        """The dataset's manifest: settings, inputs, versions, counts by stage."""
+        """Settings, inputs, versions, counts by stage."""
         return self._dataset.manifest
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
+        """Names of the tables."""
         return tuple(self.manifest.tables)
 
     def table(self, name: str = "samples", columns: Sequence[str] | None = None) -> pa.Table:
@@ -80,7 +80,7 @@ class OpenDataset:
         return pa.Table.from_batches(batches, schema=schema)
 
     def records(self, name: str = "samples") -> Iterator[Any]:
-        """Yield the rows of a table as records; pictures come without their bytes.
+        """Yield the rows of a table as records; images come without their bytes.
 
         Raises:
           InputError: there is no such table, or a file is missing or damaged.
@@ -96,10 +96,10 @@ class OpenDataset:
             raise InputError(f"{self.folder}: a row of {name} is wrong: {error}") from error
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples with their pictures and with related rows of other tables.
+        """Yield the samples with their images and with related rows of other tables.
 
         Raises:
-          InputError: a file is missing or damaged, or a picture does not decode.
+          InputError: a file is missing or damaged, or an image does not decode.
         """
         kind = table_type(self.manifest.dataset, "samples")
         references = {} if kind is None else kind.references
@@ -137,7 +137,6 @@ class OpenDataset:
         return {kind.key_of(record): record for record in self.records(table)}
 
     def _details(self) -> dict[str, dict[str, list[Any]]]:
-        """Read the tables whose rows name a sample, by table and sample."""
         found: dict[str, dict[str, list[Any]]] = {}
         for table in self.tables:
             kind = table_type(self.manifest.dataset, table)

@@ -1,4 +1,4 @@
-"""The settings of commands as keyword arguments: `--max-side 256` is `max_side=256`."""
+"""Settings of commands as keyword arguments: `--max-side 256` is `max_side=256`."""
 
 import contextlib
 import dataclasses
@@ -28,7 +28,7 @@ def settings_from(
     Args:
       kind: their dataclass; the names of nested groups are not part of option names.
       given: values by the names of the options.
-      default: values for what is not given; None takes the dataclass's own.
+      default: values for missing options; None takes the dataclass's own.
     """
     names = dict(_names(kind))
     if unknown := sorted(given.keys() - names.keys()):
@@ -43,7 +43,6 @@ def settings_from(
 
 
 def _names(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the name and type of each setting; groups are not part of names."""
     for name, hint in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(hint):
             yield from _names(typing.cast(type, hint))
@@ -81,7 +80,7 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
 
 
 def _expected(error: str, value: Any, hint: Any) -> str:
-    """Return what is wrong with a value, with the values there are or in Python's words."""
+    """Describe what is wrong with a value, with the valid values or in Python's words."""
     kinds = (hint, *typing.get_args(hint))
     known = [typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is typing.Literal]
     if known and isinstance(value, str):
@@ -91,7 +90,7 @@ def _expected(error: str, value: Any, hint: Any) -> str:
 
 @contextlib.contextmanager
 def in_keywords(kind: type) -> Iterator[None]:
-    """Name settings by their keywords in errors of the block: `--max-side` is `max_side`."""
+    """Name settings by their keywords in errors of the block: `--max-side` becomes `max_side`."""
     hints = dict(_names(kind))
 
     def keyword(found: re.Match[str]) -> str:
