@@ -132,9 +132,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
     keys = (*([kind.group] if kind.group else []), "sample_id")
     samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
-    of_item = (
-        samples.column(keys[0]) if samples.num_rows else []
-    )  # a table without rows has no columns
+    of_item = samples.column(keys[0]) if samples.num_rows else []  # no rows, no columns
     page = TablePage(
         name="samples",
         thing=kind.thing,

@@ -1,1 +1,1 @@
-"""How well the text alone tells true captions from false ones."""
+"""Audit how well text alone separates true captions from false ones."""

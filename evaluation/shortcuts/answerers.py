@@ -1,6 +1,6 @@
 """Blind answerers: they answer questions by their texts, and never see an image.
 
-A language model gives the likeliest answer, and takes the likelier of two captions for true.
+A language model gives the likeliest answer, and prefers the likelier of two captions.
 """
 
 import functools
@@ -37,13 +37,12 @@ _LETTER: Final = "letter"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Posed:
-    """What a blind answerer sees of a question, and what is right.
+    """A question as a blind answerer sees it, and its right answer.
 
     Attributes:
-      options: the texts of the options A, B, …; empty where the question names its answers.
-      form: how it is answered: OPTIONS; `yes/no`, `true/false`; or `letter`, of options that the
-        question itself names.
-      answer: the right answer: a letter, or one of the two words, in lower case.
+      options: the texts of the options A, B, …; empty if the question names its answers.
+      form: OPTIONS; `yes/no`, `true/false`; or `letter`, if the question itself lists the options.
+      answer: a letter, or one of the two words, in lower case.
     """
 
     question: str
@@ -55,7 +54,7 @@ class Posed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answerer:
-    """Returns an answer to each question, in its form; `widening` is as of `Judge`."""
+    """Returns an answer to each question, in its form; `widening` is as in `Judge`."""
 
     answers: Callable[[Sequence[Posed]], list[str]]
     widening: float = 1.0
@@ -75,7 +74,6 @@ def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
 
 
 def posed(row: Mapping[str, Any]) -> Posed:
-    """Pose a question with a short answer, from a row with `questions_task.COLUMNS`."""
     options = tuple(row["options"])
     answer = short_answer(row["answer"], options) or ""
     form = OPTIONS if options else _NAMED.get(answer.lower(), _LETTER)
@@ -101,7 +99,7 @@ def _by_folds(probe: str, folds: int, asked: Sequence[Posed]) -> list[str]:
 
 
 def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[str]:
-    """Answer questions of one form as learnt from others; with empty texts if there are none."""
+    """Answer questions of one form after training on others; with empty texts if there are none."""
     counts = Counter(each.answer for each in seen)
     usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if not usual or probe == PRIOR:
@@ -122,12 +120,12 @@ def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[s
     learnt = featurize([each.question for each in seen])
     model = fit_classifier(learnt, [each.answer for each in seen])
     likely = model.predict_proba(featurize([each.question for each in asked]))
-    # Where the texts say nothing, all answers are equally likely but for rounding.
+    # If the texts say nothing, all answers are equally likely up to rounding.
     return [str(model.classes_[place]) for place in np.round(likely, 6).argmax(axis=1)]
 
 
 def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
-    """Return the letter of the highest score; of equal scores the most usual letter."""
+    """Return the letter of the highest score; ties go to the most usual letter."""
     letters = [LETTERS[place] for place, score in enumerate(scores) if score == max(scores)]
     return next((letter for letter in usual if letter in letters), letters[0])
 
@@ -143,9 +141,9 @@ def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
 
 
 def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
-    """Return the pieces of text that speak for one of two answers, as `clues` does of captions.
+    """Return the clues for one of two answers, as `clues` does for captions.
 
-    A weight above 0 speaks for the answer that is last in the alphabet; `Clue.right` counts its
+    A weight above 0 supports the answer that is last in the alphabet; `Clue.right` counts its
     questions.
     """
     featurize = PROBES[probe](questions)
@@ -180,7 +178,6 @@ class LanguageModelProbe:
         self._batch_size = batch_size
 
     def judges(self) -> dict[str, Judge]:
-        """Return two judges: by the likelihood of the whole caption, and per token."""
         return {
             "language_model_total": Judge(margins=lambda question: self._margins(question, 0)),
             "language_model_per_token": Judge(margins=lambda question: self._margins(question, 1)),

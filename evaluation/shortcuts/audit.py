@@ -35,7 +35,7 @@ VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
 CERTIFIED_ROWS = 10_000
-"""Number of rows that are certified: those with the lowest hashes of their ids."""
+"""Number of rows to certify: those with the lowest hashes of their ids."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,12 +46,11 @@ class ProbeResult:
       probe: a key of PROBES, "likelihood", "transformer", "language_model_total" or
         "language_model_per_token".
       accuracy: share of correct answers in [0, 1]; a tie counts one half.
-      low, high: 95 % confidence interval of the accuracy: exact for the number of independent
-        trials that has its variance in a bootstrap over images; widened for probes, whose folds
-        share training data.
+      low, high: exact 95 % confidence interval, for the number of independent trials with the
+        variance of a bootstrap over images; widened for probes, whose folds share training data.
       joint_low, joint_high: the same at Bonferroni's level, for all questions and probes together.
-      ties: share of pairs that the probe cannot tell apart, in [0, 1].
-      clues: the heaviest pieces of text, of the probes `words` and `letters`.
+      ties: share of pairs with a tie, in [0, 1].
+      clues: for `words` and `letters`, the pieces of text with the largest weights.
     """
 
     contrast: Contrast
@@ -83,13 +82,13 @@ class ProbeResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Audit:
-    """What the text alone tells.
+    """The results of an audit of captions.
 
     Attributes:
-      one_image: number of pairs of one image and two captions, which were audited.
-      two_by_two: number of pairs of two images and two captions, which were not.
+      one_image: number of audited pairs of one image and two captions.
+      two_by_two: number of pairs of two images and two captions, which are not audited.
       left_out: number of captions without a false one.
-      unasked: the probes that could not be asked, with the reason.
+      unasked: the probes that could not run, with the reason.
     """
 
     results: tuple[ProbeResult, ...]
@@ -111,7 +110,6 @@ def audit_pairs(
     resamples: int = 1000,
     contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
-    """Audit the text pairs of one dataset, by default by all probes."""
     everything = list(pairs)
     audited = [pair for pair in everything if pair.design == "one_image"]
     judges = probe_judges(folds=folds) if judges is None else judges
@@ -181,7 +179,6 @@ def _judged(
 
 
 def certify(dataset: Dataset) -> Certificate:
-    """Return the certificate of a dataset of captions, hard positives and hard negatives."""
     folds = 5
     columns = ("sample_id", "image", "caption", "hard_positive", "hard_negative")
     rows = dataset.rows("samples", columns)
@@ -243,11 +240,9 @@ _SEEN = {
     "language_model_total": "a language model's probability of the whole caption",
     "language_model_per_token": "the same for each token, so that length does not count",
 }
-"""What each probe judges by."""
 
 
 def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyType({})) -> str:
-    """Return the report of an audit, and of the parts that `--by` makes of it."""
     lines = [f"{name}: {audit.one_image:,} pairs of one image and two captions were audited."]
     if audit.two_by_two:
         lines.append(
@@ -281,15 +276,13 @@ def _contrasts(audit: Audit) -> Iterator[str]:
         by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
         yield f"  best of {len(results)}: {best.separation:.2%} [{low:.2%}, {high:.2%}] by {by}"
         for result in results:
-            # Where the interval reaches chance, the largest weights are due to chance too.
+            # If the interval includes chance, the largest weights are due to chance too.
             if result.is_shortcut and result.clues:
                 yield f"  {result.probe} that give most away (right and wrong captions with them):"
                 yield from clue_lines(result.clues, ("right", "wrong"))
 
 
 def as_json(name: str, audit: Any, parts: Mapping[str, Audit] | None = None) -> str:
-    """Return the audit of captions or of questions as JSON."""
-
     def plain(audit: Any) -> dict[str, Any]:
         results = [
             {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
@@ -319,7 +312,6 @@ def result_line(result: Any) -> str:
 
 
 def method_lines(audit: Any) -> list[str]:
-    """Explain the numbers of an audit of captions or of questions."""
     what, chance, best = "group", "", ""
     if isinstance(audit, Audit):
         what, chance = "image", f"Chance is {CHANCE:.0%}. "

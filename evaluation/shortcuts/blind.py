@@ -1,7 +1,7 @@
-"""Audit questions: how many are answered right by their texts alone, without an image.
+"""Audit questions: how many can be answered from their texts alone, without an image.
 
-A blind answerer gives the same answer to the same text. Where a question is asked of two images
-with different answers, it is right on one of them at most, which bounds its score.
+A blind answerer gives the same answer to the same text. So if a question about two images has
+different answers, it is right on at most one of them, which bounds its score.
 """
 
 from collections import Counter, defaultdict
@@ -31,7 +31,6 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.questions import short_answer
 
 VERSION = 1
-"""Version of how the numbers are computed."""
 
 Row = Mapping[str, Any]
 
@@ -43,8 +42,8 @@ class BlindResult:
     Attributes:
       units, groups: number of units judged, and of their groups.
       accuracy: share of units answered right, in [0, 1].
-      low, high: its 95 % confidence interval, as of `audit.ProbeResult`, over groups.
-      at_most: the share that nobody exceeds without seeing the images.
+      low, high: 95 % confidence interval over groups, as in `audit.ProbeResult`.
+      at_most: upper bound of the share for any blind answerer.
     """
 
     metric: str
@@ -64,10 +63,10 @@ class BlindResult:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GivenAway:
-    """What a probe goes by in questions of one form, where its accuracy is a shortcut.
+    """The clues of a probe in questions of one form, if its accuracy is a shortcut.
 
     Attributes:
-      sides: the answers that a clue of a weight above 0 speaks for, and below 0.
+      sides: the answers that clues of positive and of negative weight support.
       clues: `right` and `wrong` count the texts of the two sides.
     """
 
@@ -79,12 +78,12 @@ class GivenAway:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BlindAudit:
-    """What the texts of questions tell of their answers.
+    """The results of an audit of questions.
 
     Attributes:
       answers: number of questions by form and right answer.
       texts: number of distinct texts of questions.
-      left_out: number of questions in groups with a free answer, to which the audit does not apply.
+      left_out: number of questions in groups with a free answer, which are not audited.
     """
 
     results: tuple[BlindResult, ...]
@@ -107,7 +106,6 @@ def audit_questions(
     seed: int = 0,
     resamples: int = 1000,
 ) -> BlindAudit:
-    """Audit a dataset of grouped questions, by default with all of `blind_answerers`."""
     columns = read_columns(dataset, "samples", COLUMNS)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
@@ -166,10 +164,10 @@ def audit_questions(
 
 
 def _at_most(rows: Sequence[Row], metric: str) -> float:
-    """Share of units that the best blind answerer gets right, or a bound above it.
+    """Return the share of units that the best blind answerer gets right, or an upper bound.
 
-    Units with the same texts and the same answers can be right together; a unit in which a text has
-    two answers never is. Where units share only some texts, not all bounds can be reached at once.
+    Units with equal texts and equal answers can be right together; a unit in which a text has
+    two answers never is. If units share only some texts, the bound may be unreachable.
     """
     units: dict[tuple[str, ...], set[tuple[str, tuple[str, ...], str]]] = {}
     for row in rows:
@@ -183,7 +181,7 @@ def _at_most(rows: Sequence[Row], metric: str) -> float:
 
 
 def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Iterator[GivenAway]:
-    """Yield what the shortcuts go by, of questions with options or with two answers."""
+    """Yield the clues of shortcuts, for questions with options or with two answers."""
     shortcuts = {each.probe for each in results if each.metric == "accuracy" and each.is_shortcut}
     for form in sorted({each.form for each in asked}):
         of_form = [each for each in asked if each.form == form]
@@ -210,7 +208,7 @@ _SEEN_OF_QUESTIONS = {
     "language_model_total": "a language model's probability of the question and an answer",
     "language_model_per_token": "the same for each token, so that length does not count",
 }
-"""What each blind answerer goes by."""
+"""Description of each blind answerer."""
 
 
 _UNITS = {
@@ -219,7 +217,7 @@ _UNITS = {
     "image": "Are all questions on an image answered right?",
     "group": "Are all questions of a group answered right?",
 }
-"""What is asked of a blind answerer, by metric."""
+"""Description of each metric."""
 
 
 def questions_as_text(name: str, audit: BlindAudit) -> str:

@@ -1,4 +1,4 @@
-"""The command `eqforge audit`: what the text alone tells of captions, and of answers."""
+"""The command `eqforge audit`: how much text alone reveals about captions and answers."""
 
 import dataclasses
 from collections.abc import Iterable, Sequence
@@ -131,7 +131,6 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
 
 
 def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, list[TextPair]]":
-    """Return the pairs by the value that a column has of their sample, or their record."""
     from eqforge.evaluation.tables.samples import check_label_column
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import is_dataset, is_training

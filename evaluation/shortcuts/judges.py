@@ -16,7 +16,7 @@ from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_j
 from eqforge.models.pretrained import torch_threads
 
 WITH_CLUES = ("words", "letters")
-"""Probes of which the report names what they go by."""
+"""Probes whose clues the report lists."""
 
 Numbers = npt.NDArray[np.float64]
 Texts = tuple[Sequence[str], Sequence[str]]
@@ -36,12 +36,12 @@ CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
         "Which is the original, the positive or the hard positive?",
     ),
 }
-"""The questions put to a probe: the right caption, the wrong one, and the question in words."""
+"""The contrasts that a probe is tested on: right caption, wrong caption, and description."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """The true and the false captions of one contrast, in pairs, with the number of their image."""
+    """The true and false captions of one contrast, in pairs, with the number of their image."""
 
     contrast: Contrast
     right: tuple[str, ...]
@@ -54,7 +54,7 @@ class Judge:
     """Answers a question.
 
     Attributes:
-      margins: returns by how much the right caption looks truer [pairs]: above 0 where the judge is
+      margins: returns by how much the right caption looks truer [pairs]: positive if the judge is
         right, 0 for a tie.
       widening: factor on the standard deviation of the accuracy, at least 1. Cross-validated
         judgements are not independent: a plain bootstrap missed chance in one of five cases instead
@@ -72,7 +72,7 @@ def blind_judges(folds: int = 5) -> dict[str, Judge]:
 
 
 def unasked() -> list[str]:
-    """Name the judges that this machine cannot ask, with the reason."""
+    """Name the judges that cannot run on this machine, with the reason."""
     return [] if can_train() else ["transformer: torch is not installed, of the extra 'models'"]
 
 
@@ -93,7 +93,7 @@ def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
 
 
 def likelihood_judge(folds: int) -> Judge:
-    """Take the likelier caption for the true one.
+    """Judge the likelier caption true.
 
     The word model learns only from the true captions of the other folds.
     """
@@ -104,12 +104,12 @@ def likelihood_judge(folds: int) -> Judge:
         right, wrong = ([model.score(text) for text in texts] for texts in test)
         return np.subtract(right, wrong).round(9)
 
-    # It is not trained on what it is asked, but its folds share captions.
+    # The model is not trained on test captions, but its folds share captions.
     return Judge(margins=_by_folds(margins, folds))
 
 
 def transformer_judge(folds: int) -> Judge:
-    """Read whole captions: unlike counts, it sees which words go together and in what order."""
+    """Read whole captions: unlike counts, a transformer sees combinations and order of words."""
     return Judge(margins=_by_folds(train_transformer, folds), widening=widening(folds))
 
 
@@ -130,7 +130,7 @@ def _by_folds(
 
 
 def widening(folds: int) -> float:
-    """Factor on the standard deviation of a mean over folds, which are not independent.
+    """Return the factor on the standard deviation of a mean over folds, which are not independent.
 
     Source: Nadeau and Bengio 2003, "Inference for the generalization error": the variance of a mean
     over k folds grows by 1 + k * test / train.
@@ -141,7 +141,7 @@ def widening(folds: int) -> float:
 def split_folds(
     groups: npt.NDArray[Any], folds: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the places to train on and to judge for each fold; no group [n] is in both."""
+    """Yield indices to train on and to judge for each fold; no group [n] is in both."""
     try:
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
@@ -151,7 +151,7 @@ def split_folds(
 
 _WIDTH = 32
 _WORDS = 48
-"""Words of a caption that are read; the rest are cut off."""
+"""Maximum number of words read from a caption."""
 _EPOCHS = 6
 _BATCH = 64
 _RATE = 1e-3
@@ -161,7 +161,7 @@ _PADDING, _UNKNOWN, _KNOWN = 0, 1, 2
 def train_transformer(
     train: Sequence[Sequence[str]], test: Sequence[Sequence[str]]
 ) -> npt.NDArray[np.float64]:
-    """Return the margins in favour of the true captions of the test; both have false ones, too.
+    """Return the margins in favour of the true captions of the test pairs.
 
     It runs on one core: sums over several threads differ from run to run.
     """

@@ -1,7 +1,7 @@
-"""The probes: small models that see two captions and no image, and say which one is true.
+"""The probes: small models that see two captions and no image, and pick the true one.
 
 Every probe classifies the difference of two captions' features by logistic regression without an
-intercept, so it knows nothing of their order.
+intercept, so the order of the captions has no effect.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ PROBES: dict[str, Callable[[Sequence[str]], Featurizer]] = {
     "words": fit_words,
     "letters": fit_letters,
 }
-"""How each probe is fitted, on the captions of the training folds."""
+"""The fitting function of each probe, for the captions of the training folds."""
 
 
 def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
@@ -105,7 +105,7 @@ def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts the features that a fitted CountVectorizer knows, which have names."""
+    """Counts the features of a fitted CountVectorizer, which have names."""
 
     vectorizer: Any
 
@@ -118,7 +118,7 @@ def train_and_judge(
     train: tuple[Sequence[str], Sequence[str]],
     test: tuple[Sequence[str], Sequence[str]],
 ) -> npt.NDArray[np.float64]:
-    """Return a probe's margins [test pairs] in favour of the true captions; 0 where it cannot tell.
+    """Return a probe's margins [test pairs] in favour of the true captions; 0 if undecided.
 
     `train` and `test` each hold true and false captions, in pairs.
     """
@@ -131,7 +131,7 @@ def train_and_judge(
 
 def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
     """Fit a classifier of the differences of pairs; None if there is nothing to learn from."""
-    # Without an intercept a pair and its mirror image are equivalent, so every other is mirrored.
+    # Without an intercept a pair equals its mirror image, so every other pair is mirrored.
     signs = [1 if index % 2 == 0 else -1 for index in range(len(train[0]))]
     ordered = [pair[::sign] for sign, pair in zip(signs, zip(*train, strict=True), strict=True)]
     left, right = zip(*ordered, strict=True)
@@ -155,13 +155,13 @@ def fit_classifier(features: Matrix, labels: Sequence[Any], *, fit_intercept: bo
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Clue:
-    """A piece of text that a probe goes by.
+    """A piece of text with its weight in a probe.
 
     Attributes:
       text: one or two words in lower case, or a run of letters; a space at either end of a run is
         the edge of a word.
-      weight: in the classifier, rounded to four decimals; above 0 it speaks for the true caption.
-      right, wrong: number of true and of false captions that have it.
+      weight: rounded to four decimals; above 0 it supports the true caption.
+      right, wrong: number of true and of false captions that contain it.
     """
 
     text: str

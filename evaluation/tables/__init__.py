@@ -1,1 +1,1 @@
-"""Reads scores, joins them with their dataset by key, and makes the papers' tables."""
+"""Read scores, join them with their dataset by key, and make the papers' tables."""

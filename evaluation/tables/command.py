@@ -11,9 +11,8 @@ from eqforge.evaluation.tables.settings import MetricsSettings
 
 
 def metrics_command(settings: MetricsSettings) -> int:
-    """Write the table if a folder is named, and print it; return 0."""
     report = metrics_report(settings)
-    # Written first: the reader of standard output, such as `head`, may stop early.
+    # Written before printing: the reader of standard output, such as `head`, may stop early.
     if settings.output is not None:
         files = {name: (f(report).rstrip("\n") + "\n").encode() for name, f in FILES.items()}
         try:
@@ -42,7 +41,6 @@ main = Command(
     basics=("format", "by", "ties", "mode", "show", "json", "labels", "output", "allow-missing"),
     keeps_output=True,
 )
-"""Measures what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -14,9 +14,9 @@ from eqforge.evaluation.tables.scores import open_scores_of
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder
 
-# A row has the scores of all captions: 10 rows of 25,000 captions are some 15 MB of text.
+# A row has the scores of all captions: 10 rows of 25,000 captions are about 15 MB of text.
 _GRID_ROWS = 10
-# In a full grid all rows name the same captions, which are then looked up once.
+# In a full grid all rows name the same captions, which are looked up only once.
 _NO_TEXTS = pa.array([], pa.string())
 
 What: TypeAlias = Literal["images", "captions"]
@@ -43,7 +43,7 @@ class CrossedScores:
     warnings: tuple[str, ...]
 
     def places(self, what: What, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the row or column of each wanted image or caption, -1 where there is none."""
+        """Return the row or column of each wanted image or caption, -1 if absent."""
         known = self.images if what == "images" else self.captions
         return _places(pa.array(wanted, pa.string()), known)
 
@@ -134,7 +134,6 @@ def _read_grid(
 
 
 def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return image ids and captions of a grid, each once and sorted."""
     images: set[str] = set()
     captions: set[str] = set()
     known = _NO_TEXTS
@@ -148,7 +147,6 @@ def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _places(wanted: pa.Array, keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each wanted text among unique keys, -1 where it is not there."""
     found = pc.index_in(wanted, value_set=pa.array(keys, pa.string()))
     places: NDArray[np.int64] = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return places

@@ -1,4 +1,4 @@
-"""Read what harnesses write: lmms-eval, VLMEvalKit, BiVLC's code and CLIP_benchmark."""
+"""Read harnesses' results: lmms-eval, VLMEvalKit, BiVLC's code and CLIP_benchmark."""
 
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping
@@ -16,14 +16,14 @@ from eqforge.core.files.typed_json import decode, read_bytes, read_lines
 Form = Literal["lmms-eval", "vlmevalkit", "clip-benchmark", "bivlc"]
 
 FAILED: Final = "Failed to obtain answer"
-"""How VLMEvalKit begins what it writes where a model gave no answer."""
+"""Prefix that VLMEvalKit writes for a missing answer."""
 
 _TABLES: Final = {".xlsx": xlsx_rows, ".csv": csv_rows, ".tsv": csv_rows}
 _IDS: Final = ("sample_id", "id")
 
 
 def form_of_file(path: Path) -> Form | None:
-    """Return which harness wrote a file, by its first record; None if none did."""
+    """Return the harness that wrote a file, by its first record; None if none did."""
     if path.is_dir():
         return None
     if path.suffix in (".xlsx", ".tsv"):
@@ -39,7 +39,7 @@ def _of_json(data: bytes) -> Form | None:
     try:
         found = msgspec.json.decode(data)
     except (ValueError, RecursionError):
-        return None  # who reads it as something else says what is wrong
+        return None  # other readers report the error
     first = found[0] if isinstance(found, list) and found else found
     return _of_record(first) if isinstance(first, dict) else None
 
@@ -69,8 +69,8 @@ class Answers:
     """The answers of one model.
 
     Attributes:
-      texts: what it said, by the id of the question; empty where the task is of the user's own.
-      scores: of a task of the user's own, the scores of the questions about each sample.
+      texts: answers by question id; empty for user-defined tasks.
+      scores: for user-defined tasks, the scores of the questions about each sample.
     """
 
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -81,9 +81,9 @@ class Answers:
 def read_lmms_eval(path: Path) -> Answers:
     """Read a log of samples of lmms-eval, `*_samples_*.jsonl`.
 
-    Of a task that eqforge exported, each line names its question. Of another, a metric has to be an
-    object with the `sample_id` or `id` of a sample and a `score`, 0 or 1, as the harness itself
-    needs it for standard errors.
+    Each line of a task that eqforge exported names its question. Other tasks need a metric that is
+    an object with a sample's `sample_id` or `id` and a `score`, 0 or 1. The harness itself needs
+    this for standard errors.
     """
     texts: dict[str, str] = {}
     scores: defaultdict[str, list[float]] = defaultdict(list)
@@ -155,7 +155,7 @@ BIVLC_SCORES: Final[Mapping[str, tuple[str, str]]] = {
     "image": ("image_score_c0", "image_score_c1"),
     "group": ("text_score", "image_score"),
 }
-"""Each score that BiVLC's code writes, and the two that it is made of."""
+"""Each score of BiVLC's code, with the two scores that it combines."""
 _FLAGS: Final = {"True": True, "False": False}
 
 
@@ -216,10 +216,9 @@ class _Sums(msgspec.Struct):
 
 
 def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]:
-    """Read a result of CLIP_benchmark: shares of a dataset's samples, and nothing of each.
+    """Read a result of CLIP_benchmark, which has only shares over all samples.
 
-    Args:
-      kind: `pairs` of images; or `foils` or `rewordings`, of which the first caption is true.
+    `kind` is `pairs`, `foils` or `rewordings`; foils and rewordings list the true caption first.
     """
     found = decode(read_bytes(path), _Sums, str(path))
     names = _SUMS[kind]

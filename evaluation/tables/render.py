@@ -1,4 +1,4 @@
-"""A table of scores, and how it becomes text, JSON, CSV or LaTeX."""
+"""A table of scores, rendered as text, JSON, CSV or LaTeX."""
 
 import csv
 import dataclasses
@@ -13,7 +13,7 @@ from eqforge.evaluation.metrics.ties import TIE_RULES, TieRule, Unit
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, RESAMPLES, Comparison
 
 DROP = "drop "
-"""Prefix of metrics that are the relative drop of another one."""
+"""Prefix of metrics that are the relative drop of another metric."""
 
 VERSION = 2
 """Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
@@ -57,7 +57,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelComparison:
-    """A model against another on one metric of one subset, in the unit of the metric."""
+    """A model compared with another on one metric of one subset, in the unit of the metric."""
 
     model: str
     against: str
@@ -86,7 +86,6 @@ class Report:
     version: int = VERSION
 
     def __str__(self) -> str:
-        """Return the table as `eqforge metrics` prints it."""
         return as_text(self)
 
 
@@ -172,13 +171,12 @@ FILES = {
     "metrics.tex": as_latex,
     "metrics.txt": as_text,
 }
-"""Files to write, with their renderers."""
 
 
 def number(measure: Measure, value: float | None) -> str:
     """Format a value: two decimals for percentages, four for other numbers.
 
-    A threshold is infinite where it is not reached, a slope where the curve is a step.
+    A threshold is infinite if it is not reached, a slope if the curve is a step.
     """
     if value is None or math.isnan(value):
         return "-"
@@ -208,7 +206,7 @@ def _grid(report: Report, model: str) -> list[list[str]]:
 
 
 def _chance(measures: Sequence[Measure]) -> str:
-    """Return the chance level of a column, as a range where subsets differ."""
+    """Return a column's chance level, as a range if subsets differ."""
     known = [found for found in measures if found.chance is not None]
     ends = sorted(known, key=lambda found: found.chance or 0.0)[:: max(1, len(known) - 1)]
     return " to ".join(dict.fromkeys(number(found, found.chance) for found in ends)) or "-"
@@ -289,7 +287,7 @@ def _method(report: Report) -> list[str]:
 
 
 def _paper_rows(report: Report) -> list[list[str]]:
-    """Return a column for each number of the paper: n and chance, then four rows a model."""
+    """Return a column for each number of the paper: n and chance, then four rows per model."""
     cells = {(m.model, m.subset, m.metric): m for m in report.measures}
     rows = [["model", *(f"{subset} {metric}" for subset, metric in report.paper_columns)]]
     models = models_of(report)

@@ -1,4 +1,4 @@
-"""From credits to a table: means with their intervals, and each model against the first."""
+"""Turn credits into a table: means with their intervals, and each model against the first."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Judged:
 
     Attributes:
       credits: the credits [n] of each metric, in the order of the columns.
-      chance: chance level of each metric that has one.
-      tied: in which samples a comparison ties [n]; None if nothing is compared.
+      chance: chance level by metric, if it has one.
+      tied: samples with a tied comparison [n]; None if nothing is compared.
       clusters: the cluster of each sample [n]; None for one cluster per sample.
-      weights: weights of the samples [n]; None for equal ones.
-      groups: the group of each sample [n], where the mean of the groups' means is taken.
-      expected: how many samples the subset has, scored or not.
+      weights: weights of the samples [n]; None for equal weights.
+      groups: the group of each sample [n], for a mean of the groups' means.
+      expected: number of samples in the subset, scored or not.
       units: units of the metrics that are not shares.
       most: maximum credit of a sample for sums of shares; 1 for other shares.
       keys: ids of the samples [n], to compare models; None if all models have all samples.
@@ -70,11 +70,11 @@ class Judged:
         metrics: Iterable[str] | None = None,
         expected: int | None = None,
     ) -> Judged:
-        """Return some of the samples as a subset of its own.
+        """Return some of the samples as a subset.
 
         Args:
-          members: which samples, as a mask [n] or a slice.
-          metrics: names of the metrics that are kept; None for all.
+          members: a mask [n] or a slice.
+          metrics: names of the metrics to keep; None for all.
           expected: number of samples of the subset, scored or not; None if all are scored.
         """
         by_sample = ("tied", "clusters", "weights", "groups", "keys")
@@ -134,7 +134,6 @@ def make_report(
     notes: Iterable[str] = (),
     more: Callable[[str, str, Judged, list[Measure], Resampled], Iterable[Measure]] | None = None,
 ) -> Report:
-    """Return the table of some models: means of each subset, and each model against the first."""
     measures: list[Measure] = []
     for model, subsets in judged.items():
         for subset, one in subsets.items():
@@ -218,7 +217,7 @@ def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
 
 
 def labelled(report: Report, labels: Sequence[str]) -> Report:
-    """Return the table with labels in place of the models' names, which its notes keep."""
+    """Replace the models' names by labels; notes keep the names."""
     if not labels:
         return report
     named = labels_of(models_of(report), labels)

@@ -1,4 +1,4 @@
-"""What a dataset says of its samples that a table of scores needs: ids, clusters, subsets."""
+"""A dataset's samples as a table of scores needs them: ids, clusters, subsets."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,10 +23,7 @@ LONG_CHARS = 256
 
 
 def text_array(texts: Sequence[str]) -> NDArray[Any]:
-    """Return texts as an array [n], of Python objects if one is long.
-
-    With a fixed width, all would take as much memory as the longest.
-    """
+    """Return texts as an array [n], of Python objects if one is long, to save memory."""
     longest = max(map(len, texts), default=0)
     return np.array(texts, dtype=object if longest > LONG_CHARS else str)
 
@@ -36,7 +33,7 @@ class Samples:
     """The samples of a dataset, in order.
 
     Attributes:
-      keys: their ids [n], unique.
+      keys: ids [n], unique.
       clusters: number of each sample's cluster, such as its video [n].
       subsets: membership mask of each subset [n]; the first is all samples.
     """
@@ -96,7 +93,6 @@ def read_samples(
 
 
 def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
-    """Check that a column can name clusters or subsets."""
     if column not in schema.names:
         raise InputError(
             f"{where}: its samples have no column {column!r}; there are {', '.join(schema.names)}"
@@ -112,7 +108,7 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
 def make_samples(
     keys: Sequence[str], clusters: Sequence[object], groups: Sequence[object] | None
 ) -> Samples:
-    """Return samples with a subset for each group; a cluster of None or "" is the sample alone."""
+    """Return samples with a subset for each group; clusters of None or "" hold one sample."""
     subsets = {EVERYTHING: np.ones(len(keys), dtype=bool)}
     named = text_array(["(none)" if name is None else str(name) for name in groups or []])
     if len(set(named)) > 1:
@@ -130,9 +126,9 @@ def make_samples(
 def wrong_samples(
     ids: Collection[str], path: Path | None
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return which samples errata drop or correct, and notes on how many and why.
+    """Return the samples that errata drop or correct, and notes on how many and why.
 
-    What is corrected was scored with the text as it was, so its score says nothing.
+    Corrected samples were scored with the old text, so their scores are meaningless.
     """
     if path is None:
         return frozenset(), ()

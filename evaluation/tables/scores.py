@@ -50,7 +50,6 @@ class SampleScores:
 
 
 def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
-    """Open a folder of scores, and check that they are of this dataset."""
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
@@ -112,7 +111,7 @@ class Layout(NamedTuple):
 def read_file(
     path: Path, images: Sequence[str], captions: Sequence[str], quantity: str | None = None
 ) -> SampleScores:
-    """Read a file of scores that any program wrote, a row a sample.
+    """Read a file of scores that any program wrote, one row per sample.
 
     Args:
       path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
@@ -156,7 +155,7 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
 
 
 def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np.floating[Any]]:
-    """Return lists of Arrow as an array [rows, width]."""
+    """Convert Arrow lists to an array [rows, width]."""
     parts, width = [], layout.width
     for column in columns:
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
@@ -175,7 +174,7 @@ class _Line(msgspec.Struct):
 
 
 def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
-    """Read a text column of a file of scores, in row order; None if there is none."""
+    """Read a text column of a file of scores, in row order; None if it is absent."""
     found: list[Any] = []
     if path.suffix == ".parquet":
         if name in column_names(path):
@@ -266,7 +265,7 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
 
 
 def _records(path: Path) -> Iterator[tuple[str, _Line]]:
-    """Yield the records of JSON lines, or of one JSON document, each with its place."""
+    """Yield the records of JSON lines, or of one JSON document, each with its location."""
     if path.suffix == ".jsonl":
         for number, data in read_lines(path):
             yield f"line {number}", decode(data, _Line, str(path), f"line {number}")
@@ -296,7 +295,7 @@ def _numbers(node: Node) -> list[float]:
 def places_of(
     expected: NDArray[Any], scores: SampleScores, where: str, *, allow_missing: bool
 ) -> NDArray[np.int64]:
-    """Return the row of each expected sample's scores, -1 where there are none."""
+    """Return the row of each expected sample's scores, -1 if there are none."""
     if not len(scores.keys):
         raise InputError(f"{where}: holds no score at all")
     places = places_in(expected, scores.keys)
@@ -322,7 +321,7 @@ def places_of(
 
 
 def places_in(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each wanted key among unique keys, -1 where it is not there."""
+    """Return the index of each wanted key among unique keys, -1 if absent."""
     if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
     order = np.argsort(keys)

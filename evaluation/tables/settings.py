@@ -36,7 +36,7 @@ READ: dict[str, tuple[str, ...]] = {
     "harnesses": (*_DRAWN, "allow_missing", "by", "cluster", "errata"),
     "questions": (*_DRAWN, "allow_missing", "errata"),
 }
-"""The settings that each table depends on: those of files under their format, then of datasets."""
+"""The settings that each table depends on; keys are file formats, then datasets' tables."""
 
 Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "boundaries", "gap"]
 

@@ -181,7 +181,6 @@ HELP = Help(
 
 
 def parse_settings(argv: Sequence[str] | None) -> FinetuneSettings:
-    """Parse a command line; a preset overrides the defaults."""
     first: FinetuneSettings = parse_line(FinetuneSettings, argv, HELP).settings
     if first.preset == "none":
         return first

@@ -1,6 +1,6 @@
 """EqSim: scores of two matched pairs have to change equally with the image and with the text.
 
-Of two matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
+Given matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
 caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
 s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
 
@@ -31,11 +31,9 @@ class Quadruples:
 
 
 def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
-    """Gather the couples' scores from the matrix of a dual encoder.
+    """Gather the couples' scores from a dual encoder's matrix [n, n], images (rows) with texts.
 
-    Args:
-      scores: float [n, n], images (rows) with texts (columns); pair i on the diagonal.
-      couples: int64 [couples, 2], the indices of two pairs of the batch.
+    `couples` int64 [couples, 2] holds the indices of two pairs of the batch.
     """
     first, second = couples[:, 0], couples[:, 1]
     return Quadruples(
@@ -47,12 +45,12 @@ def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
 
 
 def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Quadruples:
-    """Take the matching scores of a fusion encoder, computed only for these couples.
+    """Convert a fusion encoder's matching logits of couples to scores.
 
     Args:
-      logits: float [couples, 4], image-text-matching logits in the order s00, s01, s10, s11.
-      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, scaled so
-        that the lowest score of all is 0 and the highest 1; or `none`.
+      logits: float [couples, 4], in the order s00, s01, s10, s11.
+      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, which scales
+        the lowest score of all to 0 and the highest to 1; or `none`.
 
     Source: Wang et al. 2023, appendix C; the published `get_pairloss_itm`.
     """
@@ -91,12 +89,11 @@ def eqsim_close(
 ) -> "Tensor":
     """Return EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
 
+    The scalar is at least 0, and 0 without couples.
+
     Args:
       margin_mode: `after-mean` subtracts the margin from the mean over couples, as the published
-        code does; `per-pair` from each couple, so that one bad couple cannot hide among good ones.
-
-    Returns:
-      A scalar of at least 0; 0 if there are no couples.
+        code does; `per-pair` from each couple, so that good couples cannot hide a bad one.
 
     Source: Wang et al. 2023, section 3; the published `pairloss_criterion` (after the mean) and its
     unused `pairloss_criterion_v2` (per pair).
@@ -118,7 +115,7 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
 
     Args:
       scores: float [n, n], images (rows) with texts (columns).
-      close: bool [n, n], symmetric; couples that count as 0 in the mean, as does the diagonal.
+      close: bool [n, n], symmetric; couples that count as 0 in the mean, like the diagonal.
 
     Source: Wang et al. 2023, section 3; the published `get_pairloss_v1_itc_hard`. It is the
     cross-modal consistency of CyCLIP (Goel et al. 2022).
@@ -142,12 +139,11 @@ def known_couples(partners: "Tensor") -> "Tensor":
 def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
     """Couple each pair with the top `count` texts for its image and images for its text.
 
+    Couples are int64 [couples, 2]; a couple chosen from several sides is repeated.
+
     Args:
       logits: float [n, n], images (rows) with texts (columns).
       excluded: bool [n, n]; forbidden couples, such as pairs that share an image.
-
-    Returns:
-      int64 [couples, 2]; a couple chosen from several sides is repeated.
 
     Source: Wang et al. 2023, section 3: the most similar k are the close ones.
     """
@@ -164,8 +160,8 @@ def drawn_couples(
 ) -> "Tensor":
     """Couple each pair with `count` texts and images, drawn by their logits without replacement.
 
-    Arguments and result are as of `top_k_couples`; the random generator is on the CPU, so that all
-    devices draw the same.
+    Arguments and result are those of `top_k_couples`. The random generator is on the CPU, so that
+    all devices draw the same couples.
 
     Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with
     the weights softmax(logits), images for texts first; the paper says top-k.
@@ -176,10 +172,10 @@ def drawn_couples(
     blocked = excluded.cpu().clone().fill_diagonal_(True)
     for matrix in (logits.detach().T, logits.detach()):
         weights = matrix.float().softmax(dim=1).cpu()
-        # Weights that softmax rounds to zero can still be drawn, after all others.
+        # Texts whose weight softmax rounds to zero can still be drawn, after all others.
         weights = weights.clamp(min=torch.finfo(torch.float32).tiny).masked_fill(blocked, 0)
         possible = weights > 0
-        weights[~possible.any(dim=1)] = 1  # torch refuses a row of zeros; its draws are dropped
+        weights[~possible.any(dim=1)] = 1  # torch rejects a row of zeros; its draws are dropped
         # Without replacement, by the order of exponential variates.
         waits = torch.empty_like(weights).exponential_(generator=generator)
         drawn = (weights.log() - waits.log()).topk(min(count, len(weights)), dim=1).indices
@@ -188,7 +184,6 @@ def drawn_couples(
 
 
 def close_mask(couples: "Tensor", count: int) -> "Tensor":
-    """Return a symmetric bool [count, count] that is true at couples."""
     import torch
 
     mask = torch.zeros((count, count), dtype=torch.bool, device=couples.device)

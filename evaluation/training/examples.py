@@ -1,8 +1,8 @@
 """Training examples, images with their captions, read from a dataset's tables; and their batches.
 
-Batches follow from (units, seed, step), so a killed run resumes with the batch it would have had.
-Examples are pairs of images with a caption each, captions with hard texts in one row or in rows
-of their own (`training-captions`), or plain captions (`captions` of `retrieval-perturbations`).
+Batches follow from (units, seed, step), so a killed run resumes with the same batch.
+Examples are pairs of images with a caption each, captions with hard texts in the same or in
+separate rows (`training-captions`), or plain captions (`captions` of `retrieval-perturbations`).
 """
 
 import functools
@@ -45,12 +45,7 @@ class Unit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Examples:
-    """All units of a dataset, sorted by id.
-
-    Attributes:
-      left_out: number of records without a unit, by reason: `no_image`, `other_split`,
-        `no_original`.
-    """
+    """All units of a dataset, sorted by id, and the number of records left out by reason."""
 
     units: list[Unit]
     left_out: dict[str, int] = field(default_factory=dict)
@@ -63,7 +58,6 @@ class Examples:
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
-        """Number of matches that have the text `hard_positive` or `hard_negative`."""
         matches = (match for unit in self.units for match in unit.matches)
         return sum(getattr(match, name) is not None for match in matches)
 
@@ -93,7 +87,6 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
 def _records(
     dataset: Dataset, left_out: Counter[str]
 ) -> Iterator[tuple[str, str, tuple[Match, ...]]]:
-    """Yield split, id and matches of each record, by the columns that the dataset has."""
     columns = set(dataset.columns("samples"))
     if columns.issuperset(PAIRS):
         for row in dataset.rows("samples", PAIRS):
@@ -120,7 +113,7 @@ def _records(
 def _texts(
     dataset: Dataset, left_out: Counter[str]
 ) -> Iterator[tuple[str, str, tuple[Match, ...]]]:
-    """Join the texts of each caption, which may be in different files."""
+    """Join each caption's texts, which may be in different files."""
     found: dict[str, dict[str, Any]] = {}
     for row in dataset.rows("samples", TEXTS):
         known = found.setdefault(row["caption_id"], {"split": row["split"]})
@@ -136,7 +129,7 @@ def _texts(
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
-    """The n matches of a batch, in order, and what is known of them.
+    """The n matches of a batch, in order.
 
     Attributes:
       partners: int64 [n], the index of the other match of a pair; -1 without one.
@@ -156,8 +149,8 @@ class Plan:
     """The batches of a run.
 
     Attributes:
-      batch_size: units per batch; the rest of an epoch goes into the next one, in a new order.
-      exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
+      batch_size: units per batch; an epoch's remainder opens the next epoch, in a new order.
+      exclude_repeats: exclude matches that share an image or a caption as negatives.
     """
 
     units: Sequence[Unit]
@@ -180,7 +173,7 @@ class Plan:
 
 
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
-    """Number of batches of a run: `steps`, or if None that of all epochs."""
+    """Return the number of batches of a run: `steps`, or by default those of all epochs."""
     if units < batch_size:
         raise InputError(
             f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"
@@ -189,7 +182,7 @@ def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> 
 
 
 def epoch_order(unit_ids: Sequence[str], seed: int, epoch: int) -> list[int]:
-    """Return the indices of units in an epoch's order, which depends on ids, seed and epoch."""
+    """Return an epoch's order of unit indices, which depends on ids, seed and epoch."""
     step = f"epoch {epoch}"
     keys = [(derive_seed(seed, name, step, ORDER_VERSION), name) for name in unit_ids]
     return sorted(range(len(unit_ids)), key=keys.__getitem__)

@@ -1,6 +1,6 @@
 """The tensors that networks take for each batch: pixels and tokens, or frozen vectors.
 
-Images are copied once into one memory-mapped Arrow file, because Parquet offers no random access.
+Images are copied once into a memory-mapped Arrow file, as Parquet offers no random access.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.larg
 
 
 def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> None:
-    """Copy the encoded bytes of some images into one Arrow file; nulls become empty."""
+    """Copy the encoded bytes of images into an Arrow file; nulls become empty."""
     missing = set(image_ids)
     with storage.open_atomic(str(path)) as stream, pa.ipc.new_file(stream, _SCHEMA) as writer:
         for batch in dataset.batches("images", ["image_id", "image"], rows=100):
@@ -81,7 +81,7 @@ class Pictures:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Texts:
-    """Which texts of each match are encoded: always its caption, hard texts if needed."""
+    """Chooses the texts of each match to encode: its caption, and hard texts if needed."""
 
     negatives: bool
     positives: bool
@@ -136,7 +136,7 @@ class VectorFeed:
 def encode_frozen(
     start: "Start", pictures: Pictures, units: Sequence[Unit], texts: Texts, workers: int
 ) -> VectorFeed:
-    """Encode each distinct image and text once, and return a feed of their vectors."""
+    """Encode each distinct image and text once, and return a feed of the vectors."""
     import torch
     from torch.utils.data import DataLoader
 

@@ -51,7 +51,7 @@ REPORT_S = 10.0
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Job:
-    """Everything a loop needs; the network is trained in place."""
+    """The inputs of the training loop, which changes the network in place."""
 
     settings: FinetuneSettings
     plan: Plan
@@ -125,7 +125,6 @@ def finetune(settings: FinetuneSettings) -> str | None:
 
 
 def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) -> None:
-    """Check that the dataset has what the losses need: pairs, or hard texts."""
     wants_pairs = "eqsim-v2" in settings.weights() and settings.close == "known"
     if wants_pairs and examples.matches_per_unit == 1:
         raise InputError(
@@ -141,7 +140,6 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
 
 
 def _identity(settings: FinetuneSettings, dataset: Dataset, start: Start) -> dict[str, Any]:
-    """Return everything that decides the trained weights, besides versions and device."""
     aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
     return {
         **{name: value for name, value in asdict(settings).items() if name not in aside},
@@ -254,7 +252,7 @@ def _step(
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
-    # For dropout: draws depend on the step alone, so they survive a restart.
+    # Dropout's draws depend only on the step, so they survive a restart.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed + accelerator.process_index)
         output = network(**send_to_device(inputs, device, non_blocking=True))
@@ -284,7 +282,7 @@ def _step(
 
 
 def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
-    """Rate of a step, from 0: rising to the peak at step `warmup`, then by the schedule."""
+    """Return a step's rate: it rises to the peak at step `warmup`, then follows the schedule."""
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
     if schedule == "constant":
@@ -295,7 +293,6 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Sch
 def encode_batch(
     output: tuple[Tensor, ...], batch: Batch, texts: Texts, accelerator: Any
 ) -> Encoded:
-    """Combine the outputs of all processes' networks with what is known of the batch."""
     images, vectors, scale, bias = output
     parts = [_gather(part, accelerator) for part in (images, *torch.split(vectors, len(images)))]
     known = {
@@ -314,7 +311,7 @@ def encode_batch(
 
 
 def _gather(own: Any, accelerator: Any) -> Tensor:
-    """Return the rows of all processes, in their order; gradients flow to this process's rows."""
+    """Return the rows of all processes, in order; gradients flow only to this process's rows."""
     processes = accelerator.num_processes
     if processes == 1:
         return own

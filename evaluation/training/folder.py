@@ -1,8 +1,7 @@
 """The folder of a training run: its state for resuming, and its results.
 
-While it runs, `_work` holds its identity (`run.json`), its images, and the last checkpoint, as
-accelerate saves it; `log.jsonl` grows beside it. `training.json` is written last, and `_work` is
-deleted.
+During a run, `_work` holds its identity (`run.json`), its images and accelerate's last checkpoint.
+`training.json` is written last, and `_work` is deleted.
 """
 
 import contextlib
@@ -24,9 +23,9 @@ LOG = "log.jsonl"
 
 
 class RunFolder:
-    """Where one training writes.
+    """The folder of one training run.
 
-    A run resumes only with an equal `identity`: JSON values that decide the trained weights.
+    A run resumes only with an equal `identity`: JSON values that determine the trained weights.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -70,7 +69,7 @@ class RunFolder:
             )
 
     def save_checkpoint(self, accelerator: Any, step: int) -> None:
-        """Save the state of all processes, then drop the checkpoint before it."""
+        """Save the state of all processes, then delete the previous checkpoint."""
         part = self.work / "checkpoint.part"
         with system_errors(part):
             accelerator.save_state(str(part))
@@ -85,7 +84,7 @@ class RunFolder:
     def load_checkpoint(self, accelerator: Any) -> int:
         """Load the last checkpoint into the objects `accelerator` prepared; return its step or 0.
 
-        accelerate reads tensors and plain values only; nothing in the files is executed.
+        accelerate reads only tensors and plain values; nothing in the files is executed.
         """
         if not (found := self._checkpoints()):
             return 0
@@ -120,7 +119,6 @@ class RunFolder:
             yield lambda entry: print(json.dumps(entry), file=stream)
 
     def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
-        """Save the model, then the manifest, then delete the work."""
         made = self.work / "model"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)

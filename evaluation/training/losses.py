@@ -35,12 +35,12 @@ EqsimScores = Literal["cosine", "logit", "softmax"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Encoded:
-    """One encoded batch of n image-caption pairs; pair i is row i of everything.
+    """One encoded batch of n image-caption pairs; pair i is row i of all arrays.
 
     Attributes:
       images, captions: unit vectors, float [n, dimensions].
       negatives, positives: unit vectors of the hard texts; None if no loss needs them.
-      has_negative, has_positive: bool [n], which rows of those count.
+      has_negative, has_positive: bool [n], which rows of the hard texts count.
       excluded: bool [n, n], pairs that share an image or a caption; false on the diagonal.
       partners: int64 [n], the index of the pair that the dataset calls close; or -1.
     """
@@ -80,7 +80,6 @@ def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
 def compute_losses(
     encoded: Encoded, settings: "FinetuneSettings", generator: "Generator"
 ) -> "dict[LossName, Tensor]":
-    """Return every loss of the settings on a batch, not yet weighted."""
     import torch
 
     cosines, excluded = encoded.images @ encoded.captions.T, encoded.excluded
@@ -147,10 +146,10 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     """Return the mean of the cross-entropies from images to texts and from texts to images.
 
     Args:
-      logits: float [n, n + extra]. Columns after the n-th are texts of no image, such as hard
+      logits: float [n, n + extra]. Columns after the n-th are texts without an image, such as hard
         negatives: images choose among them too, but they choose no image.
-      excluded: bool [n, n + extra]; texts and images that are not offered to each other, because
-        they match though they are not a pair. False on the diagonal.
+      excluded: bool [n, n + extra]; texts and images that match without being a pair, and are
+        not offered to each other. False on the diagonal.
 
     Source: Radford et al. 2021 (CLIP), figure 3; Couairon et al. 2022 (SIMAT), equation 3, which
     omits the logarithm in print. The extra columns are NegCLIP's (Yuksekgonul et al. 2023) and the

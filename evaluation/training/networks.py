@@ -33,7 +33,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         self.model, self._called = model, called
 
     def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """Return unit vectors of images and of texts in float32, and the scale and the bias."""
+        """Return float32 unit vectors of images and of texts, the scale and the bias."""
         images = self._called.image(self.model, pixels)
         texts = self._called.text(self.model, tokens)
         scale = torch.as_tensor(self._called.scale(self.model), device=images.device).float()
@@ -79,10 +79,10 @@ def _unit(vectors: Tensor) -> Tensor:
 
 
 def fold_heads(model: Any, heads: HeadsNetwork) -> None:
-    """Fold the heads into a CLIPModel, which then outputs the heads' vectors.
+    """Fold the heads into a CLIPModel, whose outputs become the heads' vectors.
 
-    A head H with bias b after a projection W of y, the output of the last layer norm, is the
-    projection HW of y + d where HW d = b; d joins the bias of that layer norm, and 1 / temperature
+    A head H with bias b after projection W of y, the output of the last layer norm, equals the
+    projection HW of y + d where HW d = b. So d joins the layer norm's bias, and 1 / temperature
     becomes the model's scale.
     """
     check_foldable(model)
@@ -99,7 +99,6 @@ def fold_heads(model: Any, heads: HeadsNetwork) -> None:
 
 
 def check_foldable(model: Any) -> None:
-    """Check that `fold_heads` will find what it needs."""
     for name in ("visual_projection", "text_projection"):
         projection = getattr(model, name)
         if projection.in_features < projection.out_features:
@@ -168,7 +167,7 @@ def save_trained(folder: Path, start: Start, network: Any) -> None:
         save_file(heads, folder / "heads.safetensors")
         fold_heads(start.model, network)
     start.model.to("cpu").eval().save_pretrained(folder, safe_serialization=True)
-    # Loaded anew: a used tokenizer would save the padding and truncation of its last call.
+    # Reloaded: a used tokenizer would save the padding and truncation of its last call.
     preprocessor = load_preprocessor(start.weights)
     preprocessor.image.save_pretrained(folder)
     preprocessor.tokenizer.save_pretrained(folder)
