@@ -1,1 +1,1 @@
-"""Asks multimodal language models which caption belongs to which image, in all four orders."""
+"""Ask multimodal language models which caption belongs to which image, in all four orders."""

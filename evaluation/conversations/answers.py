@@ -1,4 +1,4 @@
-"""Answers of `eqforge converse`: the folder that it writes, its manifest last, and their table."""
+"""Answers of `eqforge converse`: their folder with its manifest, and their table."""
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,6 @@ FILE_NAME = "answers.json"
 REASONS = FAILURE_REASONS | {
     "question_too_long": "Question and answer do not fit into what the model can read.",
 }
-"""Why a pair was not asked about, by reason."""
 
 _TEXT, _NUMBER = pa.string(), pa.int8()
 
@@ -49,17 +48,16 @@ ANSWERS = pa.schema(
 )
 """One row per question, four per sample.
 
-`image_order` says which image of the pair was left and which right, `01` or `10`, and
-`caption_order` which caption was called 1 and which 2. `left` and `right` are the numbers that the
-answer gives, null if it could not be parsed; `form` says how it was parsed or why not, a key of
-`questions.FORMS`; `true_left` is the correct number for the left image.
+`image_order` gives the images from left to right, `01` or `10`, and `caption_order` the captions
+numbered 1 and 2. `left` and `right` are the answer's numbers, null if it was not parsed; `form`
+says how it was parsed or why not, a key of `questions.FORMS`; `true_left` is correct for the left
+image.
 """
 
 FAILURES = pa.schema(
     [required("sample_id", _TEXT), required("reason", _TEXT), required("detail", _TEXT)],
     metadata={"schema_version": "1"},
 )
-"""One row per pair that was not asked about; `reason` is one of REASONS."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +136,6 @@ def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
 
 
 def open_answers(folder: str) -> AnswersManifest | None:
-    """Return the manifest of a finished folder; None where there is none yet."""
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):
         return None
@@ -164,9 +161,9 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
 
     `captions 1,2` and `captions 2,1` are the paper's two rows: images in order, captions in order
     and exchanged; an unparsed answer is wrong. `every order` is the mean of all four.
-    `consistent` are samples all of whose answers give an image the same caption, and `right in all`
-    those that are right in all four orders. `1;2` is the share of answers that say so, 1/2 for a
-    model without position bias; `not read` the share that could not be parsed.
+    `consistent` samples give an image the same caption in all orders; `right in all` samples are
+    right in all orders. `1;2` is the share of these answers, 1/2 for a model without position bias;
+    `not read` is the share that could not be parsed.
     """
     by_sample: dict[str, dict[tuple[str, str], Answered]] = {}
     for answer in answers:
@@ -183,7 +180,7 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(ORDERS))
     right = left == true
     read = left > 0
-    # Consistent: all answers give each image its own caption, or all give it the other one.
+    # Consistent: all answers give each image its own caption, or all give it the other caption.
     same = right.all(axis=1) | (read & ~right).all(axis=1)
     columns = {
         "captions 1,2": right[:, ORDERS.index(("01", "01"))],
@@ -242,7 +239,7 @@ class _Foreign(msgspec.Struct):
 
 
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
-    """Read answers of any program about the samples with some captions, from JSON lines."""
+    """Read answers of any program from JSON lines."""
     found = []
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
     for line, data in read_lines(path):

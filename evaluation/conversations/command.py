@@ -149,7 +149,6 @@ main = Command(
     basics=("model", "output", "samples", "device", "precision", "by", "question"),
     keeps_output=True,
 )
-"""Asks what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

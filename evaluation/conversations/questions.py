@@ -1,16 +1,16 @@
-"""The question of EqBen's pilot study, the four orders it is asked in, and what answers say.
+"""EqBen's pilot question, the four orders in which it is asked, and the parser for answers.
 
 An answer is parsed by the first of these rules that matches:
 
 1. *format*: two different numbers with a semicolon between, such as `1;2` or `#2; #1`, anywhere in
    the answer; or the whole answer is two numbers with a comma, a slash, a space or `and`.
-2. *words*: mentions of captions and of sides, taken two by two from the left, such as "the left
+2. *words*: mentions of captions and of sides, paired from left to right, such as "the left
    image is caption 2" or "caption 1 belongs to the right one". One caption with one side is
    enough, since it determines the other; the question's own example says no more.
 
-What the model repeats of the question is ignored, and a quoted caption counts as its number. An
-answer that contradicts itself, gives both images the same caption, or says "not" is rejected: a
-guess at its meaning would score the parser, not the model.
+Repetitions of the question are ignored, and a quoted caption counts as its number. An answer that
+contradicts itself, gives both images the same caption, or says "not" is rejected: a guess at its
+meaning would score the parser, not the model.
 """
 
 import itertools
@@ -44,7 +44,7 @@ class Arrangement:
 
     @property
     def truth(self) -> tuple[int, int]:
-        """The correct answer: the caption numbers of the left and of the right image."""
+        """The correct caption numbers of the left and of the right image."""
         left, right = (self.captions.index(image) + 1 for image in self.images)
         return left, right
 
@@ -58,11 +58,10 @@ ARRANGEMENTS: Final = tuple(
     Arrangement(images=images, captions=captions)
     for images, captions in itertools.product(((0, 1), (1, 0)), repeat=2)
 )
-"""All four, sorted: by the order of images, then of captions."""
+"""All four, sorted by the order of images, then of captions."""
 
 
 def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> str:
-    """Fill in a template, which has the fields {caption_1} and {caption_2}."""
     first, second = (captions[number] for number in arrangement.captions)
     before, _, rest = template.partition(FIELDS[0])
     between, _, after = rest.partition(FIELDS[1])
@@ -70,7 +69,6 @@ def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> s
 
 
 def check_template(template: str) -> None:
-    """Check that a template has each field exactly once, {caption_1} first."""
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):
         raise InputError(
@@ -78,8 +76,6 @@ def check_template(template: str) -> None:
             f"found {template!r}"
         )
 
-
-# --- answers
 
 Form = Literal["format", "words", "empty", "no_answer", "contradictory", "same_caption", "negated"]
 FORMS: dict[Form, str] = {
@@ -125,7 +121,7 @@ _WRAPPING = " \t\n\"'\u201c\u201d\u2018\u2019`.()[]*#<>"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reading:
-    """The caption numbers of the two images that an answer gives; None where it was not parsed."""
+    """The answer's caption numbers of the two images; None if it was not parsed."""
 
     left: int | None = None
     right: int | None = None
@@ -133,7 +129,7 @@ class Reading:
 
 
 def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
-    """Parse an answer; quotations of the question's captions count as their numbers."""
+    """Parse an answer; quoted captions count as their numbers."""
     if not answer.strip():
         return Reading(form="empty")
     text = _ECHO.sub(" ", answer)
@@ -179,7 +175,7 @@ def _numbered(text: str, captions: tuple[str, str]) -> str:
 
 
 def _assignments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (caption number, side) from mentions taken two by two."""
+    """Yield (caption number, side) from mentions paired from left to right."""
     mentions: list[tuple[str, str]] = []
     for match in _MENTION.finditer(text):
         found = _mention(match)

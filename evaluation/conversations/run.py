@@ -1,4 +1,4 @@
-"""Asks a model about the pairs of a dataset, shard by shard; a killed run resumes at its shard."""
+"""Ask a model about the pairs of a dataset, shard by shard; a killed run resumes at its shard."""
 
 from __future__ import annotations
 
@@ -92,16 +92,16 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
 
 
 class NotAsked(Exception):
-    """A pair cannot be asked about: a key of folder.REASONS, and what was found."""
+    """A pair cannot be asked about: a key of answers.REASONS, and the detail."""
 
 
 def converse(
     dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings
 ) -> AnswersManifest:
-    """Ask about some pairs in all four orders and return the manifest of the answers.
+    """Ask about pairs in all four orders and return the manifest of the answers.
 
     Raises:
-      InputError: dataset, model or settings cannot be used, or the folder is not of this run.
+      InputError: dataset, model or settings cannot be used, or the folder belongs to another run.
       MissingExtra: a package is not installed.
     """
     shelf = make_shelf(dataset)
@@ -265,7 +265,7 @@ def side_by_side(left: Pixels, right: Pixels, gap_px: int = 0) -> Pixels:
 
     The taller one is scaled down to the height of the other by Pillow's bicubic filter, keeping its
     aspect ratio; nothing is cropped. Images of equal height are not resampled. The paper has no
-    white bar between them.
+    gap.
 
     Source: EqBen, section 5.5, which concatenates the images of a pair horizontally.
     """

@@ -1,1 +1,1 @@
-"""What a model costs: seconds per image-caption pair, and scores against time."""
+"""A model's cost: seconds per image-caption pair, and scores against time."""

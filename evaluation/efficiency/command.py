@@ -40,7 +40,6 @@ main = Command(
     example="eqforge efficiency out/eq-video --model clip:FOLDER --output out/times.json",
     keeps_output=True,
 )
-"""Measures what a command line names."""
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,7 +1,7 @@
 """The Pareto front of scores against times, with each model's probability of being on it.
 
-A model is on the front when no other is at least as good in both and better in one. VLUE's sentence
-asks that no other "outperforms" it on both; the two differ only where scores or times are equal.
+A model is on the front if no other model is at least as good in both and better in one. VLUE
+requires that no model "outperforms" it on both, which differs only for equal scores or times.
 """
 
 import math
@@ -61,10 +61,8 @@ def from_measurements(
 ) -> Contest:
     """Return the contest of measured models that scored a dataset.
 
-    All models share the same bootstrap samples of clusters; times are drawn independently.
-
-    Args:
-        scores: a folder or file of scores for each result, in order.
+    All models share the same bootstrap samples of clusters; times are drawn independently. `scores`
+    are a folder or file for each result, in order.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -133,8 +131,8 @@ def from_table(path: Path, rules: Rules) -> Contest:
     """Return the contest of a CSV table, such as a paper's.
 
     Its columns are `model`, `score` and `seconds`, and optionally the 95 % intervals `score_low`,
-    `score_high`, `seconds_low` and `seconds_high`. With an interval a score is drawn from the
-    matching normal distribution, a time from the log-normal one; otherwise it is fixed.
+    `score_high`, `seconds_low` and `seconds_high`. With an interval, scores are drawn from the
+    matching normal distribution, times from the log-normal one; without it they are fixed.
     """
     names, rows = [], []
     for line, row in enumerate(csv_rows(path), start=2):
@@ -170,7 +168,6 @@ def from_table(path: Path, rules: Rules) -> Contest:
 
 
 def _numbers(row: Mapping[str, str]) -> list[tuple[float, ...]]:
-    """Return value, low and high of score and seconds."""
     found = []
     for name in ("score", "seconds"):
         value = float(row[name])
@@ -185,7 +182,7 @@ def _numbers(row: Mapping[str, str]) -> list[tuple[float, ...]]:
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
-    """Check that models were timed on one kind of machine, with the same images and captions."""
+    """Check that models were timed on the same kind of machine, images and captions."""
     expected = dict(_conditions(measured[0]))
     for path, one in zip(paths[1:], measured[1:], strict=True):
         for name, value in _conditions(one):
@@ -198,7 +195,7 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
 
 
 def _conditions(found: Efficiency) -> Iterator[tuple[str, Any]]:
-    """Yield (name, value) of what has to be equal; None where a machine lacks or hides it."""
+    """Yield name and value of each condition that has to be equal; None if unknown."""
     before = found.clocks.get("before") or {}
     yield from ((name, found.machine.get(name)) for name in _MACHINE)
     libraries = found.machine.get("libraries") or {}

@@ -1,4 +1,4 @@
-"""Measures a model: one image with one caption at a time, then batches of growing size."""
+"""Measure a model: one image with one caption at a time, then batches of growing size."""
 
 import heapq
 import os
@@ -52,7 +52,7 @@ class Item:
 
 
 Ready = list[tuple[Any, str]]
-"""Prepared images with a caption each, ready for the model."""
+"""Prepared images with a caption each."""
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
@@ -124,8 +124,8 @@ def _warnings(load: float, items: int) -> Iterator[str]:
 def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:
     """Return images with a caption each, in an order that depends only on the seed and the ids.
 
-    Captions need not describe their images: it makes no difference to the time. The first column of
-    images is paired with the first of captions, the second with the second.
+    Captions need not describe their images, as this does not change the time. The n-th column of
+    images is paired with the n-th of captions.
     """
 
     def rank(item: tuple[str, str]) -> tuple[int, tuple[str, str]]:
@@ -184,9 +184,8 @@ def time_items(
 ) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
     """Time each image with its caption, one by one, after warming up on the first ones.
 
-    Returns:
-        Seconds per item for each stage of STAGES, the prepared items, and the number of unusable
-        items by error.
+    Returns seconds per item for each stage of STAGES, the prepared items, and the number of
+    unusable items by error.
     """
     wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -196,7 +195,7 @@ def time_items(
     for number, item in enumerate([*warm, *items]):
         try:
             times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
-        except ValueError as error:  # a broken image, or one the model cannot take
+        except ValueError as error:  # broken, or unsuitable for the model
             failures[type(error).__name__] += number >= len(warm)
             continue
         if number >= len(warm):
@@ -234,8 +233,7 @@ def sweep(
 ) -> tuple[list[BatchSpeed], str | None]:
     """Time batches of growing size until GPU memory is exhausted.
 
-    Returns:
-        The speed of every size, and why larger sizes are missing, or None.
+    Returns the speed of every size, and why larger sizes are missing, or None.
     """
     import torch
 
@@ -263,7 +261,7 @@ def sweep(
 
 
 def machine(device: str) -> dict[str, Any]:
-    """Describe what a time depends on besides the model."""
+    """Describe the machine, as far as times depend on it."""
     import torch
 
     names = _in_proc("cpuinfo", "model name")
@@ -287,7 +285,6 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def clocks(device: str) -> dict[str, Any]:
-    """Describe clock rates and load."""
     found: dict[str, Any] = {
         "load_average": list(os.getloadavg()),
         "cpu_mhz": [float(mhz) for mhz in _in_proc("cpuinfo", "cpu MHz")],

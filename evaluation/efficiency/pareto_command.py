@@ -183,7 +183,6 @@ main = Command(
     example="eqforge pareto a.json b.json --dataset out/eq-video --scores out/a out/b",
     keeps_output=True,
 )
-"""Finds the front that a command line asks for."""
 
 if __name__ == "__main__":
     sys.exit(main())

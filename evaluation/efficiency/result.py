@@ -1,4 +1,4 @@
-"""What is asked of a measurement of a model, and its result, one JSON file."""
+"""The settings of a measurement, and its result, one JSON file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy of answers: to questions in words, to questions with letters, and by boxes."""
+"""Accuracy of answers: words, lettered options, boxes and captions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 GROUNDED_IOU = 0.5
 CONSENSUS = 3
-"""In VQA 2.0 an answer that this many annotators gave has accuracy 1."""
+"""In VQA 2.0 an answer given by this many annotators has accuracy 1."""
 ACCURACY = "accuracy"
 
 _ARTICLES = {"a", "an", "the"}
@@ -41,8 +41,8 @@ _APOSTROPHE = re.compile(r"['\u2019]")
 def normal_answer(text: str) -> str:
     """Normalise an answer: lower case, digits for number words, no articles or punctuation.
 
-    A punctuation mark that is next to white space anywhere in the answer is dropped, any other
-    becomes a space; where a comma stands between digits, all marks are dropped. Apostrophes are
+    A punctuation mark that is next to white space anywhere in the answer is dropped; any other mark
+    becomes a space. If a comma stands between digits, all marks are dropped. Apostrophes are
     dropped, so `dont` equals `don't`.
 
     Source: the official evaluation of VQA 2.0 (visualqa.org/evaluation.html), answer processing.
@@ -60,8 +60,8 @@ def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
     """Return the accuracy of an answer to a question, in [0, 1].
 
     With three or more annotated answers it is VQA 2.0's: over all ways to leave one annotator out,
-    the mean of min(annotators who gave the answer / 3, 1). With fewer, as in VLUE, which has one,
-    it is 1 for any of theirs.
+    the mean of min(annotators who gave the answer / 3, 1). With fewer answers (VLUE has one), any
+    match counts 1.
 
     Source: Antol et al. 2015, section 4; VLUE (Zhou et al. 2022), section 3.
     """
@@ -75,11 +75,9 @@ def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
 
 
 def grounded(boxes: NDArray[np.floating[Any]], true: NDArray[np.floating[Any]]) -> Credits:
-    """Return 1 for each phrase whose box has an IoU of at least 0.5 with the true one [phrases].
+    """Return 1 for each phrase whose box has an IoU of at least 0.5 with the true box [phrases].
 
-    Args:
-      boxes: x, y, width, height in pixels [phrases, 4].
-      true: the annotated boxes, likewise [phrases, 4].
+    Both arguments are x, y, width, height in pixels [phrases, 4].
 
     Source: RefCOCO's accuracy, as VLUE's baselines compute it.
     """
@@ -92,16 +90,14 @@ def judge_choices(
 ) -> tuple[dict[str, Credits], dict[str, float]]:
     """Judge questions with lettered options, each asked in every order of its options.
 
-    A question is answered right if it is answered right in all its orders. Of pairs, `text` needs
-    the right caption of both images, `image` the right image of both captions, and `group` both:
-    Winoground's scores, by answers in place of similarities. Of foils `pairwise` needs the caption
-    and not the foil; of rewordings this is `original`, `augmented` needs the reworded caption too,
-    and `brittleness` is that only one of them was chosen. `accuracy` is the share of questions
-    answered right, `says A` of those answered A, and `not read` of those whose answer names no
-    letter, which is wrong.
+    A question is right if it is answered right in all orders. For pairs, `text` needs the right
+    caption of both images, `image` the right image of both captions, and `group` both, like
+    Winoground's scores. For foils, `pairwise` needs the caption and not the foil. For rewordings
+    this is `original`; `augmented` also needs the reworded caption, and `brittleness` counts
+    samples with only one of them. `accuracy` is the share of questions answered right, `says A` of
+    answers A, and `not read` of answers without a letter, which are wrong.
 
-    Returns:
-      The credits of each metric [n], and the mean of each for letters drawn at random.
+    Returns the credits of each metric [n], and each metric's mean for random letters.
     """
     rows, guessed = [], []
     for questions, letters in zip(asked, said, strict=True):
@@ -144,11 +140,12 @@ def _choices(kind: str, right: Mapping[tuple[str, int], float]) -> dict[str, flo
 Words = Sequence[str]
 Gram = tuple[str, ...]
 Tokenizer = Literal["treebank", "ptb"]
-"""How captions are tokenized: by NLTK's Treebank rules, or by the Java program of COCO's server,
-which was used for the published numbers."""
+"""Caption tokenizers: NLTK's Treebank rules, or the Java program of COCO's server, used for the
+published numbers.
+"""
 
 ORDERS = range(1, 5)
-"""Words of an n-gram."""
+"""Lengths of n-grams, in words."""
 _SIGMA = 6.0
 _DROPPED = {
     *("''", "'", "``", "`", '"', "(", ")", "{", "}", "[", "]", ".", "?", "!", ",", ":", "-"),
@@ -210,7 +207,7 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
 
 
 def bleu(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> tuple[float, ...]:
-    """Return BLEU-1 to BLEU-4 over the corpus, each in [0, 1], of one caption per image [n].
+    """Return BLEU-1 to BLEU-4 over the corpus, each in [0, 1], for one caption per image [n].
 
     Source: Papineni et al. 2002, with the closest length of a reference, and the server's two
     constants against division by zero.
@@ -238,8 +235,8 @@ def cider_d(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[n
 
     Document frequencies come from the references of all images, so scores depend on each other.
 
-    Source: Vedantam et al. 2015, appendix; as in the server, the penalty compares the numbers of
-    bigrams.
+    Source: Vedantam et al. 2015, appendix. The penalty compares numbers of bigrams, as in the
+    server.
     """
     references = [[_grams(line) for line in group] for group in true]
     documents = Counter(gram for group in references for gram in set().union(*group))
@@ -269,7 +266,7 @@ class _Weighted:
         self._bigrams = sum(count for gram, count in counts.items() if len(gram) == 2)
 
     def likeness(self, other: _Weighted) -> NDArray[np.float64]:
-        """Return the clipped cosine of each order [4], less for another length."""
+        """Return the clipped cosine of each order [4], reduced for different lengths."""
         found = np.zeros(len(ORDERS))
         penalty = math.e ** (-((self._bigrams - other._bigrams) ** 2) / (2 * _SIGMA**2))
         for order, (ours, theirs) in enumerate(zip(self._by_order, other._by_order, strict=True)):
@@ -284,7 +281,7 @@ class _Weighted:
 
 
 def _grams(words: Words) -> Counter[Gram]:
-    """Count n-grams, short ones first: the order in which floats are summed."""
+    """Count n-grams, short ones first, which fixes the order of floating-point sums."""
     return Counter(
         tuple(words[start : start + order])
         for order in ORDERS

@@ -1,16 +1,15 @@
 """Scores of minimal pairs, and of one image with true and false captions.
 
-Scores of pairs are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Those of
+Scores of pairs are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Scores of
 one image are [n, 2] of caption and foil, or [n, 3] of original caption, hard positive and hard
 negative: the first is true, the last is false. Higher is a better match, on any scale. Chance
-levels are those of independent scores from one continuous distribution. Chance is not a floor: a
-scorer that looks only at the caption has an image score of 0, one that looks only at the image a
-text score of 0.
+levels assume independent scores from one continuous distribution. Chance is not a floor: a scorer
+that ignores the image has an image score of 0, one that ignores the caption a text score of 0.
 
 Source: Winoground (Thrush et al. 2022), section 3.3, and EqBen (Wang et al. 2023), section 5.1;
 VALSE (Parcalabescu et al. 2022), section 4.2, whose acc and min EqBen's table 1 names; "The Hard
 Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024), section 4.1. All are
-strict, so that a tie loses, and is neither right nor brittle.
+strict: a tie loses, and is neither right nor brittle.
 """
 
 from __future__ import annotations
@@ -63,9 +62,8 @@ def equivariance(scores: Scores, rule: TieRule = "strict") -> Credits:
     """Return each sample's deviation from equivariance [n]; 0 exactly if s00 = s11 and s01 = s10.
 
     With s(image, caption) it is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 - s01))²: a
-    change from the true to the false caption has to cost both images the same, and a change from
-    the true to the false image both captions. It has the square of the scores' unit, so compare
-    models only on scores of one scale, such as cosines.
+    false caption has to cost both images the same, and a false image both captions. Its unit is the
+    square of the scores' unit, so compare only models with scores of one scale, such as cosines.
 
     Source: EqBen, section 3.2 (EqSim for close pairs) and figure 6, without margin.
     """
@@ -91,7 +89,6 @@ PAIR_METRICS: Final[Mapping[str, Metric]] = {
     **WINOGROUND,
     "equivariance": Metric(equivariance, unit="number"),
 }
-"""What a table of pairs shows."""
 
 
 def pairwise(scores: Scores, rule: TieRule = "strict") -> Credits:
@@ -134,7 +131,7 @@ def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
         return won.astype(np.float64)
     if rule == "half":
         return won + 0.5 * tied
-    # A tie with one is a coin toss; of three equal scores each is equally often in the middle.
+    # A tie with one is a coin toss; each of three equal scores is equally often in the middle.
     return won + np.where(low == high, 1 / 3, 1 / 2) * tied
 
 
@@ -152,13 +149,12 @@ THRESHOLDED: Final[Mapping[str, Metric]] = {
     "p_c": Metric(caption_recognised, chance=1 / 2, is_thresholded=True),
     "p_f": Metric(foil_recognised, chance=1 / 2, is_thresholded=True),
 }
-"""VALSE's metrics by a threshold. Chance calls every caption true or false by a coin toss."""
+"""VALSE's metrics with a threshold. Chance calls every caption true or false by a coin toss."""
 
 FOIL_METRICS: Final[Mapping[str, Metric]] = {
     "pairwise": Metric(pairwise, chance=1 / 2),
     **THRESHOLDED,
 }
-"""What a table of captions and foils shows."""
 
 HARD_POSITIVE_METRICS: Final[Mapping[str, Metric]] = {
     "original": Metric(pairwise, chance=1 / 2),
@@ -169,7 +165,7 @@ HARD_POSITIVE_METRICS: Final[Mapping[str, Metric]] = {
     "mean hard negative": mean_score(2),
     **THRESHOLDED,
 }
-"""What a table of hard positives shows. Chance: three independent scores of one distribution."""
+"""Metrics of hard positives. Chance: three independent scores of one distribution."""
 
 COSTS: Final = frozenset(
     name
@@ -177,4 +173,3 @@ COSTS: Final = frozenset(
     for name, metric in metrics.items()
     if metric.is_cost
 )
-"""Metrics of which less is better."""

@@ -1,8 +1,8 @@
 """A psychometric function: how the share of right answers rises with the size of a change.
 
-Of two captions one is true, and guessing is right half the time. With a change of the size d the
+One of two captions is true, so guessing is right half the time. For a change of size d the
 share of right answers is 1/2 + (1/2 - lapses) F(d), where F is a logistic function of log2 d, so
-that a change of no size is at chance. It rises or is level, and never falls.
+that a change of size 0 is at chance. The fitted share never falls.
 
 Source: Wichmann and Hill 2001, "The psychometric function: I. Fitting, sampling, and goodness of
   fit", Perception & Psychophysics 63: maximum likelihood, lapses of at most 6 %.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 GUESS: Final = 0.5
 REACHED: Final = 0.75
-"""The share of right answers at the threshold: halfway between guessing and knowing."""
+"""Share of right answers at the threshold: halfway between guessing and knowing."""
 
 _LEAST: Final = (-100.0, 0.0, 0.0)
 _MOST: Final = (100.0, 20.0, 0.06)
@@ -31,18 +31,18 @@ _ODDS: Final = (-8.0, -3.0, -1.0, 0.0, 1.0, 3.0, 8.0)
 _STEPS: Final = 100
 _SATURATED: Final = 0.01
 _STEEPEST: Final = 10.0
-"""A steeper rise is a step between two sizes: how steep, the answers do not tell."""
+"""Limit of the rise; steeper curves are steps between two sizes, which answers cannot measure."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Curves:
-    """Psychometric functions that were fitted to answers of the same questions, such as resamples.
+    """Psychometric functions fitted to answers to the same questions, such as resamples.
 
     Attributes:
-      offset: log-odds of F at this size [curves].
-      rise: how much these log-odds rise each time the size doubles, at least 0 [curves].
+      offset: log-odds of F at size `middle` [curves].
+      rise: increase of the log-odds when the size doubles, at least 0 [curves].
       lapses: share of wrong answers that remains, however large the change [curves].
-      smallest, largest: the sizes that each was fitted to [curves].
+      smallest, largest: the range of fitted sizes [curves].
     """
 
     middle: float
@@ -53,14 +53,14 @@ class Curves:
     largest: NDArray[np.float64]
 
     def share(self, size: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Return the share of right answers of each [curves] at a size above 0, its own or one."""
+        """Return each curve's share of right answers [curves] at one size or a size per curve."""
         return _share(self.offset + self.rise * np.log2(size / self.middle), self.lapses)[0]
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
-        """The size at which the share is REACHED [curves], never outside those that were measured.
+        """The size at which the share is REACHED [curves], within the measured sizes.
 
-        Infinite where it is not reached by the largest; the smallest where it is reached there.
+        Infinite if the largest size does not reach it; the smallest size if that reaches it.
         """
         part = (REACHED - GUESS) / (1 - GUESS - self.lapses)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -72,24 +72,23 @@ class Curves:
 
     @property
     def slopes(self) -> NDArray[np.float64]:
-        """The rises [curves]; infinite where it is a step, NaN where all is guessed or known."""
+        """The rises [curves]; infinite for a step, NaN if all is guessed or known."""
         guessed = self.share(self.largest) < GUESS + _SATURATED
         known = self.share(self.smallest) > 1 - self.lapses - _SATURATED
         return np.select([guessed | known, self.rise >= _STEEPEST], [np.nan, np.inf], self.rise)
 
 
 def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
-    """Return the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
+    """Return the likeliest curves, fitted all at once, as the bootstrap needs a thousand.
 
-    Each is the better of two that start where a grid of curves, level ones among them, is
-    likeliest: with few lapses there may be one hill, with many another. Each step is that of
-    Fisher's scoring, damped as by Levenberg and Marquardt, inside the bounds. A curve of fewer than
-    two sizes is NaN.
+    Each fit starts from the two best curves of a grid, with few and with many lapses, since the
+    likelihood can have two maxima, and keeps the better result. Steps are Fisher scoring with
+    Levenberg-Marquardt damping, inside the bounds. Curves of fewer than two sizes are NaN.
 
     Args:
       sizes: of the changes [k], above 0, distinct.
-      right: answers that are right at each size [curves, k]; a tie may count a part.
-      asked: questions at each size [curves, k]; where it is 0 the size counts for nothing.
+      right: right answers at each size [curves, k]; a tie may count a fraction.
+      asked: questions at each size [curves, k]; sizes without questions are ignored.
     """
     middle, total = float(np.exp(np.log(sizes).mean())), np.maximum(asked.sum(axis=1), 1)
     places = np.log2(sizes / middle)
@@ -112,7 +111,7 @@ def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[A
 def _share(
     log_odds: NDArray[np.float64], lapses: NDArray[np.float64] | float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the share of right answers, never quite 0 or 1, and F."""
+    """Return the share of right answers, clipped to exclude 0 and 1, and F."""
     known = 1 / (1 + np.exp(-log_odds))
     return np.clip(GUESS + (1 - GUESS - lapses) * known, 1e-12, 1 - 1e-12), known
 
@@ -120,7 +119,7 @@ def _share(
 def _starts(
     places: NDArray[np.float64], hits: NDArray[np.float64], misses: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield for few and for many lapses the likeliest curve of a grid for each [curves, 3]."""
+    """Yield the likeliest curve of a grid for few lapses, then for many [curves, 3]."""
     odds, rises, at = (axis.ravel() for axis in np.meshgrid(_ODDS, _RISES, places))
     for lapses in _LAPSES:
         grid = np.stack([odds - rises * at, rises, np.full(at.size, lapses)], axis=1)
@@ -135,7 +134,7 @@ def _climb(
     hits: NDArray[np.float64],
     misses: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the likeliest curves near some [curves, 3], and the loss of each [curves]."""
+    """Return the likeliest curves near given ones [curves, 3], and the loss of each [curves]."""
     damping = np.full(len(values), 1e-3)
     best = _loss(values, places, hits, misses)
     for _ in range(_STEPS):
@@ -167,7 +166,7 @@ def _step(
     misses: NDArray[np.float64],
     damping: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the damped step of each curve [curves, 3]; one at a bound does not press on it."""
+    """Return each curve's damped step [curves, 3]; parameters at a bound stay inside."""
     lapses = values[:, [2]]
     share, known = _share(values[:, [0]] + values[:, [1]] * places, lapses)
     by_odds = (1 - GUESS - lapses) * known * (1 - known)

@@ -1,7 +1,6 @@
 """Rank all candidates for each query, block by block, and score the ranks of the true ones.
 
-A query may have any number of true candidates. Intermediate results are held in memory for a block
-of queries at a time.
+A query may have any number of true candidates. Only one block of queries is held in memory.
 """
 
 import itertools
@@ -19,20 +18,19 @@ Indices: TypeAlias = NDArray[np.int64]
 KS = (1, 5, 10)
 DEPTH = 10
 Recall: TypeAlias = Literal["any", "share"]
-"""What R@k counts: whether a true candidate is in the top k, or the share of them that is."""
+"""Meaning of R@k: whether a true candidate is in the top k, or the share of true candidates."""
 SHARE_TOTALS = {"i2t": 5, "t2i": 1}
-"""True candidates per query assumed by the published code of the share."""
+"""Numbers of true candidates per query that the published code of the share assumes."""
 BLOCK_SCORES = 8_000_000
-"""Numbers held at a time."""
+"""Number of scores in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreRows:
     """Scores of queries with all candidates, computed in blocks of queries.
 
-    Attributes:
-        rows: maps the start and stop of a block to its scores [queries, candidates]; -inf for pairs
-            that were not scored.
+    `rows` maps the start and stop of a block to its scores [queries, candidates]; -inf for pairs
+    that were not scored.
     """
 
     queries: int
@@ -48,8 +46,8 @@ def vector_rows(
 ) -> ScoreRows:
     """Score by dot products of vectors [n, d].
 
-    `query_of` and `candidate_of` name the vector of each query and candidate, None where each has
-    its own. Candidates that share a vector have bitwise equal scores.
+    `query_of` and `candidate_of` hold the vector index of each query and candidate; None if each
+    has its own. Candidates that share a vector have bitwise equal scores.
     """
 
     def rows(start: int, stop: int) -> NDArray[np.float32]:
@@ -66,7 +64,7 @@ class Truths:
     """The true candidates of each query q, at index[start[q] : start[q + 1]].
 
     Attributes:
-      start: offsets into `index` [queries + 1], from 0; each query has at least one.
+      start: offsets into `index` [queries + 1], from 0; each query has at least one candidate.
       index: candidates, ascending within a query.
     """
 
@@ -89,7 +87,7 @@ class Truths:
 
 
 def spread(counts: NDArray[np.integer[Any]]) -> tuple[Indices, Indices]:
-    """Return the list of each item of lists of these lengths, and its place in the list."""
+    """Return each item's list and its position in it, for lists of these lengths."""
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -99,15 +97,14 @@ class Ranking:
     """The ranks of each query's true candidates.
 
     Attributes:
-      scored: whether a true candidate has a score [queries]; if none has, none is found.
-      above: candidates that score above the best true one [queries]; all of them if no true one
-        is scored.
+      scored: whether a true candidate has a score [queries]; otherwise none is found.
+      above: candidates that score above the best true one [queries]; all if no true one is scored.
       level: false candidates that tie with the best true one [queries]; 0 if no true one is
         scored.
       best: number of true candidates with the best true score [queries], at least 1.
-      top: the first candidates [queries, depth], -1 where fewer were scored. Ties are
+      top: the first candidates [queries, depth], -1 if fewer were scored. Ties are
         ordered false before true, then by index.
-      hits: which of them are true [queries, depth].
+      hits: which of the top candidates are true [queries, depth].
     """
 
     scored: Flags
@@ -121,10 +118,9 @@ class Ranking:
 def rank(
     scores: ScoreRows, truths: Truths, depth: int = DEPTH, block_scores: int = BLOCK_SCORES
 ) -> Ranking:
-    """Rank all candidates of all queries.
+    """Rank all candidates of all queries, and keep the top `depth`.
 
-    Args:
-        depth: how many top candidates to keep; R@k needs none, and 0 takes half the time.
+    R@k needs no top candidates; a depth of 0 halves the time.
     """
     parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates), block_scores))
     scored, above, level, best, top, hits = map(np.concatenate, zip(*parts, strict=True))
@@ -173,8 +169,8 @@ def _first(
 def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
     """Credit "a true candidate is among the first k" [queries].
 
-    False candidates tied with the best true one rank above it, count one half where that decides,
-    or are in random order with it, by the rule.
+    If a tie with the best true candidate decides, the rule gives 0, one half, or the probability
+    under random order.
     """
     sure = ranking.scored & (ranking.above + ranking.level < k)
     open_ = ranking.scored & ~sure & (ranking.above < k)
@@ -183,14 +179,14 @@ def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
     if rule == "half":
         return sure + 0.5 * open_
     missed = np.ones(len(sure))
-    for place in range(k):  # the chance that each open place goes to a false candidate
+    for place in range(k):  # the chance that each open rank goes to a false candidate
         left = np.maximum(ranking.level - place, 0) / (ranking.level + ranking.best - place).clip(1)
         missed *= np.where(place < k - ranking.above, left, 1.0)
     return np.where(open_, 1.0 - missed, sure.astype(np.float64))
 
 
 def share_at(ranking: Ranking, k: int, total: int) -> Credits:
-    """Return for each query (true candidates among the first k) / min(total, k) [queries].
+    """Return (true candidates among the first k) / min(total, k) for each query [queries].
 
     With five captions per image it can fall from R@1 to R@5; the usual R@k cannot. Ties lose.
 
@@ -204,12 +200,8 @@ def dcg_cm(
 ) -> NDArray[np.float64]:
     """Return each query's cross-modal discounted cumulative gain: sum of gain / log2(rank + 1).
 
-    The gain is 1 for a true candidate, else its similarity by a second model; not normalised, so at
-    most 4.54 for ten candidates.
-
-    Args:
-      relevance: similarity of each query with each of its top candidates [queries, depth].
-      depth: number of candidates to sum over.
+    The gain is 1 for a true candidate, else its similarity by a second model, `relevance`
+    [queries, depth]. It is not normalised: at most 4.54 for ten candidates.
 
     Source: Hendriksen et al. 2024, section 4.
     """
@@ -246,7 +238,7 @@ def chance_of_recall(truths: Truths, candidates: int, k: int) -> NDArray[np.floa
 
 
 GROUPS = {"decreased": np.less, "increased": np.greater, "unchanged": np.equal}
-"""How the scores after and before compare for the queries of each group.
+"""The comparison of scores after and before that defines each group of queries.
 
 Source: Hendriksen et al. 2024, section 5.4.
 """
@@ -255,16 +247,16 @@ Source: Hendriksen et al. 2024, section 5.4.
 def mean_jaccard(
     before: NDArray[np.float64], after: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, float]:
-    """Return for each group the mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
+    """Return each group's mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
 
-    A and B are the groups of two perturbations, among the captions that both changed: a caption
-    that one left unchanged does not show whether they agree. The paper's perturbations apply to
-    every caption, so there it makes no difference. Pairs of empty sets are left out; the mean is
-    NaN if none remains.
+    A and B are the groups of two perturbations, among the captions that both changed, as unchanged
+    captions do not show agreement. The paper's perturbations change every caption. Pairs of empty
+    sets are left out; the mean is NaN if none remains.
 
     Args:
-      after: by perturbation, the same with the perturbed caption [captions]; NaN where it was not
-        perturbed or has no score.
+      before: score of each caption [captions].
+      after: scores with the perturbed caption [captions], by perturbation; NaN if unchanged or
+        without a score.
 
     Source: Hendriksen et al. 2024, section 5.4 and table 5.
     """

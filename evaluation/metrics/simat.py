@@ -1,8 +1,8 @@
 """SIMAT: image embeddings moved by the difference of two words, and their nearest neighbours.
 
-A query is an image and a word to replace. Its embedding is moved, the nearest other image of the
-gallery is retrieved, and the query succeeds if an oracle says that it matches the target caption.
-All vectors are in one space; those of images and captions have unit length.
+A query is an image and a word to replace. Its embedding is moved, and the nearest other image of
+the gallery is retrieved. The query succeeds if an oracle says that it matches the target caption.
+All vectors are in one space; image and caption vectors have unit length.
 """
 
 import itertools
@@ -24,7 +24,7 @@ from eqforge.evaluation.metrics.ties import Credits, Flags, TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 
 SUCCESS = 0.5
-"""A retrieved image succeeds if the oracle's P(match) with the target caption is above it."""
+"""The oracle's P(match) with the target caption has to be above this value."""
 SAME_CROP_IOU = 0.5
 NEIGHBOURS = (1, 5)
 
@@ -37,10 +37,8 @@ def moved(
 ) -> NDArray[np.float32]:
     """Return image + strength * (target word - source word) of each query [queries, d].
 
-    Neither difference nor result is normalised; scaling the result does not change what is nearest.
-
-    Args:
-      images: unit vectors of the queries' images [queries, d], or zeros for the bare difference.
+    Neither difference nor result is normalised; scaling the result does not change its neighbours.
+    `images` are unit vectors [queries, d], or zeros for the bare difference.
 
     Source: SIMAT (Couairon et al. 2022), section 4.2, equation 2; `eval.py` of its repository.
     """
@@ -52,14 +50,13 @@ def sentence_deltas(
     vectors: NDArray[np.float32],
     exchanges: Sequence[tuple[int, str, str]],
 ) -> dict[tuple[int, str, str], NDArray[np.float32]]:
-    """Return for each exchange the mean difference of all caption pairs that differ only in it.
+    """Return each exchange's mean difference [d] over all caption pairs that differ only in it.
+
+    Exchanges without a pair of captions are left out.
 
     Args:
       triplets: subject, relation and object of each caption [captions].
       exchanges: position in the triplet, 0 to 2, the word there, and its replacement.
-
-    Returns:
-      A vector [d] for each exchange that has a pair of captions.
 
     Source: SIMAT, section 5.4, "sentence average delta".
     """
@@ -88,8 +85,7 @@ def same_crops(
 ) -> Truths:
     """Return each region's duplicates, itself included: crops of one image with IoU above a limit.
 
-    Args:
-        boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
+    `boxes` are x0, y0, x1, y1 in pixels [regions, 4].
     """
     order = np.argsort(sources, kind="stable")
     starts = np.flatnonzero(np.r_[True, sources[order][1:] != sources[order][:-1], True])
@@ -129,11 +125,11 @@ def judge_queries(
     """Return the credits for n = 1 and 5 [queries], and which queries tie [queries].
 
     Args:
-      points: the moved queries [queries, d]; need not have unit length.
+      points: moved queries [queries, d], of any length.
       gallery: unit vectors [regions, d].
-      truths: matching regions of each query that can succeed, none of them excluded.
+      truths: matching regions of each query that can succeed, without excluded ones.
       excluded: regions that each query must not retrieve.
-      rule: the credit where a wrong region is as near as the nearest matching one.
+      rule: the credit if a wrong region is as near as the nearest matching one.
 
     Source: SIMAT, section 3.3 and table 1, whose n = 5 takes the best of five neighbours.
     """

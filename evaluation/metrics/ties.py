@@ -1,4 +1,4 @@
-"""What a metric is, and credits of ties: equal scores decide nothing, so a rule has to."""
+"""Metrics, and the credits of ties: equal scores decide nothing, so a rule has to."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Credits: TypeAlias = "NDArray[np.float64]"
 """The credit of each item, in [0, 1]; a metric is their mean."""
 Flags: TypeAlias = "NDArray[np.bool_]"
 Unit = Literal["share", "number"]
-"""What a number of a table is; shares and relative drops are printed as percentages."""
+"""Unit of a number in a table; shares and relative drops are printed as percentages."""
 
 TieRule = Literal["strict", "half", "expectation"]
 TIE_RULES: dict[TieRule, str] = {
@@ -24,17 +24,17 @@ TIE_RULES: dict[TieRule, str] = {
     "half": "an item that nothing but a tie keeps from being won counts one half",
     "expectation": "an item counts the probability that it is won when ties are broken at random",
 }
-"""Each rule in words; `strict` is what the papers' code does."""
+"""Description of each rule; the papers' code is `strict`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A formula, and what a table says of its mean.
+    """A formula and its chance level.
 
     Attributes:
-      of: maps the scores of samples [n, …] and the tie rule to credits [n]; a thresholded one takes
-        the score above which a caption is called true as well.
-      chance: its mean for random scores; None where there is no such number.
+      of: maps the scores of samples [n, …] and the tie rule to credits [n]; thresholded metrics
+        also take the score above which a caption is called true.
+      chance: mean for random scores; None if there is no such number.
       is_thresholded: whether it needs scores with a threshold, such as probabilities.
     """
 
@@ -46,15 +46,12 @@ class Metric:
 
 
 def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits:
-    """Return for each item the credit of "every upper score is above every lower one".
+    """Return each item's credit of "every upper score is above every lower one".
 
     Under `expectation` equal scores are in random order, all orders equally likely: of k upper
     and m lower scores that share the deciding value, the upper ones come first with probability
     k! m! / (k + m)!, so a scorer whose scores are all equal gets chance level.
-
-    Args:
-      upper: scores [n, a].
-      lower: scores [n, b].
+    Scores are [n, a] and [n, b].
     """
     from scipy.special import comb  # type: ignore[import-untyped]
 

@@ -24,7 +24,6 @@ READ: dict[str, tuple[str, ...]] = {
     "lambdas": ("metric", "subset"),
     "pareto": (),
 }
-"""The settings that each kind of plot depends on."""
 
 _METRICS = {"minimality": "group", "drops": "drop t2i rsum", "lambdas": "n = 1"}
 _TABLES = {"drops": "perturbed captions", "lambdas": "SIMAT"}

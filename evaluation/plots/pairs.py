@@ -1,7 +1,4 @@
-"""Plots of scores of minimal pairs: equivariance curves, and scores against measured minimality.
-
-An equivariance curve shows how far scores are from changing equally with image and caption.
-"""
+"""Plots of scores of minimal pairs: equivariance curves, and scores against measured minimality."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +24,7 @@ from eqforge.schemas.dataset.reader import Dataset
 PAIRS = TASKS["pairs"]
 POINTS = 801
 TAIL = 0.005
-"""Largest share of a model's deviations beyond either end of the plot."""
+"""Maximum share of a model's deviations beyond either end of the plot."""
 
 Numbers = NDArray[np.float64]
 
@@ -57,11 +54,9 @@ def read_pair_scores(
     allow_missing: bool,
     quantity: str | None = None,
 ) -> list[PairScores]:
-    """Read the scores of models, and a numeric column of the samples if one is named.
+    """Read each model's folder or file of scores, and a numeric column of the samples if named.
 
-    Args:
-        paths: a folder or file of scores for each model.
-        quantity: the quantity in score files; folders record their own.
+    `quantity` applies to score files; folders record their own.
     """
     names = dataset.columns("samples")
     wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
@@ -100,11 +95,11 @@ def read_pair_scores(
 
 
 def deviations(scores: Scores) -> Numbers:
-    """Both deviations of each pair, with both signs, in the unit of the scores [4 n].
+    """Return both deviations of each pair, with both signs, in the unit of the scores [4 n].
 
     With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
-    squares sum to the equivariance score. Both signs are kept because which image of a pair is 0 is
-    arbitrary; the curve is symmetric.
+    squares sum to the equivariance score. Which image of a pair is 0 is arbitrary, so both signs
+    are kept, and the curve is symmetric.
     """
     exact = scores.astype(np.float64)
     matched = exact[:, 0, 0] - exact[:, 1, 1]
@@ -124,7 +119,6 @@ class Curve:
 
 
 def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
-    """Return the curves of some models over a common range."""
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
@@ -153,7 +147,7 @@ def density(values: Numbers, at: Numbers) -> Numbers:
     """Estimate a density at equally spaced points by a Gaussian kernel of Silverman's bandwidth.
 
     Values are binned first, so that a million take no longer than a thousand; the kernel is never
-    narrower than a cell.
+    narrower than a bin.
 
     Source: Silverman 1986, "Density Estimation", section 3.4.2.
     """
@@ -182,7 +176,7 @@ def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
 class Bin:
     """Pairs of similar minimality: smallest, largest and median measure, and their score in [0, 1].
 
-    The interval of the score holds 95 %, by a cluster bootstrap.
+    The score has a 95 % interval by a cluster bootstrap.
     """
 
     low: float

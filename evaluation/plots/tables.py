@@ -25,7 +25,7 @@ _FORMATS: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
     ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
-"""Supported file extensions, with metadata to leave out: dates and versions."""
+"""Supported file extensions, with metadata to omit: dates and versions."""
 _STYLE = {
     "font.family": "DejaVu Sans",  # comes with matplotlib
     "font.size": 9.0,
@@ -51,8 +51,8 @@ def check_output(path: Path) -> None:
 
 @contextlib.contextmanager
 def drawing(path: Path, title: str, x: str, y: str, height_in: float = 3.5) -> Iterator[Any]:
-    """Yield axes to draw on, and write the figure at the end of the block."""
-    # No pyplot: it would look for a display, and keep every figure.
+    """Yield axes to draw on; write the figure at the end of the block."""
+    # pyplot would look for a display, and keep every figure.
     with importlib.import_module("matplotlib").rc_context(_STYLE):
         figures = importlib.import_module("matplotlib.figure")
         figure = figures.Figure(figsize=(5.5, height_in), layout="constrained", dpi=150)
@@ -92,7 +92,7 @@ def with_error(ends: Any) -> tuple[Any, Any]:
 
 
 def words(text: str) -> str:
-    """Make a title or a name visible and short."""
+    """Shorten a title or name, and make names that start with `_` visible."""
     shown = shortened(text, 120)
     return f" {shown}" if shown.startswith("_") else shown  # legends omit "_" labels
 

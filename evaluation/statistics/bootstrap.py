@@ -1,7 +1,7 @@
 """Confidence intervals of means by a cluster bootstrap, independent of the order of rows.
 
 Samples that share a video, an image or a word are not independent; resampling them one by one makes
-intervals too narrow. Here clusters are drawn with replacement, as many as there are.
+intervals too narrow. So clusters are drawn with replacement, as many as there are.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Resampled:
     """Means and their resamples.
 
     Attributes:
-        values: [metrics].
-        draws: [resamples, metrics].
-        even_clusters: effective number of equally weighted clusters [metrics].
-        samples: [metrics].
-        binary: whether every sample is 0 or 1 [metrics].
+      values: [metrics].
+      draws: [resamples, metrics].
+      even_clusters: effective number of equally weighted clusters [metrics].
+      samples: [metrics].
+      binary: whether every sample is 0 or 1 [metrics].
     """
 
     values: Numbers
@@ -60,13 +60,13 @@ class Resampled:
     binary: NDArray[np.bool_]
 
     def interval(self, metric: int = 0, level: float = LEVEL) -> Interval:
-        """Percentile interval of one mean; NaN for a single cluster, whose draws are all equal."""
+        """Return a mean's percentile interval; NaN for a single cluster, whose draws are equal."""
         return (
             NO_INTERVAL if self.clusters == 1 else percentile_interval(self.draws[:, metric], level)
         )
 
     def share_interval(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Interval:
-        """Interval of a mean of values in [0, most]; NaN for a single cluster."""
+        """Return the interval of a mean of values in [0, most]; NaN for a single cluster."""
         if self.clusters == 1:
             return NO_INTERVAL
         low, high = self.share(metric, most, widening).interval()
@@ -102,22 +102,18 @@ def resample_means(
     seed: Seed = 0,
     resamples: int = RESAMPLES,
 ) -> Resampled:
-    """Returns weighted means of columns, and of resampled clusters.
+    """Return weighted means of columns, and of resampled clusters.
 
     With groups it is the mean of the groups' means, equally weighted in every draw; a draw that
-    lacks a group is NaN.
-
-    The metrics are drawn together, so differences of two columns may be taken draw by draw. The
+    lacks a group is NaN. All metrics share draws, so columns may be subtracted draw by draw. The
     order of the rows does not change the results, to the last bit.
 
     Args:
       credits: values [n, metrics], or [n] for one metric.
       clusters: cluster of each row [n], of any sortable type; None for one cluster per row.
-      weights: weights of the rows [n], at least 0, or per column [n, metrics]; None for equal
-        ones.
+      weights: at least 0, [n] or per column [n, metrics]; None for equal weights.
       groups: group of each row [n], of any sortable type; None for one group.
-      seed: seed of the draws; several numbers for parts to be drawn independently.
-      resamples: number of resamples, at least 1.
+      seed: several numbers give independent draws for the parts of a table.
     """
     exact = credits.astype(np.float64)
     columns = exact[:, None] if exact.ndim == 1 else exact
@@ -135,7 +131,7 @@ def resample_means(
     )
     with np.errstate(invalid="ignore"):  # a resample may draw only clusters of zero weight
         averages = (sums / weight).mean(axis=1)
-        # The weight of a cluster of each kind in the means [kinds, 1 or metrics].
+        # Weight of a cluster of each kind in the means [kinds, 1 or metrics].
         own = (kinds[:, totals[0].size :].reshape(-1, *sizes.shape[1:]) / weight[0]).mean(axis=1)
     metrics, counted = columns.shape[1], _ones_or(weights, len(columns)) > 0
     return Resampled(
@@ -202,13 +198,12 @@ def _cluster_sums(
 
 
 def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
-    """Return weights [rows, 1 or metrics], 1 by default."""
     given = np.ones(rows) if weights is None else weights.astype(np.float64)
     return given[:, None] if given.ndim == 1 else given
 
 
 def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
-    """Returns the distinct rows, sorted, and their counts; faster than `np.unique`."""
+    """Return the distinct rows, sorted, and their counts; faster than `np.unique`."""
     ordered = rows[np.lexsort(rows.T[::-1])]
     starts = np.flatnonzero(np.r_[True, (ordered[1:] != ordered[:-1]).any(axis=1)])
     return ordered[starts], np.diff(np.r_[starts, len(rows)])
@@ -217,7 +212,7 @@ def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
 def _draw_alike(
     rng: np.random.Generator, kinds: Numbers, counts: NDArray[Any], resamples: int
 ) -> Numbers:
-    """Draws the number of clusters of each kind, exactly, from a multinomial distribution."""
+    """Draw the number of clusters of each kind, exactly, from a multinomial distribution."""
     total = int(counts.sum())
     return rng.multinomial(total, counts / total, size=resamples) @ kinds
 
@@ -235,13 +230,12 @@ def _draw_each(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """How much the second model exceeds the first, on the samples scored by both.
+    """The second model's gain over the first, on the samples scored by both.
 
     Attributes:
-      samples, clusters: number of those compared.
       difference: mean credit of the second minus that of the first; in [-1, 1] for shares.
-      low, high: 95 % interval by a cluster bootstrap. For shares it is that of the share that
-        gained minus the share that lost, which does not collapse where no sample did either;
+      low, high: 95 % interval by a cluster bootstrap. For shares it is the interval of the share
+        that gained minus the share that lost, which does not collapse if no sample did either;
         otherwise percentiles.
       better, worse: number of samples on which the second has more credit, and less.
       p_value: two-sided probability of a difference at least as large if the models were
@@ -301,7 +295,7 @@ def compare_paired(
 
 
 def with_parts(gains: Numbers) -> Numbers:
-    """Return gains, gains above 0, and losses as numbers above 0, as columns [n, 3]."""
+    """Return gains, positive gains, and negated losses as columns [n, 3]."""
     return np.column_stack([gains, gains.clip(min=0), (-gains).clip(min=0)])
 
 
@@ -324,7 +318,7 @@ def exchange_test(
     _, numbers = np.unique(named, return_inverse=True)
     order = np.lexsort([gains, numbers])
     sums = np.bincount(numbers[order], weights=gains[order])
-    # Among sums of equal size the number with a flipped sign is binomial.
+    # For sums of equal size, the number of flipped signs is binomial.
     sizes, counts = np.unique(np.abs(sums[sums != 0]), return_counts=True)
     rng = np.random.default_rng(seed)
     extreme = 1

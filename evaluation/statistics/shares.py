@@ -1,9 +1,9 @@
-"""Confidence intervals of shares, which do not collapse where all or none are right.
+"""Confidence intervals of shares, which do not collapse if all or none are right.
 
 If none of 22 samples is right, every bootstrap draw is 0, and percentiles give [0, 0]. Here a share
-of clustered samples is treated as that of the number of independent trials with the same variance,
-with Clopper and Pearson's exact interval. With few clusters that variance is uncertain, and the
-number of trials is reduced. Where the draws have no variance, every cluster is a trial.
+of clustered samples gets Clopper and Pearson's exact interval for as many independent trials as
+give the same variance. With few clusters that variance is uncertain, and the number of trials is
+reduced. If the draws have no variance, every cluster is a trial.
 
 Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
 positive counts estimated from survey data", Survey Methodology 24; for differences Zou and Donner
@@ -37,8 +37,7 @@ class Share:
     Attributes:
       draws: the mean of each resample of the clusters [resamples], or NaN.
       clusters: effective number of clusters, 1 / sum of squared weights (Kish).
-      samples: number of samples, the maximum number of trials; infinite where some count a
-        fraction and so are not trials.
+      samples: the maximum number of trials; infinite if some samples count a fraction.
       widening: factor on the standard deviation of the draws, at least 1.
     """
 
@@ -85,7 +84,7 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
 def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Interval:
     """Return bounds of the first share minus the second, in [-1, 1]; NaN if one has none.
 
-    The two are resampled together, and the correlation of their draws is accounted for.
+    The shares are resampled together; the interval accounts for the correlation of their draws.
     """
     (low, high), (other_low, other_high) = first.interval(level), second.interval(level)
     together = _correlation(first.draws, second.draws)
