@@ -203,7 +203,7 @@ def time_items(
                 seconds[stage].append(found)
             ready.append((prepared, item.caption))
     if not ready:
-        raise InputError(f"not one of {len(items)} images could be used: {dict(failures)}")
+        raise InputError(f"none of the {len(items)} images could be used: {dict(failures)}")
     return seconds, ready, +failures
 
 

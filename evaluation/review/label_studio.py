@@ -184,8 +184,8 @@ def votes_of(data: bytes, file: str) -> bytes:
             votes.append(_vote(each, known, task.data, where))
     if len(people) > 1:
         raise InputError(
-            f"{file}: has annotations of {len(people)} people; the tasks of "
-            f"{shown(about.get('reviewer'))} are for one"
+            f"{file}: contains annotations by {len(people)} people; expected only those by "
+            f"{shown(about.get('reviewer'))}"
         )
     if not about:
         raise InputError(f"{file}: has no task that was annotated")

@@ -29,7 +29,7 @@ class ScoreSettings:
     model: str
     """Model as KIND:MODEL, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The
     kinds are listed in docs/guides/scoring.md. For your own model, pass python:MODULE:FACTORY.
-    Append options separated by commas, such as ,precision=bfloat16."""
+    Options follow the model after commas: clip:FOLDER,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. Run the same command again to resume an interrupted run."""

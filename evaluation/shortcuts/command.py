@@ -29,7 +29,8 @@ class AuditSettings:
     """Second file of a published hard-positive set, in addition to PATH."""
 
     by: str | None = None
-    """Column whose values are also audited separately. For files, only `kind` is possible."""
+    """Column to break the audit down by: each of its values is audited separately, too. For files,
+    only `kind` is possible."""
 
     language_model: str | None = None
     """Causal language model to test as well: a folder, or an id on the Hugging Face Hub."""

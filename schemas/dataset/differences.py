@@ -25,7 +25,8 @@ class TableDifference:
     """Differences in a table.
 
     Attributes:
-      added, removed: number of records only in B, and only in A.
+      added: number of records that only B contains.
+      removed: number of records that only A contains.
       changed, equal: number of records in both datasets with different values, and with equal
         values.
       columns: number of changed records, by column.

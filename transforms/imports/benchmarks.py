@@ -30,7 +30,7 @@ ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
     "items",
     {
-        "unreadable_record": "The record is invalid or lacks a field (see its detail).",
+        "unreadable_record": "The record is invalid or lacks a field: see the column `detail`.",
         NOT_CONFIRMED: "Fewer than two of three annotators preferred the caption to the foil "
         "(VALSE excludes such items).",
         "bad_box": "A box is empty or lies outside its image.",

@@ -39,8 +39,8 @@ class OracleSettings:
     """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. You can also pass
     blip-itm:MODEL, oscar:CHECKPOINT,features=FILE.tsv, or matrix:FILE,rows=FILE,columns=FILE. MODEL
     is the folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub. To require
-    that two models agree, join them with +. Append options separated by commas, such as
-    ,device=cuda:0,precision=bfloat16."""
+    that two models agree, join them with +. Options follow the model after commas:
+    clip:FOLDER,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9
     """Minimum probability that an image matches its own caption."""
