@@ -1,1 +1,1 @@
-"""Image-text models behind one small interface, for filters and evaluation. No Beam here."""
+"""Image-text models behind one small interface, for filters and evaluation; without Beam."""

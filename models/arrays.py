@@ -1,7 +1,7 @@
-"""Reads one array or tensor from an untrusted file, in memory bounded by the file's size.
+"""Read one array or tensor from an untrusted file, in memory bounded by the file's size.
 
-A file declares the shape of what it holds, and may declare more than it has: an `.npy` of 10^13
-numbers, a tensor whose one stored number stands for 3 billion, an archive that unpacks to more.
+A file may declare more data than it has: an `.npy` of 10^13 numbers, a tensor whose one stored
+number stands for 3 billion, an archive that unpacks to more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
 
 
 def read_named_array(path: Path) -> tuple[NDArray[Any], list[str] | None]:
-    """Read the array of numbers of an .npz, and the texts that name its rows, if it has them."""
+    """Read the array of an .npz, and the texts that name its rows, if it has them."""
     expected = "one array of numbers and, if at all, one of texts, the ids of its rows"
     try:
         with zipfile.ZipFile(path) as archive:

@@ -1,8 +1,7 @@
 """The families of dual encoders in transformers, and the differences in how they are called.
 
-All have an encoder for images and one for captions, whose unit vectors are compared by their
-cosine. What differs: the class, where its output holds the vector, how long captions may be, and
-the scale that training put on the cosine.
+An image encoder and a caption encoder return unit vectors, compared by their cosine. Families
+differ in class, place of the vector in the output, caption length, and scale of the cosine.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ class CaptionTokenizer:
     """A tokenizer and the form in which a model takes captions.
 
     A batch is padded to its longest caption, so the last bits of a caption's results depend on its
-    neighbours: sums over more padding round differently. A caller who wants scores that depend on
-    image and caption alone counts the tokens first, batches captions of similar length together
-    and names the length they are padded to.
+    neighbours: sums over more padding round differently. For scores that depend on image and
+    caption alone, count the tokens first, batch captions of similar length, and pass the padded
+    length.
 
     Attributes:
       max_tokens: longer captions are truncated to this many, special tokens included.
@@ -92,14 +91,13 @@ def _text_features(model: Any, tokens: Mapping[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """How one family is called; models of one family share architecture and training.
+    """Calling conventions of one family; its models share architecture and training.
 
     Attributes:
       model: name of the class in transformers.
       image, text: model and pixels, or tokens, to unnormalised vectors, (items, dimensions).
       scale: model to the factor that training put on the cosine.
-      max_tokens: configuration of the text encoder to the most tokens it reads.
-      inputs: names of the text encoder's inputs.
+      max_tokens: configuration of the text encoder to its maximum number of tokens.
       fill: whether captions are padded to the full length, the padding not masked.
     """
 
@@ -174,7 +172,7 @@ class Sigmoid:
 
 
 class VectorScorer:
-    """What dual encoders share: they compare unit vectors by their cosine, and calibrate it."""
+    """Base of dual encoders: compare unit vectors by their cosine, and calibrate it."""
 
     reads_pixels = True
     preparer: Callable[[Picture], NDArray[np.float32]]
@@ -201,7 +199,6 @@ class VectorScorer:
 
 
 def unit_vectors(features: Any) -> Vectors:
-    """Return vectors of unit length of a tensor (items, dimensions)."""
     unit = import_torch().nn.functional.normalize(features.float(), dim=-1)
     vectors: Vectors = unit.cpu().numpy()
     return vectors

@@ -279,7 +279,7 @@ class LxmertScorer(FusionScorer):
       weights: a checkpoint of LxmertForPreTraining.
       features: TSV file as OSCAR reads it; each region's features are followed by its box as shares
         of width and height, x1, y1, x2, y2, and optionally by width and height, which are ignored.
-      regions: how many regions are read at most, from the first.
+      regions: maximum number of regions, from the first.
     """
 
     reads_pixels = False
@@ -300,7 +300,7 @@ class LxmertScorer(FusionScorer):
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which model and which features; computed on first use, since it hashes all of them."""
+        """Identity of model and features; computed on first use, since it hashes all of them."""
         detected = storage.digest(str(self._features))[1]
         return self._weights.identity(
             "lxmert",
@@ -310,10 +310,10 @@ class LxmertScorer(FusionScorer):
         )
 
     def prepare(self, picture: Picture) -> LxmertImage:
-        """Return the regions listed under the picture's key.
+        """Return the regions of the image's key.
 
         Raises:
-          ValueError: there are none, or this model reads features of another length.
+          ValueError: there are none, or their features have the wrong length.
         """
         found = self._files[picture.key].features[: self._count]
         config = self._model.config
@@ -329,7 +329,6 @@ class LxmertScorer(FusionScorer):
         return LxmertImage(features=padded[:, :wide], boxes=padded[:, wide:], attended=attended)
 
     def encode_images(self, prepared: Sequence[LxmertImage]) -> Sequence[LxmertImage]:
-        """Return the regions as they are: the model reads image and caption together."""
         return list(prepared)
 
     def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:

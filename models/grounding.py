@@ -1,7 +1,7 @@
-"""Finds things in a picture by their names: boxes by a detector, and their outlines by a segmenter.
+"""Find objects in an image by name: boxes by a detector, and outlines by a segmenter.
 
-The detectors are those of transformers that take texts: Grounding DINO, OWL-ViT and OWLv2. The
-segmenters are those that take boxes: SAM and SAM 2. Without a segmenter the boxes are the outlines.
+The detectors are those in transformers that take text: Grounding DINO, OWL-ViT and OWLv2. The
+segmenters take boxes: SAM and SAM 2. Without a segmenter the boxes are the outlines.
 
 Source: Ren et al. 2024, "Grounded SAM", for the order of the two.
 """
@@ -57,7 +57,7 @@ class Grounder:
         return [found for phrase in phrases for found in self._detect(pixels, phrase)]
 
     def outline(self, pixels: NDArray[np.uint8], boxes: Sequence[Detection]) -> NDArray[np.bool_]:
-        """Return which pixels belong to some things, bool of shape (height, width)."""
+        """Return a mask of the pixels of some objects, bool of shape (height, width)."""
         mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         if self._segmenter is not None and boxes:
             return self._segment(self._segmenter, pixels, boxes)
@@ -110,8 +110,6 @@ _SIZES: Final = ("original_sizes", "reshaped_input_sizes")
 
 
 class _Loaded:
-    """A model with its processor."""
-
     def __init__(self, weights: Weights, architecture: str) -> None:
         check_device(weights.device)
         self.model = load_model(weights, architecture)
@@ -120,7 +118,7 @@ class _Loaded:
 
     @property
     def reads_ids(self) -> bool:
-        """Whether it is a Grounding DINO, which is asked in one text; OWL-ViT takes several."""
+        """True for Grounding DINO, which takes one text; OWL-ViT takes several."""
         post = getattr(self.processor, "post_process_grounded_object_detection", None)
         return post is not None and "input_ids" in inspect.signature(post).parameters
 

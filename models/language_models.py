@@ -1,4 +1,4 @@
-"""Language models that judge texts: yes or no, the likelihood of a text, and inference."""
+"""Language models that judge texts: yes or no, likelihood, and inference."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SPELLINGS: Final = (str.lower, str.capitalize, str.upper)
 
 
 class YesNoTokens:
-    """The tokens that a yes and a no begin with; `model` is named in the error."""
+    """First tokens of a yes and a no; `model` is named in the error."""
 
     def __init__(self, tokenizer: Any, model: str) -> None:
         yes, no = set[int](), set[int]()
@@ -50,7 +50,7 @@ class YesNoTokens:
             )
 
     def share(self, logits: Any) -> float:
-        """Return P(yes), of what begins with a yes or a no, by the logits of the first token."""
+        """Return P(yes) among answers that begin with yes or no, from the first token's logits."""
         torch = import_torch()
         exact = logits.double().cpu()
         yes, no = (torch.logsumexp(exact[ids], dim=0) for ids in (self.yes, self.no))
@@ -156,7 +156,7 @@ _BEGINNINGS: Final = ("entail", "neutral", "contradict")
 
 
 class NliModel:
-    """A classifier of pairs of a premise and a hypothesis, by transformers."""
+    """A transformers classifier of premise and hypothesis pairs."""
 
     def __init__(self, weights: Weights) -> None:
         self._tokenizer = load_auto("AutoTokenizer", weights)
@@ -189,7 +189,7 @@ class NliModel:
 
 
 def class_places(names: dict[Any, str], model: str) -> list[int]:
-    """Return where a classifier has the three classes, by their names in any order and case."""
+    """Return the positions of the three classes, by their names in any order and case."""
     found = [
         [place for place, name in names.items() if name.strip().lower().startswith(beginning)]
         for beginning in _BEGINNINGS
@@ -225,7 +225,7 @@ class ChatModel:
         )
 
     def answer(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> str:
-        """Return the greedily decoded answer to a `prompt`, at most `max_tokens` long.
+        """Return the greedily decoded answer to a `prompt`, up to `max_tokens` long.
 
         The generation config in the model's folder (sampling, penalties, beams) is ignored.
 
@@ -241,7 +241,7 @@ class ChatModel:
         return self.processor.decode(new, skip_special_tokens=True).strip()
 
     def yes(self, pixels: NDArray[np.uint8], prompt: str) -> float:
-        """Return P(yes) by the first token of the answer, of all that begins with a yes or a no."""
+        """Return P(yes) among answers that begin with yes or no, from the first token."""
         found, _, _ = self._generate(pixels, prompt, max_tokens=1)
         return self._yes_no.share(found.logits[0][0])
 
@@ -255,7 +255,7 @@ class ChatModel:
     def _generate(
         self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int
     ) -> tuple[Any, int, Any]:
-        """Return what the model generates, the length of the question, and its tokens."""
+        """Return the generated tokens, the length of the question, and its tokens."""
         from PIL import Image
 
         torch = import_torch()

@@ -36,7 +36,7 @@ _FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]
 
 
 class OpenClipScorer(VectorScorer):
-    """A dual encoder from open_clip, a CLIP or a model trained with SigLIP's loss.
+    """A dual encoder from open_clip: a CLIP or a model trained with SigLIP's loss.
 
     Captions are padded to the model's full length, as its tokenizer does.
 
@@ -119,7 +119,7 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
 def _find(
     source: str, revision: str | None, checkpoint: Path | None
 ) -> tuple[str, str | None, str]:
-    """Return open_clip's name of the model, its file of weights or None, and its revision."""
+    """Return open_clip's name of the model, its weights file or None, and its revision."""
     if checkpoint is not None:
         if checkpoint.suffix != ".safetensors" or not checkpoint.is_file():
             raise InputError(f"weights={checkpoint}: expected a file in safetensors")

@@ -1,9 +1,8 @@
-"""OSCAR as a scorer of captions, from a checkpoint as its authors' code saves it: SIMAT's oracle.
+"""OSCAR as a scorer of captions, from its authors' checkpoints: SIMAT's oracle.
 
-Caption and tags are embedded as by any BERT, with positions; each region's features go through one
-linear layer, without position, and through a layer norm if the checkpoint has one (VinVL's do).
-The encoder reads both in one sequence, and a head on the pooled first state tells whether they
-match.
+Caption and tags are embedded as in BERT, with positions. Each region's features pass through one
+linear layer, without position, and a layer norm if the checkpoint has one (VinVL's do). The encoder
+reads both in one sequence, and a head on the pooled first state decides whether they match.
 
 Source: microsoft/Oscar, oscar/modeling/modeling_bert.py, ImageBertForSequenceClassification; Li et
 al. 2020, section 3.
@@ -47,10 +46,10 @@ CAPTION_SEGMENT, TAGS_SEGMENT = 0, 1
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class OscarImage:
-    """What the network computes of an image before it reads a caption.
+    """Encoding of an image before the network reads a caption.
 
     `states` are the embedded regions, padded, a tensor of shape (max_regions, hidden); `regions` is
-    how many there are.
+    their number.
     """
 
     states: Any
@@ -66,8 +65,8 @@ class OscarScorer:
     Args:
       checkpoint: folder with config.json, vocab.txt and weights.
       tags: TSV file of object tags; None for a model trained without them.
-      max_tokens: the most tokens of caption and tags together.
-      max_regions: how many regions are read at most, from the first.
+      max_tokens: maximum number of tokens of caption and tags together.
+      max_regions: maximum number of regions, from the first.
 
     Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
     """
@@ -107,7 +106,7 @@ class OscarScorer:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which model and which features; computed on first use, since it hashes all of them."""
+        """Identity of model and features; computed on first use, since it hashes all of them."""
         detected = [storage.digest(str(file))[1] for file in self._detected]
         return Identity(
             kind="oscar",
@@ -120,10 +119,10 @@ class OscarScorer:
         )
 
     def prepare(self, picture: Picture) -> Regions:
-        """Return the regions and tags listed under the picture's key.
+        """Return the regions and tags of the image's key.
 
         Raises:
-          ValueError: there are none, or this model reads features of another length.
+          ValueError: there are none, or their features have the wrong length.
         """
         regions = self._regions[picture.key]
         # 2,054 in the published models.
@@ -135,7 +134,6 @@ class OscarScorer:
         return regions
 
     def encode_images(self, prepared: Sequence[Regions]) -> list[OscarImage]:
-        """Return each image's embedded regions and the tokens of its tags."""
         return [self._encode(regions) for regions in prepared]
 
     def _encode(self, regions: Regions) -> OscarImage:

@@ -1,4 +1,4 @@
-"""Loads image-text models with transformers: from a folder or a commit on the hub, never code."""
+"""Load image-text models with transformers, from a folder or a commit on the hub, never code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """The id on the hub, or the folder's name: its path says nothing about the model."""
+        """The id on the hub, or the folder's name without its path."""
         return self.source if self.folder is None else self.folder.resolve().name
 
     def digest(self) -> str:
@@ -108,9 +108,9 @@ def import_torch() -> Any:
 
 @contextlib.contextmanager
 def torch_threads(count: int | None) -> Iterator[None]:
-    """Set how many threads torch uses on a CPU, which changes the last bits of a sum.
+    """Set the number of torch's CPU threads, which changes the last bits of a sum.
 
-    With one, several workers do not compete for cores either.
+    With one thread, several workers do not compete for cores either.
     """
     if "torch" not in sys.modules or count is None:
         yield
@@ -129,7 +129,7 @@ _elsewhere = ContextVar("elsewhere", default=False)
 
 @contextlib.contextmanager
 def devices_elsewhere() -> Iterator[None]:
-    """Assume, within the block, that models will run on other machines, on their devices."""
+    """Assume in the block that models run on other machines, on their devices."""
     token = _elsewhere.set(True)
     try:
         yield
@@ -138,7 +138,7 @@ def devices_elsewhere() -> Iterator[None]:
 
 
 def device_here(device: str) -> str:
-    """Return the device to try a model on here: the CPU if the device is another machine's."""
+    """Return a device to test a model on here: the CPU if the device is another machine's."""
     return "cpu" if _elsewhere.get() else device
 
 
@@ -168,7 +168,6 @@ def load_preprocessor(weights: Weights) -> Preprocessor:
 
 
 def load_auto(kind: str, weights: Weights) -> Any:
-    """Load an AutoImageProcessor, AutoTokenizer or AutoProcessor."""
     import_torch()
     auto = getattr(importlib.import_module("transformers"), kind)
     # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
@@ -194,7 +193,7 @@ def _tokenizer_parts(tokenizer: Any) -> list[Any]:
 
 
 def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
-    """Return the pixel values that an image processor makes, float32 (3, height, width)."""
+    """Return an image processor's pixel values, float32 (3, height, width)."""
     from PIL import Image
 
     if picture.pixels is None:
@@ -205,7 +204,6 @@ def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
-    """Return prepared images as one tensor on a device, (images, 3, height, width)."""
     torch = import_torch()
     if not isinstance(prepared, torch.Tensor):
         prepared = torch.from_numpy(np.stack(prepared))
@@ -241,7 +239,7 @@ def load_model(weights: Weights, architecture: str) -> Any:
 
 
 def _check_index(folder: Path | None) -> None:
-    """Check that the weights that an index names lie in its folder; transformers opens any file."""
+    """Check that an index's weights lie in its folder; transformers would open any file."""
     for index in folder.glob("*.index.json") if folder else ():
         for name in json.loads(index.read_bytes())["weight_map"].values():
             if name != Path(name).name:
@@ -270,7 +268,6 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error, or its name where it says nothing."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 

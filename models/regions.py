@@ -31,7 +31,7 @@ _Place = Annotated[int, msgspec.Meta(ge=0)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Regions:
-    """What a detector found in an image: features, float32 of shape (boxes, dimensions), and tags.
+    """A detector's features of an image, float32 of shape (boxes, dimensions), and tags.
 
     There is at least one box; tags are the classes of the objects, separated by spaces.
     """
@@ -41,9 +41,9 @@ class Regions:
 
 
 class RegionFiles:
-    """The lines of a file of features and one of tags, found by the image's key.
+    """Lines of a features file and a tags file, found by the image's key.
 
-    The files may be of any size: only the offsets of their lines are in memory.
+    Only the offsets of the lines are in memory.
     """
 
     def __init__(self, features: Path, tags: Path | None) -> None:
@@ -54,8 +54,8 @@ class RegionFiles:
         """Return the regions of an image.
 
         Raises:
-          InputError: the index beside a file is not of this file.
-          ValueError: there are none, or they cannot be read.
+          InputError: an index file does not belong to its data file.
+          ValueError: there are no regions, or they cannot be read.
         """
         features = _features(key, self._features[key])
         return Regions(
@@ -91,7 +91,7 @@ def _bad_index(path: Path, what: str) -> InputError:
 
 @functools.lru_cache(maxsize=4)
 def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
-    """Return the offset of each key's line, from the two index files beside it if both exist.
+    """Return the offset of each key's line, from the two index files if both exist.
 
     A published file has tens of gigabytes, so it is scanned only once as long as it is unchanged.
     """

@@ -1,10 +1,9 @@
-"""A published table of P(match): the scores of somebody else's model, joined by key.
+"""A published table of P(match): another model's scores, joined by key.
 
 A matrix, [images x captions], comes as a tensor (`.pt`, such as SIMAT's
-`oscar_similarity_matrix.pt`) or an array (`.npy`), with a file that names its rows and one that
-names its columns, one key per line: the keys of a score are never guessed from its position. A
-`.parquet` file has a row for each score instead, with the columns `image`, `caption` and
-`probability`.
+`oscar_similarity_matrix.pt`) or an array (`.npy`), with one file that names its rows and one that
+names its columns, one key per line; positions are never guessed. A `.parquet` file has a row per
+score instead, with the columns `image`, `caption` and `probability`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class MatrixFiles:
 class ScoreTable:
     """Scores in [0, 1] by the indices of their keys.
 
-    `cells` are those that have a score, image * captions + caption, ascending; None for all.
+    `cells` are the scored cells, image * captions + caption, ascending; None for all.
     """
 
     images: dict[str, int]
@@ -90,7 +89,6 @@ class MatrixScorer:
         )
 
     def prepare(self, picture: Picture) -> int:
-        """Return the index of the picture's key."""
         if picture.key not in self._table.images:
             raise ValueError(f"{self._files.scores.name}: no scores of the image {picture.key!r}")
         return self._table.images[picture.key]

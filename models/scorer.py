@@ -1,14 +1,14 @@
 """The interface of models that match images with captions.
 
-A scorer takes three steps, so that a caller decides what is done where and how often:
+A scorer has three steps, so that a caller decides where and how often each runs:
 
 1. `prepare` turns one decoded image into the model's input; an image that cannot be prepared
    affects no other. It needs no accelerator and its result can be pickled.
 2. `encode_images` computes what depends on an image alone, once for any number of captions.
 3. `match` scores (image, caption) pairs on those encodings.
 
-A `DualEncoder` also encodes captions alone, so that a caller who compares everything with
-everything runs each encoder once for each distinct image and caption.
+A `DualEncoder` also encodes captions alone, so that comparing everything with everything runs
+each encoder once per distinct image and caption.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Picture:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Matches:
-    """How well captions match images, one entry a pair.
+    """Scores of image-caption pairs.
 
     Attributes:
-      logits: float32 of shape (pairs,), the log-odds that they match; from a scorer that gives no
-        log-odds, any number that is higher for a better match.
+      logits: float32 of shape (pairs,), log-odds of a match; without log-odds, any number that is
+        higher for a better match.
       probabilities: float64 of shape (pairs,), P(match) in [0, 1].
       cosines: float32 of shape (pairs,), in [-1, 1]; None if the model has none.
     """
@@ -63,17 +63,17 @@ class Scorer(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Which model this is."""
+        """Identity of the model."""
 
     @property
     def reads_pixels(self) -> bool:
-        """Whether `prepare` looks at the pixels; otherwise at the key alone."""
+        """Whether `prepare` reads the pixels rather than only the key."""
 
     def prepare(self, picture: Picture) -> Any:
         """Return the model's input for one image.
 
         Raises:
-          ValueError: the image cannot be used, or nothing is known under its key.
+          ValueError: the image cannot be used, or its key is unknown.
         """
 
     def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
@@ -84,7 +84,7 @@ class Scorer(Protocol):
 
 
 class DualEncoder(Scorer, Protocol):
-    """A scorer that encodes images and captions separately as unit vectors and compares these.
+    """A scorer that encodes images and captions separately as unit vectors and compares them.
 
     `encode_images` returns a vector for each image, float32 of shape (dimensions,).
     """
@@ -97,22 +97,22 @@ class DualEncoder(Scorer, Protocol):
 
 
 class CountsTokens(Protocol):
-    """A scorer that pads captions to a length the caller names.
+    """A scorer that pads captions to a length chosen by the caller.
 
-    Its `encode_captions` or `match` takes a last argument `length`, the tokens that each caption of
-    the batch is padded to. Then a score does not depend on which captions share its batch.
+    Its `encode_captions` or `match` takes a last argument `length`, the padded number of tokens per
+    caption. A score then does not depend on the other captions in its batch.
     """
 
     def count_tokens(self, captions: Sequence[str]) -> Sequence[int]:
-        """Return how many tokens the model reads of each caption, padding not counted."""
+        """Return the number of tokens of each caption, without padding."""
 
 
 class SendsPreparer(Protocol):
-    """A scorer whose preparation of images can be sent to other processes, without the model."""
+    """A scorer whose image preparation can be sent to other processes, without the model."""
 
     @property
     def preparer(self) -> Callable[[Picture], Any]:
-        """Do what `prepare` does; it can be pickled and is small."""
+        """Do the same as `prepare`; small and picklable."""
 
 
 # isinstance() would look past what a scorer hands on by `__getattr__`, since Python 3.12.
@@ -124,7 +124,7 @@ def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
 
 
 def gives_log_odds(scorer: Scorer) -> bool:
-    """Return True if a scorer says that its logits are log-odds: 0 separates true from false."""
+    """Return True if a scorer's logits are log-odds: 0 separates true from false."""
     return bool(getattr(scorer, "gives_log_odds", False))
 
 

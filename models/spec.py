@@ -1,4 +1,4 @@
-"""Scorers by name, as a setting or a command line gives them."""
+"""Scorers by name, as in a setting or on a command line."""
 
 import dataclasses
 import importlib
@@ -32,7 +32,7 @@ _COMMIT = re.compile(r"(.+)@([^@/]+)")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class ScorerSpec:
-    """A scorer of a kind of SCORERS, and its files; it travels to workers, which load it there.
+    """A scorer of a kind of SCORERS, and its files; workers receive it and load the model.
 
     The source is a folder, a file, or an id on the Hugging Face hub with its commit.
     """
@@ -53,7 +53,6 @@ class ScorerSpec:
             raise InputError(f"{name}={text}: expected a number") from error
 
     def whole(self, name: str, default: int) -> int:
-        """Return an option's whole number, at least 0; the default if it is not given."""
         text = self.text(name) or str(default)
         if not text.isdecimal():
             raise InputError(f"{name}={text}: expected a whole number")
@@ -77,12 +76,12 @@ class ScorerSpec:
         return self.text("device") or "cpu"
 
     def on_cpu(self) -> "ScorerSpec":
-        """Return the same scorer on the CPU; what it is does not depend on where it runs."""
+        """Return the same scorer on the CPU; its identity does not depend on the device."""
         options = tuple(option for option in self.options if option[0] != "device")
         return dataclasses.replace(self, options=options)
 
     def on(self, device: str) -> "ScorerSpec":
-        """Return the same scorer on a device; one that runs on none stays as it is."""
+        """Return the same scorer on a device; unchanged if it uses none."""
         if "device" not in SCORERS[self.kind].options:
             return self
         options = (*self.on_cpu().options, ("device", device))
@@ -137,7 +136,7 @@ class Identified(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """What it is."""
+        """Identity of the model."""
 
 
 def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Identity:
@@ -159,7 +158,7 @@ def load_scorer(spec: ScorerSpec) -> Scorer:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Kind:
-    """How scorers of a kind are loaded, and the names of their options."""
+    """Loader of a kind of scorers, and its option names."""
 
     load: Callable[[ScorerSpec], Scorer]
     options: frozenset[str]
@@ -244,17 +243,17 @@ ENCODERS: Mapping[str, frozenset[str]] = {
 
 
 class ImageEncoder(Protocol):
-    """A model that encodes pictures as unit vectors."""
+    """A model that encodes images as unit vectors."""
 
     @property
     def identity(self) -> Identity:
-        """Which model this is."""
+        """Identity of the model."""
 
     def prepare(self, picture: Picture) -> Any:
-        """Return the model's input for one picture."""
+        """Return the model's input for one image."""
 
     def encode_images(self, prepared: Sequence[Any]) -> "Sequence[NDArray[np.float32]]":
-        """Return a unit vector for each picture, float32 of shape (dimensions,)."""
+        """Return a unit vector for each image, float32 of shape (dimensions,)."""
 
 
 def load_encoder(spec: ScorerSpec) -> ImageEncoder:
