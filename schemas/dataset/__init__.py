@@ -1,1 +1,1 @@
-"""A finished dataset as a folder: its manifest, its tables, its card, scores made of it."""
+"""A finished dataset as a folder: its manifest, tables, card, and scores."""

@@ -1,4 +1,4 @@
-"""What only a dataset's author can say of it: the file that `eqforge card --about` reads."""
+"""Facts that only a dataset's author knows: the file for `eqforge card --about`."""
 
 import datetime
 import re
@@ -88,7 +88,7 @@ NOTHING_SAID = About()
 
 
 def read_about(path: str | Path) -> About:
-    """Read what an author says of a dataset, from a TOML file with the fields of About.
+    """Read an author's facts about a dataset, from a TOML file with the fields of About.
 
     Raises:
       InputError: the file cannot be read, or a field is unknown or wrong; the message says which.
@@ -114,7 +114,6 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 
 def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> None:
-    """Reject fields that nobody would read."""
     known = [each.name for each in fields(kind)]
     for name in said:
         if name not in known:

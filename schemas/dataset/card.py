@@ -1,4 +1,4 @@
-"""The dataset card: what a person reads before loading the files."""
+"""The dataset card: a README for people who load the files."""
 
 import itertools
 import re
@@ -78,7 +78,6 @@ def dataset_card(profile: Profile) -> str:
 
 
 def title_of(folder: str) -> str:
-    """Return the title in the head of a dataset's card; empty if it has none."""
     try:
         with storage.open_below(folder, FILE_NAME) as stream:
             first, *head = stream.read(_HEAD_BYTES).decode(errors="replace").splitlines() or [""]
@@ -131,18 +130,17 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
 
 
 def size_category(rows: int) -> str:
-    """Return the hub's name for datasets of a size."""
     return next((size for digits, size in _SIZES if len(str(rows)) <= digits), "n>1M")
 
 
 def configuration(
     name: str, files: Iterable[tuple[str, str]], *, is_default: bool, only: str | None = None
 ) -> dict[str, Any]:
-    """Return a configuration as the hub writes it.
+    """Return a configuration in the hub's format.
 
     Args:
       files: of each split its name, and the pattern of its files.
-      is_default: whether it is loaded when nobody names one.
+      is_default: whether the hub loads it by default.
       only: the value of the column `split` that its rows have.
     """
     found: dict[str, Any] = {"config_name": name}
@@ -164,7 +162,7 @@ def _meaning(manifest: Manifest) -> str:
 
 
 def splits_section(profile: Profile) -> str:
-    """Return how many rows each split has; empty where rows name none."""
+    """Return the number of rows of each split; empty if rows have no split."""
     rows = [
         (table, split, f"{count:,}")
         for table, counts in profile.facts.splits.items()
@@ -175,7 +173,6 @@ def splits_section(profile: Profile) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Iterable[object]], line: str = "") -> list[str]:
-    """Return the lines of a Markdown table with escaped cells."""
     shown = (" | ".join(in_markdown(str(cell)) for cell in row) for row in rows)
     return [
         f"| {' | '.join(head)} |",
@@ -258,7 +255,7 @@ def _certificate(manifest: Manifest) -> str:
 
 
 def _errata(profile: Profile, *, heading: str, by: str, is_of_people: bool) -> str:
-    """Return how often samples were found wrong, and which of these were not dropped."""
+    """Return the number of errata, and the errata that did not drop samples."""
     stage = "review" if is_of_people else "errata"
     found = [e for e in statements.errata(profile) if (e.stage != "errata") == is_of_people]
     if not found:
@@ -308,7 +305,7 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
 
 
 def _joined(manifest: Manifest) -> Iterator[str]:
-    """Yield the lines of code that find the pictures of samples; none where they refer to none."""
+    """Yield code lines that find the images of samples; none if samples have no images."""
     kind = table_type(manifest.dataset, "samples")
     column = (
         next((name for name, to in kind.references.items() if to == "images"), "") if kind else ""
@@ -349,9 +346,9 @@ def _licence(profile: Profile) -> str:
 
 
 def licence_table(facts: Facts) -> list[str]:
-    """Return the table of the licences that the sources state; nothing where none could.
+    """Return the table of the licences that the sources state; empty if none can state one.
 
-    Of a combined dataset some parts may state licences and others not.
+    Some parts of a combined dataset may state licences and others not.
     """
     head = ("licence that the sources state", "sources")
     if facts.parts:

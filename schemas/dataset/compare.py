@@ -1,8 +1,7 @@
-"""Compares the tables of two datasets: records by their keys, and their columns.
+"""Compare the tables of two datasets: records by their keys, and their columns.
 
-The order of rows and the number of files never count. Each table is read twice at most: once for a
-digest of every row (some dozen bytes, however long the row is), and then the files that hold rows
-which differ.
+The order of rows and the number of files do not matter. Each table is read at most twice: once for
+a digest of every row (some dozen bytes), and once for the files with differing rows.
 """
 
 import hashlib
@@ -35,7 +34,7 @@ Digests = NDArray[np.bytes_]
 
 
 def digest_of(value: Any, size: int = _BYTES) -> bytes:
-    """Return some bytes for a value of a column, a row or a key; equal values have equal ones."""
+    """Return a digest of a column's value, a row or a key."""
     return hashlib.blake2b(_encode(value), digest_size=size).digest()
 
 
@@ -49,8 +48,8 @@ class RowIndex:
 
     Attributes:
       keys: digests of the keys [n], in ascending order, unique.
-      rows: digests of the columns that are compared [n].
-      files: the number of the file that each row stands in [n].
+      rows: digests of the compared columns [n].
+      files: the file number of each row [n].
     """
 
     keys: Digests
@@ -60,9 +59,9 @@ class RowIndex:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TableRows:
-    """The rows of a dataset's table, read piece by piece.
+    """The rows of a dataset's table, read in pieces.
 
-    Bytes of pictures are not read: their key is their SHA-256.
+    Image bytes are not read: their key is their SHA-256.
     """
 
     dataset: Dataset
@@ -85,7 +84,7 @@ class TableRows:
         return _rows_of(batch, self.key)
 
     def index(self, skipped: Collection[str]) -> RowIndex:
-        """Read the table, but for the files whose paths are skipped, into an index."""
+        """Index the table, without the files whose paths are skipped."""
         keys, rows, files = [digests(())], [digests(())], [np.zeros(0, dtype=np.int32)]
         for number, path in enumerate(self.paths):
             for batch in () if path in skipped else self.batches(path):
@@ -107,13 +106,13 @@ class TableRows:
     def chosen(
         self, keys: Digests, index: RowIndex
     ) -> Iterator[tuple[NDArray[np.int64], list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
-        """Yield the rows whose keys have one of some digests, piece by piece.
+        """Yield the rows whose keys have given digests, in pieces.
 
         Args:
           keys: digests in ascending order [n].
 
         Yields:
-          The places of the rows' digests in `keys`, their keys, and their compared columns.
+          The positions of the rows' digests in `keys`, their keys, and their compared columns.
         """
         paths = self.paths
         for number in sorted(set(index.files[np.searchsorted(index.keys, keys)].tolist())):
@@ -138,16 +137,14 @@ def _rows_of(batch: pa.RecordBatch, columns: Sequence[str]) -> list[tuple[Any, .
 def compare_tables(
     a: Dataset, b: Dataset, table: str, only: Collection[str] = (), examples: int = 0
 ) -> TableDifference:
-    """Compare a table of two datasets.
-
-    Files that both have, by the SHA-256 in the manifests, are not read: their records are equal.
+    """Compare a table of two datasets; files with equal SHA-256 in both manifests are not read.
 
     Args:
-      only: the columns that are compared; all that both have if empty.
-      examples: how many records are named of each kind at most.
+      only: the columns to compare; all common columns if empty.
+      examples: maximum number of named records of each kind.
 
     Raises:
-      InputError: a file is missing or damaged, or the table has another key in each.
+      InputError: a file is missing or damaged, or the keys of the two tables differ.
     """
     schemas = [dataset.schema(table) for dataset in (a, b)]
     key = _key(a, b, table)
@@ -188,7 +185,7 @@ def compare_tables(
 
 
 def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
-    """Return the key of a table; where one dataset lacks it, that of the other."""
+    """Return the key of a table, from whichever dataset has it."""
     found = {
         dataset.folder: kind.key
         for dataset in (a, b)
@@ -221,7 +218,7 @@ def _same_files(a: TableRows, b: TableRows) -> list[set[str]]:
 def _changes(
     both: Sequence[TableRows], indexes: Sequence[RowIndex], changed: Digests, examples: int
 ) -> tuple[dict[str, int], tuple[ChangedRecord, ...]]:
-    """Return how many changed records differ in each column, and the first of them."""
+    """Return the number of changed records by column, and the first of them."""
     names = both[0].columns
     counts = np.zeros(len(names), dtype=np.int64)
     shown: list[dict[str, tuple[Any, ...]]] = [{}, {}]

@@ -1,6 +1,6 @@
 """The description of a dataset in Croissant 1.1, with its extension for responsible AI.
 
-A record set stands for each table, and for each that names images one more, with the images.
+There is a record set per table, and one more, with images, per table that names images.
 
 Source: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html and
   https://docs.mlcommons.org/croissant/docs/croissant-rai-spec.html
@@ -74,7 +74,7 @@ def metadata_of(profile: Profile) -> dict[str, Any]:
 def as_text(
     said: Mapping[str, Any], files: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
 ) -> str:
-    """Return a description as JSON-LD: of the whole, of files and sets of them, and record sets."""
+    """Return a description as JSON-LD: metadata, files and file sets, and record sets."""
     found = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -87,7 +87,7 @@ def as_text(
 
 
 def read_said(text: str) -> dict[str, Any]:
-    """Return what a description says of a dataset as a whole, with what its author says."""
+    """Return a description's metadata of the whole dataset, including its author's."""
     said = json.loads(text)
     if not isinstance(said, dict):
         raise ValueError("it is no object")
@@ -95,7 +95,7 @@ def read_said(text: str) -> dict[str, Any]:
 
 
 def described_files(text: str) -> dict[str, str]:
-    """Return the SHA-256 that a description states for each file, by its path."""
+    """Return the SHA-256 of each file in a description, by path."""
     said = json.loads(text)
     parts = said.get("distribution") if isinstance(said, dict) else None
     if not isinstance(parts, list):
@@ -105,7 +105,7 @@ def described_files(text: str) -> dict[str, str]:
 
 
 def listed_files(manifest: Manifest) -> dict[str, str]:
-    """Return the SHA-256 of each file that a description of a dataset has, by its path."""
+    """Return the SHA-256 of each file that a dataset's description lists, by path."""
     files = (file for kind in _tables(manifest) for file in manifest.tables[kind.name])
     return {file.path: file.sha256 for file in files}
 
@@ -145,7 +145,7 @@ def _about(profile: Profile) -> dict[str, Any]:
 
 
 def _responsibility(profile: Profile) -> dict[str, Any]:
-    """Return the properties of the extension for responsible AI that something is known for."""
+    """Return the known properties of the extension for responsible AI."""
     about = profile.about
     inputs = [f"{file.name} (SHA-256 {file.sha256})" for file in profile.manifest.inputs]
     licences = list(statements.licences(profile))
@@ -211,9 +211,9 @@ def record_set(
     """Return the record set of a table, with a field for each column.
 
     Args:
-      schema: its columns, where its files do not have those of its record.
-      called: what columns are called in the files, where not as in the record.
-      pictures: columns of pictures that the files have beside them.
+      schema: its columns, if its files differ from its record.
+      called: column names in the files, if they differ from the record's.
+      pictures: additional image columns in the files.
     """
     keys = [{"@id": f"{kind.name}/{name}"} for name in kind.key]
     return {
@@ -295,7 +295,7 @@ def _parts(kind: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
 
 
 def _meanings_below(hint: Any) -> dict[str, str]:
-    """Return what is said of the parts of a nested record, or of those of a list, by path."""
+    """Return the descriptions of the fields of nested records, or of lists of them, by path."""
     if not (isinstance(hint, type) and is_dataclass(hint)):
         return next(filter(None, map(_meanings_below, get_args(hint))), {})
     found = dict(meanings(hint))
@@ -314,7 +314,7 @@ def _data_type(kind: pa.DataType) -> str:
 
 
 def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict[str, Any]]:
-    """Yield the record sets that join the rows of a table with the images they name."""
+    """Yield record sets that join the rows of a table with the images they name."""
     columns = [column for column, other in kind.references.items() if other == IMAGES_TABLE.name]
     if not rows_of(IMAGES_TABLE.name):
         return

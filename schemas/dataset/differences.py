@@ -1,4 +1,4 @@
-"""What differs between two datasets: the records of a comparison, and what the manifests say."""
+"""Differences between two datasets: compared records and manifests."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -55,7 +55,7 @@ class TableDifference:
 
 
 def compare_manifests(a: "Manifest", b: "Manifest") -> dict[str, tuple[Any, Any]]:
-    """Return what two datasets were made by and from that differs, as (A's, B's), by its place.
+    """Return the differences of two manifests, as (A's, B's) by place.
 
     Files, which depend on the order and the number of rows, are left out.
     """

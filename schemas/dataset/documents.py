@@ -1,4 +1,4 @@
-"""What is written beside the tables of a dataset: its card, and its description in Croissant."""
+"""Documents next to a dataset's tables: its card, and its description in Croissant."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +20,6 @@ _PATH = re.compile(r'^(    path: | *"(?:contentUrl|includes)": ")(?=data/)', re.
 
 
 def in_folder(text: str, folder: str) -> str:
-    """Return the document of tables that lie in a folder below it."""
     return _PATH.sub(rf"\1{folder}/", text)
 
 
@@ -30,7 +29,7 @@ dataset in scores and votes."""
 
 
 def check_replaced(folder: str) -> None:
-    """Raise InputError if documents of another folder than the dataset's were not written here."""
+    """Raise InputError if existing documents in a separate folder are not eqforge's."""
     there = [name for name in DOCUMENTS if storage.exists(storage.join(folder, name))]
     sums = storage.join(folder, SUMS)
     lines = storage.read_bytes(sums).decode(errors="replace") if storage.exists(sums) else ""

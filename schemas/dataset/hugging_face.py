@@ -1,4 +1,4 @@
-"""What Hugging Face's `datasets` loads of a dataset: its configurations, and the splits of each."""
+"""Configurations and splits of a dataset for Hugging Face's `datasets`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ class Configuration:
     Attributes:
       name: of the table, or `<table>-<split>`.
       path: pattern of its files.
-      split: what `datasets` calls its rows.
+      split: name of its rows for `datasets`.
       only: the value of the column `split` that its rows have; None where all rows are loaded.
     """
 
@@ -32,13 +32,13 @@ class Configuration:
 def configurations(
     manifest: Manifest, splits: Mapping[str, Iterable[str]]
 ) -> tuple[Configuration, ...]:
-    """Return the configurations of a dataset; that of `samples`, the default one, comes first.
+    """Return the configurations of a dataset, the default `samples` first.
 
-    Tables without rows have none: `datasets` (5.2) fails to load a split of no rows, whatever a
+    Tables without rows have none: `datasets` (5.2) cannot load a split without rows, whatever a
     card says.
 
     Args:
-      splits: by table, what its rows name as their split.
+      splits: by table, the splits that its rows name.
     """
     names = [name for name in manifest.tables if manifest.num_rows(name)]
     names.sort(key=lambda name: name != "samples")

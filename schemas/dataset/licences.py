@@ -1,4 +1,4 @@
-"""Licences by their SPDX identifiers, and which of them allow that a work is passed on."""
+"""Licences by SPDX identifier, and which of them allow redistribution."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -34,7 +34,7 @@ _PUBLIC_DOMAIN: Final = {"publicdomain/zero/1.0": "CC0-1.0", "publicdomain/mark/
 def spdx(licence: str) -> str | None:
     """Return a licence as SPDX writes it, such as `CC-BY-4.0` for `cc-by-4.0`; None if unknown.
 
-    URLs of Creative Commons are known too, and "CC BY 4.0" as people write it.
+    URLs of Creative Commons and spellings such as "CC BY 4.0" are known too.
     """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
@@ -51,10 +51,10 @@ def spdx(licence: str) -> str | None:
 
 
 def is_redistributable(licence: str | None) -> bool:
-    """Return whether a licence allows that everybody passes on the work, and what is made of it.
+    """Return True if a licence lets everybody pass on the work and its derivatives.
 
-    Of an SPDX expression all parts joined by AND have to, and one of those joined by OR; one with
-    brackets or WITH is not understood, and allows nothing.
+    In an SPDX expression, all parts joined by AND must allow it, or one of those joined by OR.
+    Brackets and WITH are not understood and allow nothing.
     """
     known = None if licence is None else spdx(licence)
     if known is None or "(" in known or " WITH " in known:
@@ -69,7 +69,7 @@ ANNOTATION: Final = "annotation"
 
 
 def annotated(text: Any) -> dict[str, Any]:
-    """Return the other fields of a record; none where they are no JSON object."""
+    """Return the other fields of a record; none if they are no JSON object."""
     try:
         found = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, RecursionError, TypeError):
@@ -78,29 +78,27 @@ def annotated(text: Any) -> dict[str, Any]:
 
 
 def stated(values: Mapping[str, Any]) -> list[str | None]:
-    """Return every licence that is stated; None for one that is no text."""
     found = filter(None, (values.get(name) for name in FIELDS))
     return [each if isinstance(each, str) else None for each in found]
 
 
 def of_record(said: Mapping[str, Any]) -> list[str | None]:
-    """Return the licences of an annotation, that of a combined dataset's part in it included."""
     inner = said.get(ANNOTATION)
     return [*stated(said), *(stated(inner) if isinstance(inner, dict) else [])]
 
 
 def origins(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the lineage of pictures that an annotation has."""
+    """Return the lineage of images in an annotation."""
     return [values[name] for name in ORIGINS if isinstance(values.get(name), dict)]
 
 
 def of_picture(
     own: list[str | None], lineage: list[dict[str, Any]], number: int, count: int
 ) -> list[str | None]:
-    """Return the licences of a picture of a row; None for one that is not stated.
+    """Return the licences of an image of a row; None for an unstated one.
 
     Args:
-      lineage: of its pictures; where one has none, the row's own licences stand for all.
+      lineage: of its images; without one, the row's own licences apply to all.
     """
     if lineage and len(lineage) >= count:
         return [*(stated(lineage[number]) or [None]), *own]

@@ -1,7 +1,7 @@
-"""The manifest of a dataset: what it holds, what it was made from, and whether its books balance.
+"""The manifest of a dataset: contents, origin, and the counts of each stage.
 
-`dataset.json` is written last; without it a dataset is not finished. It names no folder of the
-machine it was made on and no time, so the same inputs give the same manifest.
+`dataset.json` is written last; without it a dataset is not finished. It contains no folder of the
+build machine and no time, so the same inputs give the same manifest.
 """
 
 from collections import Counter
@@ -177,18 +177,17 @@ class Manifest:
     max_error_rate: float | msgspec.UnsetType = msgspec.UNSET
 
     def num_rows(self, table: str) -> int:
-        """Return the number of rows of a table; 0 where it is not there."""
+        """Return the number of rows of a table; 0 without the table."""
         return sum(file.rows for file in self.tables.get(table, []))
 
 
 def run_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of the run; none where a manifest of others has something else there."""
+    """Return the settings of the run; none if another tool's manifest has something else there."""
     run = config.get("run")
     return run if isinstance(run, dict) else {}
 
 
 def to_json(manifest: object) -> bytes:
-    """Encode a manifest, of a dataset or of scores, as it is written."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"
 
@@ -200,7 +199,7 @@ def load_manifest(folder: str) -> Manifest:
 def read_manifest(folder: str) -> tuple[Manifest, str]:
     """Read the manifest of a finished dataset; return it and the SHA-256 of its file.
 
-    While a dataset is moved into place, both are those that it will have there.
+    While a dataset is moved into place, both are the final ones.
 
     Raises:
       InputError: there is none, or it is malformed or of another version.
@@ -234,12 +233,12 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
 def manifest_of(
     data: bytes, url: str, form: str = FORMAT, what: str = "a dataset manifest"
 ) -> Manifest:
-    """Decode a manifest, or another file of its fields.
+    """Decode a manifest, or another file with its fields.
 
     Args:
       data: the file, or more than MAX_BYTES of it.
       form: the name of its format.
-      what: what it is, for messages.
+      what: its kind, for messages.
 
     Raises:
       InputError: it is malformed, too long, of another version or of a removed dataset.
@@ -263,7 +262,7 @@ def manifest_of(
 
 
 def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
-    """Return a dataset as a part of another, behind the parts that it was combined of itself."""
+    """Return a dataset as a part of another, after its own parts."""
     own = PartManifest(
         name=name,
         sha256=sha256,
@@ -279,12 +278,11 @@ def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
 
 
 def moving(manifest: Manifest) -> Manifest:
-    """Return the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
 def with_final_paths(manifest: Manifest) -> Manifest:
-    """Return the manifest of a dataset once each of its files is in place."""
+    """Return the manifest of a dataset after its files are moved into place."""
     return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
 
 
@@ -321,7 +319,7 @@ def close_books(
     entered: Mapping[str, tuple[int, int]],
     reasons: Mapping[str, Mapping[str, int]],
 ) -> dict[str, StageBooks]:
-    """Return the counts of every stage, in their order.
+    """Return the counts of every stage, in order.
 
     Args:
       entered: candidates and kept, counted where the stage decides.

@@ -1,4 +1,4 @@
-"""What the documents of a dataset are written from: its manifest, and what its rows say."""
+"""Data for a dataset's documents: its manifest, and facts from its rows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,13 +33,13 @@ _SECOND: Final = {"image_0": ("image_1",)}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What the rows of a dataset say of it as a whole.
+    """Facts about a dataset from its rows.
 
     Attributes:
-      splits: rows by split, by table; of tables whose rows name one.
-      licences: source files by the licence that they state; empty where rows have no such column.
-      sources: how many files, or names of images, the samples come from.
-      parts: licences and sources of the samples that are of each dataset; of combined datasets.
+      splits: rows by split, by table, for tables whose rows name a split.
+      licences: source files by stated licence; empty if rows have no licence column.
+      sources: number of files, or image names, that the samples come from.
+      parts: licences and sources of the samples of each dataset, for combined datasets.
     """
 
     splits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
@@ -53,10 +53,10 @@ class Profile:
     """A finished dataset, described.
 
     Attributes:
-      stages: the stages of its books, with the meaning of each reason, as far as they are known.
-      commands: the lines that make it again, without folders of a machine; none if not known.
-      about: what its author says.
-      pictures: how many its rows show, where the table `images` has others, too.
+      stages: the stages of its counts, with the meaning of each known reason.
+      commands: commands that reproduce it, without local folders; none if unknown.
+      about: the author's facts.
+      pictures: number of images in its rows, if the table `images` has others too.
     """
 
     manifest: Manifest
@@ -71,9 +71,9 @@ class Profile:
         return next(found, "")
 
     def parts(self) -> "list[Profile]":
-        """Return the datasets that a combined one is made of in the end, as far as it has them.
+        """Return the datasets that a combined one is ultimately made of, as far as it has them.
 
-        Each has the books that the combined one took over, its tables, and no author.
+        Each has its counts from the combined dataset, its tables, and no author.
         """
         found = []
         for part in self.manifest.parts:
@@ -95,9 +95,9 @@ class Profile:
 
 
 def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
-    """Yield what is said of a dataset; of one that was combined what is said of its parts.
+    """Yield the statements about a dataset or, if it was combined, about its parts.
 
-    Each text comes once, behind the names of the parts that it is of, unless it is of all.
+    Each text appears once, after the names of its parts, unless it is true of all.
     """
     parts = profile.parts()
     if not parts:
@@ -116,7 +116,7 @@ def names_of(profiles: Iterable[Profile]) -> list[str]:
 
 
 def read_facts(dataset: Dataset) -> Facts:
-    """Return what the rows of a dataset say of it, reading few columns.
+    """Read facts about a dataset from its rows; reads few columns.
 
     The names of all sources are held in memory.
     """
@@ -145,7 +145,7 @@ def read_facts(dataset: Dataset) -> Facts:
 
 
 def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
-    """Return how many rows of a table each split has, sorted; none where rows name none."""
+    """Return the number of rows of each split, sorted; none without a split column."""
     if "split" not in dataset.columns(table):
         return {}
     counted: Counter[str] = Counter()
@@ -186,12 +186,12 @@ def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
 def _stated_in(
     annotation: Mapping[str, Any], number: int, place: Sequence[str], count: int
 ) -> str | None:
-    """Return the licence that an annotation has for one of a row's sources; None if it has none.
+    """Return the licence in an annotation for one of a row's sources; None without one.
 
     Args:
-      number: which of the row's sources it is.
+      number: position among the row's sources.
       place: the columns of the source; where one states its licence, that is its lineage.
-      count: how many sources a row has.
+      count: number of the row's sources.
     """
     own, lineage = of_record(annotation), origins(annotation) if len(place) == 1 else []
     if not own and not lineage:
@@ -214,7 +214,7 @@ def _together(licences: Iterable[str | None]) -> str:
 
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
-    """Return the columns that name a source, each with that of its licence, if there is one."""
+    """Return the columns that name a source, each with its licence column, if any."""
     nested = _nested(schema)
     if nested or "generation" in schema.names:  # what is made up has no source
         return nested
@@ -226,7 +226,6 @@ def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
 
 
 def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
-    """Return the files that lineage names, and the licences of these."""
     return [
         (f"{column.name}.{_SOURCES[0]}", f"{column.name}.{_LICENCE}")
         for column in schema
@@ -236,7 +235,7 @@ def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
 
 
 def unit_of_sources(profile: Profile) -> str:
-    """Return what the sources of a dataset are: files, or pictures as its rows name them."""
+    """Return the unit of a dataset's sources: files, or images as its rows name them."""
     parts = profile.parts()
     if parts:
         units = set(map(unit_of_sources, parts))

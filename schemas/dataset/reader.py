@@ -1,8 +1,8 @@
-"""Opens a finished dataset: its manifest and its tables, without Beam.
+"""Open a finished dataset: its manifest and its tables, without Beam.
 
-A dataset may be untrusted, so all reads of its tables go through here: from plain files below its
-folder, of the length and the number of rows that the manifest says, within the limits of
-`table_file`, and with the columns that such a table has. Only `eqforge verify` compares digests.
+A dataset may be untrusted, so all reads of its tables go through here: only plain files below its
+folder, with the length and number of rows in the manifest, within the limits of `table_file`, and
+with the table's columns. Only `eqforge verify` compares digests.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ class Dataset:
     """A finished dataset: its folder or URL and its manifest.
 
     Attributes:
-      sha256: of the manifest's file; empty where there is none.
-      changed: what is wrong with files whose bytes are known to be others than the manifest's, by
-        their paths; they are not read.
+      sha256: of the manifest's file; empty without one.
+      changed: faults of files whose bytes are known to differ from the manifest, by path; these
+        files are not read.
     """
 
     folder: str
@@ -63,7 +63,7 @@ class Dataset:
         return self.manifest.tables.get(table, [])
 
     def schema(self, table: str) -> pa.Schema:
-        """Return the columns of a table; none where it is not there or has no rows."""
+        """Return the columns of a table; none if it is missing or has no rows."""
         file = next((file for file in self.files(table) if file.rows), None)
         if file is None:
             return _NO_COLUMNS
@@ -74,7 +74,7 @@ class Dataset:
         return list(self.schema(table).names)
 
     def check_samples(self) -> None:
-        """Check that there are samples; without rows a table shows no columns to tell it by."""
+        """Check that there are samples; a table without rows has no identifying columns."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
                 f"{self.folder}: has no samples; eqforge inspect says why none was kept"
@@ -90,7 +90,7 @@ class Dataset:
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yield one file in pieces of at most `rows` rows, each from one row group."""
+        """Yield one file in pieces of up to `rows` rows, each from one row group."""
         with self._unreplaced(), self.open_file(path) as opened:
             doubtful = self._check_columns(opened, path, columns)
             for group in range(opened.num_groups):
@@ -101,7 +101,6 @@ class Dataset:
     def groups(
         self, path: str, columns: Sequence[str], numbers: Sequence[int] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield columns of the row groups of a file, or of some of them by number."""
         with self._unreplaced(), self.open_file(path) as opened:
             doubtful = self._check_columns(opened, path, columns)
             for number in range(opened.num_groups) if numbers is None else numbers:
@@ -111,9 +110,9 @@ class Dataset:
 
     @contextlib.contextmanager
     def _unreplaced(self) -> Iterator[None]:
-        """Check after the block, even if it raised, that no other dataset took the place of this.
+        """Check after the block, even if it raised, that no other dataset replaced this one.
 
-        A generator that is left early checks nothing: nobody would hear of it.
+        A generator that is left early checks nothing, as nobody would see the error.
         """
         try:
             yield
@@ -128,7 +127,7 @@ class Dataset:
         """Check that what was read belongs to the dataset that was opened.
 
         A rebuilt dataset first gets its new manifest, then its new files, and last the manifest
-        that names these in their places.
+        with their final paths.
         """
         url = self.url(FILE_NAME)
         try:
@@ -142,7 +141,7 @@ class Dataset:
             raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:
-        """Return the fingerprint of its rows that a file was written with; empty if it has none."""
+        """Return the row fingerprint stored in a file; empty without one."""
         with self.open_file(path) as opened:
             said = (opened.schema.metadata or {}).get(b"fingerprint", b"")
         return said.decode("utf-8", "replace")
@@ -175,7 +174,7 @@ class Dataset:
     def _check_columns(
         self, opened: TableFile, path: str, columns: Sequence[str] | None
     ) -> list[pa.Field]:
-        """Check the types of columns; return those that may hold nulls where none may be."""
+        """Check the types of columns; return columns that may hold nulls but must not."""
         url, (table, _) = self.url(path), self._listed(path)
         check_columns(opened.schema, columns or (), url)
         named = opened.schema.names if columns is None else (c.split(".")[0] for c in columns)
@@ -204,7 +203,6 @@ class Dataset:
 
 
 def open_dataset(folder: str) -> Dataset:
-    """Open a finished dataset."""
     manifest, sha256 = read_manifest(folder)
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest, sha256=sha256)
 
@@ -213,7 +211,7 @@ def open_samples(folder: str, name: str = "") -> Dataset:
     """Open a finished dataset, or a folder that holds only files of samples.
 
     Args:
-      name: of the dataset whose columns such files have; without it any columns will do.
+      name: dataset whose columns the files must have; without it any columns are accepted.
     """
     there = storage.list_files(storage.join(folder, "data"))
     paths = [f"data/{n}" for n in there if n.startswith("samples-") and n.endswith(".parquet")]
@@ -232,11 +230,7 @@ def open_samples(folder: str, name: str = "") -> Dataset:
 def read_file_batches(
     url: str, columns: Sequence[str] | None = None, rows: int = 1_000, advice: str = ADVICE
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a Parquet file outside any dataset in pieces, each from one row group.
-
-    Args:
-      advice: what to do where the file cannot be read, for the message.
-    """
+    """Yield a Parquet file outside any dataset in pieces, each from one row group."""
     folder, _, name = url.rpartition("/")
     with open_table_file(folder or ".", name, advice) as opened:
         check_columns(opened.schema, columns or (), url)
@@ -245,7 +239,7 @@ def read_file_batches(
 
 
 def read_records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
-    """Yield the records of a file; pictures come without their bytes, which are not read.
+    """Yield the records of a file; image bytes are not read.
 
     Raises:
       InputError: the file is missing or damaged.
@@ -261,11 +255,6 @@ def columns_of(kind: TableType) -> list[str]:
 
 
 def records_of(batch: pa.RecordBatch, kind: TableType) -> Iterator[Any]:
-    """Yield the records of rows with the columns of `columns_of`.
-
-    Raises:
-      msgspec.ValidationError: a row does not fit the table's record.
-    """
     for row in batch.to_pylist():
         if kind.holds_pictures:
             row["suffix"] = row.pop("image")["path"].removeprefix(row[kind.key[0]])

@@ -1,11 +1,10 @@
-"""Recipes: what a dataset was made from and what its records are, without pictures and texts.
+"""Recipes: the origin and records of a dataset, without images and texts.
 
 A recipe is a folder with `recipe.json`, which has the fields of a dataset's manifest, and a table
-of records for each of the dataset's. Ids, keys into the pictures (which are SHA-256s of their
-bytes), names of sources, times, boxes and numbers stand in them as they are. Every other column is
-a SHA-256, under its name with `_sha256` behind it: of a text in UTF-8, of other values as compact
-JSON with sorted keys. What is not known to be no text is one, so a column that is yet to come is
-not given away.
+of records for each of the dataset's. It keeps ids, image keys (SHA-256s of their bytes), names of
+sources, times, boxes and numbers. Every other column becomes a SHA-256, with the suffix `_sha256`:
+of a text in UTF-8, of other values as compact JSON with sorted keys. Unknown columns are hashed
+too, so that a future text column is not given away.
 """
 
 import hashlib
@@ -45,7 +44,7 @@ def tables_of(manifest: Manifest) -> list[str]:
 
 
 def recorded_columns(dataset: str, table: str, schema: pa.Schema) -> dict[str, str]:
-    """Return the columns of a recipe's table, each with the dataset's column that it is of."""
+    """Return the columns of a recipe's table, each with its column in the dataset."""
     kind = table_type(dataset, table)
     assert kind is not None
     known = {*kind.key, *kind.references}
@@ -99,7 +98,7 @@ def _digest(value: Any) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedDataset(Dataset):
-    """A finished dataset, whose rows are read as a recipe has them."""
+    """A finished dataset whose rows are read in a recipe's form."""
 
     whole: Dataset
 
@@ -118,7 +117,7 @@ class RecordedDataset(Dataset):
 
 
 def as_recorded(dataset: Dataset) -> Dataset:
-    """Return a dataset as its recipe would show it; a recipe as it is."""
+    """Return a dataset in its recipe's form; a recipe unchanged."""
     if dataset.manifest.format == FORMAT:
         return dataset
     kept = {name: dataset.manifest.tables[name] for name in tables_of(dataset.manifest)}
@@ -131,9 +130,9 @@ def as_recorded(dataset: Dataset) -> Dataset:
 
 
 def sources_of(dataset: Dataset) -> dict[str, str]:
-    """Return the files that records were made of, by name, with the SHA-256 of each.
+    """Return the source files of records, by name, with the SHA-256 of each.
 
-    The names of all are held in memory; there are none of records that keep no such digests.
+    All names are held in memory; records without such digests have none.
     """
     found: dict[str, str] = {}
     for table in tables_of(dataset.manifest):
@@ -149,7 +148,7 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
 
 
 def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the columns that name a source file, each with that of its digest."""
+    """Return the columns that name a source file, each with its digest column."""
     found = [
         (f"{field.name}.source_path", f"{field.name}.source_sha256")
         for field in schema
@@ -161,11 +160,7 @@ def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
 
 
 def open_recipe(folder: str) -> Dataset:
-    """Open a recipe: a dataset of its records alone.
-
-    Args:
-      folder: its folder or URL, or that of its `recipe.json`.
-    """
+    """Open a recipe as a dataset of records, from a folder or the URL of its `recipe.json`."""
     place, _, name = folder.rpartition("/")
     if name == FILE_NAME:
         folder = place or ("/" if folder.startswith("/") else ".")
@@ -190,7 +185,6 @@ def open_recipe(folder: str) -> Dataset:
 
 
 def open_either(folder: str) -> Dataset:
-    """Open a finished dataset, or a recipe."""
     is_file = folder.rpartition("/")[2] == FILE_NAME
     is_recipe = is_file or storage.exists(storage.join(folder, FILE_NAME))
     return open_recipe(folder) if is_recipe else open_dataset(folder)

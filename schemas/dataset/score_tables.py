@@ -1,4 +1,4 @@
-"""What `eqforge score` writes of a dataset: tables of scores or vectors, failures and a manifest.
+"""Output of `eqforge score`: tables of scores or vectors, failures and a manifest.
 
 A folder of scores holds `scores.json`, written last, and below `data/` some of these tables:
 
@@ -100,12 +100,10 @@ per image, with their number in `detail`."""
 
 
 def image_vectors(dimensions: int) -> pa.Schema:
-    """Return the columns `image_id` and `vector`, float32 of unit length."""
     return pa.schema([required("image_id", _TEXT), required("vector", _vector(dimensions))])
 
 
 def caption_vectors(dimensions: int) -> pa.Schema:
-    """Return the columns `caption`, a caption or word, and `vector`, float32 of unit length."""
     return pa.schema([required("caption", _TEXT), required("vector", _vector(dimensions))])
 
 
@@ -158,7 +156,7 @@ class ScoresManifest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoresFolder:
-    """A finished folder of scores: where it is and its manifest."""
+    """A finished folder of scores: path and manifest."""
 
     folder: str
     manifest: ScoresManifest
@@ -170,8 +168,8 @@ class ScoresFolder:
 
         Args:
           table: one of FILE_STEMS.
-          rows: the most in a piece. A row of `grid` has the scores of all captions, so few of
-            these should be read at once.
+          rows: maximum per piece. A row of `grid` has the scores of all captions, so
+            read few of these at once.
         """
         advice = f"delete {self.folder} and score the dataset again"
         for file in self.manifest.tables.get(table, []):
@@ -227,7 +225,6 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def open_scores(folder: str) -> ScoresFolder:
-    """Open a finished folder of scores."""
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Reads pictures of a dataset by their ids, without holding the others in memory."""
+"""Read images of a dataset by id, without holding the others in memory."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from eqforge.schemas.dataset.reader import Dataset
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shelf:
-    """Where each picture of a dataset is stored: its file and row group, by its id."""
+    """File and row group of each image of a dataset, by id."""
 
     dataset: Dataset
     places: dict[str, tuple[str, int]]
@@ -39,7 +39,6 @@ class Shelf:
 
 
 def make_shelf(dataset: Dataset) -> Shelf:
-    """Index the ids of a dataset's images."""
     if not dataset.files("images"):
         raise InputError(f"{dataset.folder}: has no images; {dataset.remedy}")
     places: dict[str, tuple[str, int]] = {}
@@ -53,7 +52,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def check_picture_id(picture_id: object, folder: str) -> str:
-    """Return the id of a picture or mask if it is a SHA-256, 64 lower-case hexadecimal digits.
+    """Return the id of an image or mask if it is a SHA-256, 64 lower-case hexadecimal digits.
 
     Raises:
       InputError: it is something else, which might lead out of a folder.
@@ -64,7 +63,7 @@ def check_picture_id(picture_id: object, folder: str) -> str:
 
 
 def check_suffix(suffix: object, folder: str) -> str:
-    """Return the suffix of a picture's file, such as `.jpg`, if it is one that pictures have."""
+    """Return the suffix of an image file, such as `.jpg`, if it is a supported one."""
     if isinstance(suffix, str) and suffix in FILE_SUFFIXES:
         return suffix
     raise InputError(
@@ -74,5 +73,4 @@ def check_suffix(suffix: object, folder: str) -> str:
 
 
 def suffix_of(path: object, folder: str) -> str:
-    """Return the suffix of a picture's path in a dataset; see `check_suffix`."""
     return check_suffix(os.path.splitext(path)[1] if isinstance(path, str) else path, folder)

@@ -1,8 +1,8 @@
-"""What can be said of a dataset in words: for its card and for its Croissant description.
+"""Statements about a dataset in words, for its card and its Croissant description.
 
-Everything follows from the manifest, the rows and what the author says. What eqforge cannot know,
-such as whether people were asked, is not guessed: the sentence says that it is not known. Of a
-dataset that was combined, what is known of its parts is said.
+Everything follows from the manifest, the rows and the author's facts. If eqforge cannot know
+something, such as whether people were asked, the sentence says so. For a combined dataset, the
+statements cover its parts.
 """
 
 import re
@@ -73,7 +73,7 @@ def amount(profile: Profile) -> str:
 
 
 def with_amount(text: str, profile: Profile) -> tuple[str, int]:
-    """Return a text of a card or description with another amount, and whether it had one."""
+    """Replace the amount in a card or description; also return whether it had one."""
     return _AMOUNT.subn(lambda found: f"{found[1]}{amount(profile)}", text, count=1)
 
 
@@ -84,7 +84,7 @@ def is_made(profile: Profile) -> bool:
 
 
 def is_generated(profile: Profile) -> bool:
-    """Return True if the pictures were made for the dataset, not taken."""
+    """Return True if the images were made for the dataset, not photographed."""
     if parts := profile.parts():
         return all(map(is_generated, parts))
     columns = dataset_type(profile.manifest.dataset).table("samples").schema.names
@@ -240,11 +240,6 @@ def uses(profile: Profile) -> tuple[str, ...]:
 
 
 def tools(profile: Profile) -> Iterator[str]:
-    """Yield the program that made and measured the rows.
-
-    The manifest has the versions of its packages, of those too that are installed and unused, which
-    differ where the rows do not.
-    """
     if version := profile.manifest.versions.get("eqforge"):
         yield f"eqforge {version}"
 
@@ -264,7 +259,7 @@ def texts_licences(profile: Profile) -> dict[str, str]:
 
 
 def licences(profile: Profile) -> Iterator[str]:
-    """Yield the licences of its sources, each with how many sources state it."""
+    """Yield the licences of its sources, each with the number of sources that state it."""
     for name, licence in texts_licences(profile).items():
         yield f"{licence}: the texts{f' of {name}' if profile.parts() else ''}"
     for licence, count in profile.facts.licences.items():
@@ -292,7 +287,6 @@ def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:
 
 
 def _find(values: Any, name: str) -> Any:
-    """Return a setting by its name, in whatever group; None if there is none."""
     if not isinstance(values, dict):
         return None
     if name in values:
