@@ -170,7 +170,7 @@ class Ticker:
         self._task, self._is_open = f"{task}: " if task else "", False
         self._start = self._shown = time.monotonic()
         if before:
-            print(f"going on behind {before:,} of {total:,} {unit}", file=sys.stderr)
+            print(f"resuming after {before:,} of {total:,} {unit}", file=sys.stderr)
 
     def show(self, done: int) -> None:
         now, is_redrawn = time.monotonic(), sys.stderr.isatty()

@@ -131,9 +131,9 @@ def check_memory() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         raise InputError(
-            f"a process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and eqforge's "
-            f"libraries take {LEAST_MEMORY / 1e9:.0f} GB; limit memory by a container or a cgroup, "
-            "which counts what is used"
+            f"ulimit -v limits the address space to {limit / 1e9:.1f} GB, but eqforge's libraries "
+            f"need {LEAST_MEMORY / 1e9:.0f} GB. Limit memory with a container or a cgroup, which "
+            "counts only memory in use"
         )
 
 

@@ -97,7 +97,7 @@ class Listener:
                 signal.pthread_kill(main, self.number)
             elif not is_told and not self._has_time(TOLD_S):
                 is_told = True
-                _write("stopping; a second signal ends it at once")
+                _write("stopping; send a second signal to stop immediately")
         if self.is_said:
             time.sleep(LAST_S)
         if self.number is not None:

@@ -46,7 +46,7 @@ class YesNoTokens:
         if not self.yes or not self.no:
             raise InputError(
                 f"{model}: its tokenizer gives 'yes' and 'no' the same first token, so it cannot "
-                "judge; name a different model"
+                "judge; choose a different model"
             )
 
     def share(self, logits: Any) -> float:
@@ -114,8 +114,8 @@ class CausalLikelihood:
         start = next((token for token in starts if token is not None), None)
         if start is None:
             raise InputError(
-                f"{weights.source}: its tokenizer has no token that a text begins or ends with, so "
-                "that the first word cannot be predicted; name another model"
+                f"{weights.source}: its tokenizer has no start or end token, so the first word "
+                "cannot be predicted; choose a different model"
             )
         self._start = int(start)
         self._model = load_model(weights, "AutoModelForCausalLM")
@@ -309,7 +309,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
         ) from error
     if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
         raise InputError(
-            f"{weights.source}: holds no processor of images and text: it is no model that answers "
+            f"{weights.source}: has no processor for images and text, so it cannot answer "
             "questions about images"
         )
     if chat_template is not None:
@@ -320,8 +320,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             raise InputError(message) from error
     if not processor.chat_template:
         raise InputError(
-            f"{weights.source}: does not say what its conversations look like; name a Jinja file "
-            "with --chat-template"
+            f"{weights.source}: has no chat template; pass a Jinja file with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
     parts = [processor.image_processor.to_json_string(), tokenizer_digest(processor.tokenizer)]

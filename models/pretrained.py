@@ -47,7 +47,8 @@ class Weights:
             found = "" if self.revision is None else f" (found revision {self.revision!r})"
             raise InputError(
                 f"{self.source}: no such folder; for a model of the Hugging Face hub write "
-                "ID@COMMIT with the commit's 40 hexadecimal digits, for branches and tags move"
+                "ID@COMMIT with the 40 hexadecimal digits of the commit, because branches and "
+                "tags move"
                 f"{found}"
             )
 
@@ -232,8 +233,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing): it "
-            f"is no {architecture}, and would score at random"
+            f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing), "
+            f"so it is not a usable {architecture}: its scores would be random"
         )
     return onto_device(model, weights.device)
 
@@ -281,5 +282,5 @@ def unloadable(weights: Weights, error: Exception, architecture: str = "") -> In
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown
-        first = f"its tensors have other shapes than those of a {architecture}"
+        first = f"its tensor shapes do not match a {architecture}"
     return InputError(f"{weights.source}: the model cannot be loaded: {first} ({advice})")

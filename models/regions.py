@@ -84,9 +84,7 @@ class _Lines:
 
 
 def _bad_index(path: Path, what: str) -> InputError:
-    return InputError(
-        f"{path}: its .lineidx or imageid2idx.json {what}: delete them, or make them anew"
-    )
+    return InputError(f"{path}: its .lineidx or imageid2idx.json {what}: delete or recreate them")
 
 
 @functools.lru_cache(maxsize=4)

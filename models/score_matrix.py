@@ -114,15 +114,15 @@ def read_table(files: MatrixFiles) -> ScoreTable:
     table = _read_parquet(files.scores) if is_list else _read_matrix(files)
     # The comparisons are false for NaN, too.
     if not ((table.probabilities >= 0) & (table.probabilities <= 1)).all():
-        raise InputError(f"{files.scores}: a score is no probability from 0 to 1")
+        raise InputError(f"{files.scores}: a score is not a probability between 0 and 1")
     return table
 
 
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
     if files.rows is None or files.columns is None:
         raise InputError(
-            f"{files.scores}: name what its rows and columns are: rows=FILE,columns=FILE with one "
-            "image key or caption a line"
+            f"{files.scores}: specify its rows and columns with rows=FILE,columns=FILE with one "
+            "image key or caption per line"
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
     matrix = read_array(files.scores)

@@ -113,7 +113,7 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     source, *given = _OPTION.split(rest)
     for other in _SECOND.findall(source):
         if hint := nearest(other, kinds):
-            raise InputError(f"{text!r}: unknown KIND {other!r} behind the +{hint}")
+            raise InputError(f"{text!r}: unknown KIND {other!r} after the +{hint}")
     options = dict(zip(given[::2], given[1::2], strict=True))
     if unknown := sorted(options.keys() - kinds[kind]):
         known = ", ".join(sorted(kinds[kind]))
@@ -167,7 +167,9 @@ class _Kind:
 def _features(spec: ScorerSpec) -> Path:
     features = spec.path("features")
     if features is None:
-        raise InputError(f"{spec.kind}:{spec.source}: name the region features: ,features=FILE.tsv")
+        raise InputError(
+            f"{spec.kind}:{spec.source}: add the region features with ,features=FILE.tsv"
+        )
     return features
 
 

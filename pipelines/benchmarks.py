@@ -107,8 +107,8 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             checked = []
             for item in batch:
                 if not item.image and are_named:
-                    problem = "it names no image, and others do; import texts about no image from "
-                    problem += "a table of their own"
+                    problem = "it names no image, but other records do; import texts "
+                    problem += "without an image from a separate table"
                 elif not item.cells and are_in_table:
                     problem = f"the table has only the name {shown(item.image)} of its image; "
                     problem += "--images finds it"

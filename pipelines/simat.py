@@ -142,7 +142,7 @@ class Simat(TextPipeline[Config, PlannedImage]):
         oracle = self.config.choices.oracle
         yield from oracle_warnings(prepare_oracle(oracle))
         if oracle.oracle is None and self.config.transfos is None:
-            yield "no oracle judged the queries: some ask for what the crop shows already"
+            yield "no oracle judged the queries, so some may ask for what the crop already shows"
 
     def measure(self, image: PlannedImage) -> dict[str, int]:
         queries = [query for planned in image.regions for query in planned.queries]

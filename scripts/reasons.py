@@ -10,7 +10,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS, TYPES
 
 INTRODUCTION = """\
-Look up why eqforge rejected a candidate. Show the rejects with one reason:
+Look up why eqforge rejected a candidate. To list the rejected candidates with one reason, run:
 
 ```console
 $ eqforge inspect out/demo/eq-youcook2 --rejects black_image

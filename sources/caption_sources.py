@@ -72,7 +72,9 @@ def detect_source(path: str | Path) -> Source:
             return "flickr30k-token"
         case ending if ending in (*TABLES, *LINES):
             return "own"
-    raise InputError(f"{path}: its ending says no form of captions; {KNOWN}; or name its --source")
+    raise InputError(
+        f"{path}: its suffix is not that of a caption format; {KNOWN}; or pass --source"
+    )
 
 
 def _detect_json(path: Path) -> Source:

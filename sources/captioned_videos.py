@@ -77,7 +77,7 @@ def read_files(
 ) -> list[tuple[Path, Video]]:
     """Return the videos of all files, each with its file, ordered by id."""
     if not paths:
-        raise InputError("--annotations: name a file, or several")
+        raise InputError("--annotations: pass one or more files")
     files: set[Path] = set()
     for path in paths:
         if path.resolve() in files:
@@ -89,7 +89,7 @@ def read_files(
             other, _ = found.setdefault(video.video_id, (path, video))
             if other is not path:
                 raise InputError(
-                    f"--annotations: the video {video.video_id} stands in {other} and in {path}"
+                    f"--annotations: the video {video.video_id} is in both {other} and {path}"
                 )
     return [found[video_id] for video_id in sorted(found)]
 

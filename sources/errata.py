@@ -55,7 +55,7 @@ def _check(erratum: Erratum, where: str) -> None:
         if not getattr(erratum, name).strip():
             raise InputError(f"{where}: {name}: expected a text, found none")
     if erratum.stage != "errata":
-        raise InputError(f"{where}: stage: what people decided is for --decisions")
+        raise InputError(f"{where}: stage: reviewers' decisions belong in --decisions")
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):
         if bool(getattr(erratum, name).strip()) != is_correction:

@@ -62,7 +62,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
     if not named:
         names = ", ".join(name_of(one.name) for one in found)
         raise InputError(
-            f"{root}: has the configurations {names}; name one of them: {root / found[0].name}"
+            f"{root}: has the configurations {names}; choose one of them: {root / found[0].name}"
         )
     return named[0]
 

@@ -81,7 +81,7 @@ class RowFolder:
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
-                f"{self.root}: has the splits {', '.join(splits)}; name one of them: "
+                f"{self.root}: has the splits {', '.join(splits)}; choose one of them: "
                 f"{self.root / splits[0]}"
             )
         tables = tuple(replace(table, split=None) for table in self.tables)
@@ -193,7 +193,7 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
-            f"{folder}: its rows are chosen by indices beside them; write it again: "
+            f"{folder}: its rows are selected by separate indices; save it again with "
             "dataset.flatten_indices().save_to_disk(...)"
         )
     for file in state.data_files:
@@ -227,7 +227,7 @@ def _parquet(root: Path) -> list[RowFile]:
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
         names = ", ".join(folder.name for folder in below)
         raise InputError(
-            f"{root}: has the configurations {names}; name one of them: {next(iter(below))}"
+            f"{root}: has the configurations {names}; choose one of them: {next(iter(below))}"
         )
     return [
         RowFile(path=path, split=path.parent.name) for paths in below.values() for path in paths

@@ -94,7 +94,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
         if "question" in names:
             raise InputError(
                 f"{path}: holds questions, which have no true and false captions to compare; "
-                "`eqforge audit` says which of them their texts answer"
+                "`eqforge audit` shows which of them the text alone answers"
             )
         if not any(names.issuperset(columns) for columns in _COMPARED):
             raise InputError(f"{path}: its samples have no captions to compare")
@@ -105,7 +105,7 @@ def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     """Yield the captions of a finished dataset of captions of one image, local or remote."""
     read = _reader(dataset)
     if read is None:
-        raise InputError(f"{dataset.folder}: has no captions that were made from others")
+        raise InputError(f"{dataset.folder}: has no captions that were made from other captions")
     return read()
 
 
@@ -139,7 +139,7 @@ def _check_no_files(path: Path) -> None:
         return
     if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):
         raise InputError(
-            f"{path}: is a folder of files and no dataset; name the files themselves, such as "
+            f"{path}: is a folder of files, not a dataset; pass the files themselves, such as "
             f"{path / found[0]}"
         )
 

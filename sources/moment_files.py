@@ -202,7 +202,7 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
     if rows is not None and subtitles:
         raise InputError(
             f"{path}: holds both {rows.files[0].name} and subtitles, such as "
-            f"{subtitles[0].file.name}; put one of them into a folder of its own"
+            f"{subtitles[0].file.name}; put one of them into a separate folder"
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
@@ -238,7 +238,7 @@ def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
         yield from readers[first.suffix.lower()](first)
     else:
         known = ", ".join([*readers, *ENDINGS])
-        raise InputError(f"{path}: its ending says no form of captions; known are {known}")
+        raise InputError(f"{path}: its suffix is not that of a caption format; known are {known}")
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:

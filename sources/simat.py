@@ -153,8 +153,8 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
     if not order:
         raise InputError(
-            f"{file}: plain captions are those of the triplets of a file; name it by --triplets or "
-            f"give JSON lines with subject, relation, object and caption"
+            f"{file}: a plain list of captions belongs to a file of triplets; pass that file "
+            "with --triplets, or use JSON Lines with subject, relation, object and caption"
         )
     if len(lines) != len(order):
         raise InputError(

@@ -155,7 +155,8 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
 def _collection(listed: TrainingList, place: str) -> str:
     if listed.collection is None:
         raise InputError(
-            f"{listed.path.name}: {place}: a number alone; say what it is the id of: "
+            f"{listed.path.name}: {place}: a number without its collection; specify what it "
+            "identifies: "
             f"{', '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
         )
     return listed.collection

@@ -112,7 +112,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8: {error}") from error
     except csv.Error as error:
-        raise InputError(f"{path}: is no CSV: {error}") from error
+        raise InputError(f"{path}: is not valid CSV: {error}") from error
 
 
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -128,7 +128,7 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
     rows: Iterator[list[Any]] = (row for part in parts for row in msgspec.json.decode(part))
     names = [str(name) for name in next(rows, [])]
     if not names or len(set(names)) < len(names):
-        raise InputError(f"{path}: expected a first row with the names of its columns, each once")
+        raise InputError(f"{path}: expected a header row with distinct column names")
     for row in rows:
         yield dict(zip(names, row, strict=True))
 

@@ -157,7 +157,7 @@ class TrimmedClips:
         if len(names) > 1:
             raise InputError(
                 f"--videos {self.folder.root}: {names[0]} and {names[1]} are clips of one video, "
-                f"{video}, and the annotations mean one: take the other away"
+                f"{video}, but the annotations refer to only one. Remove the other clip"
             )
         return names[0] if names else video
 

@@ -46,8 +46,8 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
             for part in (each for each in (place, *place.parents) if each.name in _PARTS):
                 if any((part.parent / name).is_file() for name in _MANIFESTS):
                     raise InputError(
-                        f"--{field.name} {value}: lies in a part of the dataset or the scores in "
-                        f"{part.parent}; name another place"
+                        f"--{field.name} {value}: is inside the dataset or the scores in "
+                        f"{part.parent}; choose a different path"
                     )
             with contextlib.suppress(OSError):
                 remove_half_written(str(place.parent), os.listdir(place.parent))
@@ -70,8 +70,9 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         names = ", ".join(map(clipped, others[:_NAMED]))
         more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         raise InputError(
-            f"{option} {folder}: holds {counted(len(others), 'files')} that eqforge did not write, "
-            f"or that changed since: {names}{more}; move them away, or name another folder"
+            f"{option} {folder}: holds {counted(len(others), 'files')} that eqforge did not "
+            f"write or that have changed since: {names}{more}; move them, or choose a different "
+            "folder"
         )
 
 

@@ -13,7 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.untrusted import FREE_BYTES, MAX_EXPANSION
 
 ENDINGS: Final = (".gz", ".zip")
-_ADVICE: Final = "unpack it, and name the file or the folder"
+_ADVICE: Final = "unpack it, and pass the file or folder inside"
 
 
 def inner_name(path: Path) -> str:

@@ -46,7 +46,7 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
                 other = posixpath.basename(public(first[member.name]))
                 raise InputError(
                     f"{public(member.shard)}: the file {member.name!r} appears twice, first in "
-                    f"{other}; one name has to be one file"
+                    f"{other}; file names must be unique"
                 )
             first[member.name] = member.shard
             yield member
@@ -55,8 +55,8 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
 def _read_shard(shard: str) -> list[Member]:
     if shard.lower().endswith(COMPRESSED):
         raise InputError(
-            f"{public(shard)}: is compressed, so that nothing in it can be read by itself; unpack "
-            "it to a plain .tar: videos and images hardly get smaller"
+            f"{public(shard)}: is compressed, so eqforge cannot read single files from it; "
+            "unpack it to an uncompressed .tar (compression hardly shrinks videos and images)"
         )
     try:
         info = stat(shard)
@@ -66,7 +66,9 @@ def _read_shard(shard: str) -> list[Member]:
         raise InputError(f"{public(shard)}: {error.detail}") from error
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         # Sizes, names and headers of headers that lie make `tarfile` raise these.
-        raise InputError(f"{public(shard)}: is no plain tar, or damaged: {error}") from error
+        raise InputError(
+            f"{public(shard)}: is not an uncompressed tar file, or it is damaged: {error}"
+        ) from error
 
 
 def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
@@ -77,19 +79,21 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
             name = posixpath.normpath(entry.name)
             if not entry.isreg() or entry.issparse():
                 kind = "a sparse file" if entry.issparse() else "a link, a pipe or a device"
-                raise InputError(f"{public(shard)}: {name!r} is {kind}; expected plain files")
+                raise InputError(f"{public(shard)}: {name!r} is {kind}; expected regular files")
             start = entry.offset_data
             yield Member(name=name, shard=shard, state=state, start=start, size=entry.size)
         # tarfile takes a damaged header for the end, or a missing one, and leaves what follows.
         stream.seek(tar.offset)
         end = stream.read(tarfile.BLOCKSIZE)
         if not end:
-            raise tarfile.ReadError("it ends without the zeros of a complete tar; is it cut off?")
+            raise tarfile.ReadError(
+                "it lacks the zero blocks that end a tar file; is it truncated?"
+            )
         if any(end):
             raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")
         while piece := stream.read(_PIECE_BYTES):
             if any(piece):
-                raise tarfile.ReadError("something follows its end; is it two tars in one?")
+                raise tarfile.ReadError("data follows its end; does it contain two tar files?")
 
 
 class _Object(io.RawIOBase):

@@ -213,8 +213,7 @@ def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
 def _check_fetched(source: SourceFile, path: str | Path) -> None:
     if os.pread(source.stream.fileno(), len(LFS_POINTER), 0) == LFS_POINTER:
         raise InputError(
-            f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "
-            "pull` does"
+            f"{path}: is a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
         )
 
 

@@ -76,8 +76,9 @@ class SourceFolder:
             cached.cache_clear()
         if "://" in self.root and public(self.root) != self.root:
             raise InputError(
-                f"--{flag} {public(self.root)}: holds a password or a signature, which would stand "
-                "in job descriptions and logs; put it where the store's own tools look for it"
+                f"--{flag} {public(self.root)}: contains a password or a signature, which would "
+                "appear in job descriptions and logs; store it where the tools of the cloud "
+                "provider look for credentials"
             )
         kind = _kind(self.root)
         if kind == "disk":

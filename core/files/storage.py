@@ -57,8 +57,8 @@ def locate(url: str) -> tuple[Any, str]:
     scheme = fsspec.core.split_protocol(url)[0]
     if "::" in url or (scheme in known_implementations and scheme not in _STORES):
         raise InputError(
-            f"{public(url)}: is no store that datasets lie in; they lie on a disk of this machine, "
-            "or behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
+            f"{public(url)}: is not a supported store; use a local folder, or a URL that starts "
+            "with gs://, s3://, abfs://, hdfs://, hf:// or https://"
         )
     try:
         options = http_options() if scheme in ("http", "https") else {}
@@ -94,8 +94,8 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
         found = answer.get(timeout=timeout_s)
     except queue.Empty:
         raise InputError(
-            f"{public(url)}: cannot be reached: no answer within {timeout_s:g} s; are network and "
-            "credentials there?"
+            f"{public(url)}: cannot be reached: no answer within {timeout_s:g} s; check the "
+            "network and the credentials"
         ) from None
     if isinstance(found, InputError):
         raise found

@@ -19,7 +19,7 @@ from eqforge.core.files import storage, untrusted
 from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, name_of
 from eqforge.core.files.untrusted import Unreadable, check_taken
 
-ADVICE: Final = "eqforge verify looks for all damage"
+ADVICE: Final = "run eqforge verify to find all damage"
 MAX_DEPTH: Final = 8
 """The deepest nesting of structs and lists."""
 

@@ -27,7 +27,7 @@ from eqforge.schemas.tables.columns import required
 
 FILE_NAME = "answers.json"
 REASONS = FAILURE_REASONS | {
-    "question_too_long": "Question and answer do not fit into what the model can read.",
+    "question_too_long": "The question and the answer exceed the model's context length.",
 }
 
 _TEXT, _NUMBER = pa.string(), pa.int8()
@@ -169,7 +169,7 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for answer in answers:
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
-            raise InputError(f"{answer.sample_id}: is answered twice in the order {answer.orders}")
+            raise InputError(f"{answer.sample_id}: has two answers in the order {answer.orders}")
         found[answer.orders] = answer
     keys = sorted(by_sample)
     for key in keys:
@@ -205,14 +205,17 @@ def answers_report(
 ) -> Report:
     keys, credits = judge_answers(answers)
     if not keys:
-        raise InputError(f"{dataset}: no pair was answered about; the table of failures says why")
+        raise InputError(
+            f"{dataset}: no pair has an answer; see the table of failures for the reasons"
+        )
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]}: is answered about, but not among the samples")
+        raise InputError(f"{strange[0]}: has an answer, but is not a sample of the dataset")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
             f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
-            f"{missing[0]!r}; a model's table of failures says why; --allow-missing leaves them out"
+            f"{missing[0]!r}; see the model's table of failures for the reasons; pass "
+            "--allow-missing to leave them out"
         )
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])
@@ -223,10 +226,10 @@ def answers_report(
         for subset, members in samples.subsets.items()
         if members[places].any()
     }
-    title = f"{dataset}: which caption is of which image, in per cent of pairs"
+    title = f"{dataset}: which caption belongs to which image, in per cent of pairs"
     notes = (
-        "The paper's way is the first two columns: images in order, captions in order and",
-        "exchanged. An answer that cannot be read is wrong. Chance throws a coin a question.",
+        "The first two columns follow the paper: images in order, captions in order and swapped.",
+        "An unreadable answer counts as wrong. Chance is a coin toss for each question.",
     )
     return make_report(title, rules, {model: subsets}, notes)
 

@@ -88,9 +88,9 @@ class ConverseSettings:
         if self.gap_px < 0 or (self.samples is not None and self.samples < 1):
             raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
         if (self.answers is None) == (self.model is None):
-            raise InputError("expected one of --model and --answers")
+            raise InputError("pass either --model or --answers")
         if self.model is not None and self.output is None:
-            raise InputError("--model: name a folder for the answers with --output")
+            raise InputError("--model: also pass --output, the folder for the answers")
 
     def weights(self) -> Weights:
         source, revision = str(self.model), None

@@ -79,13 +79,13 @@ def check_template(template: str) -> None:
 
 Form = Literal["format", "words", "empty", "no_answer", "contradictory", "same_caption", "negated"]
 FORMS: dict[Form, str] = {
-    "format": "Two numbers in the form that was asked for.",
-    "words": "Captions and sides, in words.",
+    "format": "The answer has two numbers in the requested form.",
+    "words": "The answer names captions and sides in words.",
     "empty": "There is no text.",
-    "no_answer": "No caption is said to be of a side.",
-    "contradictory": "It says both that caption 1 is of the left image and of the right one.",
-    "same_caption": "Both images get one caption.",
-    "negated": "It says what is not so.",
+    "no_answer": "The answer assigns no caption to a side.",
+    "contradictory": "The answer assigns caption 1 to both images.",
+    "same_caption": "The answer assigns the same caption to both images.",
+    "negated": "The answer only rules out a match.",
 }
 """How an answer was parsed; from `empty` on, why it was not."""
 

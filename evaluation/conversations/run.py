@@ -249,14 +249,14 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
         return
     # A full disk may have left the work folder empty.
     if folder.exists() and any(path.name != plan.parent.name for path in folder.iterdir()):
-        raise InputError(f"{folder}: holds other files; name an empty folder")
+        raise InputError(f"{folder}: contains other files; choose an empty folder")
     storage.write_bytes(str(plan), wanted)
 
 
 def _other(folder: str, what: str) -> InputError:
     return InputError(
-        f"{folder}: holds {what} of another dataset, model, setting or version; name another "
-        "--output, or delete the folder"
+        f"{folder}: holds {what} of another dataset, model, setting or version; choose a "
+        "different --output, or delete the folder"
     )
 
 

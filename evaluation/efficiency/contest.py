@@ -71,7 +71,7 @@ def from_measurements(
         )
     task = task_of(dataset)
     if task is None:
-        raise InputError(f"{dataset.folder}: its samples have no scores of their own; name a table")
+        raise InputError(f"{dataset.folder}: its samples have no scores; pass a CSV table")
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)
     samples = read_samples(dataset, task.cluster, None)
@@ -117,8 +117,9 @@ def _credits(
     found = task.read(path, dataset, None)
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
-            f"{path}: scores of {found.model}, but the time is that of {measured.model.name}; "
-            "name scores in the order of the results"
+            f"{path}: scores of {found.model}, but the time was measured with "
+            f"{measured.model.name}; "
+            "pass the scores in the order of the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)
     judged = task.judge(found.values[places], found.quantity, rules.ties)
@@ -189,8 +190,8 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
             if value != expected[name]:
                 raise InputError(
                     f"{path}: its times cannot be compared with those of {paths[0]}: {name} is "
-                    f"{value}, there {expected[name]}; measure both again on one machine (numbers "
-                    "of other machines can be named in a CSV table)"
+                    f"{value}, there {expected[name]}; measure both again on one machine, or "
+                    "pass times from other machines as a CSV table"
                 )
 
 

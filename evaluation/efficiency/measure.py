@@ -101,12 +101,13 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
 def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
     if scorer.reads_pixels and settings.detector_s is not None:
         raise InputError(
-            f"--detector-s: {scorer.identity.name} reads pixels; its time is measured whole"
+            f"--detector-s: {scorer.identity.name} reads pixels, so its whole time is measured; "
+            "leave --detector-s out"
         )
     if not scorer.reads_pixels and settings.detector_s is None:
         raise InputError(
-            f"{scorer.identity.name} reads what was detected beforehand: give the seconds that "
-            "takes for an image with --detector-s, or its times could not be compared"
+            f"{scorer.identity.name} reads features that a detector computed beforehand; pass "
+            "the detector's seconds per image with --detector-s, so that times can be compared"
         )
 
 
@@ -114,11 +115,11 @@ def _warnings(load: float, items: int) -> Iterator[str]:
     cores = len(os.sched_getaffinity(0))
     if load > cores / 2:
         yield (
-            f"the machine was busy before: a load of {load:.1f} on {cores} cores; measure again "
-            "when it is idle"
+            f"the machine was already busy, with a load of {load:.1f} on {cores} cores; measure "
+            "again when it is idle"
         )
     if items < 30:
-        yield f"{items} times are few for an interval"
+        yield f"{items} times are too few for a reliable interval"
 
 
 def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:

@@ -102,10 +102,10 @@ def _contest(settings: ParetoSettings) -> "Contest":
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
-            raise InputError(f"{settings.results[0]}: a table stands by itself")
+            raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
         return from_table(settings.results[0], rules)
     if settings.dataset is None:
-        raise InputError("name the dataset that was scored with --dataset, and --scores of it")
+        raise InputError("pass the scored dataset with --dataset, and its scores with --scores")
     dataset = open_dataset(str(settings.dataset))
     return from_measurements(settings.results, dataset, settings.scores, settings.metric, rules)
 
@@ -145,7 +145,7 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 
 
 def read_front(path: Path) -> Front:
-    found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
+    found = decode(read_bytes(path), Front, f"{path}: was not written by eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
     return found
@@ -170,8 +170,9 @@ def as_text(front: Front) -> str:
     return in_lines(
         [
             *(line.rstrip() for line in lines),
-            f"On the front is who has no other that is {rule}; intervals hold 95 %, and the",
-            f"probability is a share of {front.resamples:,} resamples (seed {front.seed}).",
+            f"A model is on the front if no other model is {rule}. The probability is the",
+            f"fraction of {front.resamples:,} resamples (seed {front.seed}) with the model on the "
+            "front. Brackets contain 95 % intervals.",
         ]
     )
 

@@ -186,11 +186,13 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     home = find_spec("pycocoevalcap")
     if home is None or home.submodule_search_locations is None:
         raise InputError(
-            "the tokenizer ptb is a Java program of pycocoevalcap's: "
-            "pip install --no-deps pycocoevalcap==1.2, or take treebank"
+            "the tokenizer ptb is a Java program in pycocoevalcap; run pip install --no-deps "
+            "pycocoevalcap==1.2, or choose treebank"
         )
     if shutil.which("java") is None:
-        raise InputError("the tokenizer ptb needs Java, and there is none; take treebank")
+        raise InputError(
+            "the tokenizer ptb needs Java, which is not installed; install Java, or choose treebank"
+        )
     (jar,) = Path(home.submodule_search_locations[0], "tokenizer").glob("stanford-corenlp-*.jar")
     command = ["java", "-cp", str(jar), "edu.stanford.nlp.process.PTBTokenizer"]
     done = subprocess.run(

@@ -67,7 +67,9 @@ def read_pair_scores(
                 f"{', '.join(names) or 'none'}"
             )
     if not paths:
-        raise InputError(f"name scores of {dataset.folder} after it; eqforge score makes them")
+        raise InputError(
+            f"pass scores of {dataset.folder} after the dataset; eqforge score computes them"
+        )
     rows = read_columns(dataset, "samples", wanted)
     keys = text_array(rows["sample_id"])
     measured = np.full(len(keys), np.nan)

@@ -146,8 +146,8 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"{model}, {subset}: stands {times} times in the tables; draw tables of one dataset "
-            "and of different models together"
+            f"{model}, {subset}: appears {times} times in the tables; combine only tables of one "
+            "dataset with different models"
         )
     return found
 

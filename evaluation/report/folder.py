@@ -48,14 +48,15 @@ def check_place(
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
         if paths or NOTE in storage.list_names(output):
             raise InputError(
-                f"{option} {output}: holds files that are no report; name another folder"
+                f"{option} {output}: contains files that do not belong to a report; choose a "
+                "different folder"
             ) from error
         return ()
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
-            f"{option} {output}: holds pages of {there.dataset} that were made of something "
-            "else; name another folder, or add --overwrite to replace them"
+            f"{option} {output}: contains report pages of {there.dataset} that were made from "
+            "different data; choose a different folder, or add --overwrite to replace them"
         )
     check_owned(output, paths, Listing(output).files, option)
     return paths if is_other else ()

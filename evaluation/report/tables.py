@@ -72,19 +72,28 @@ class TablePage:
 
 LABELS: Final[Mapping[str, tuple[str, str]]] = {
     "changed_area_fraction": (
-        "Changed area, share of the image",
-        "Share of the pixels whose colour or brightness differs.",
+        "Changed area, fraction of the image",
+        "Fraction of pixels whose colour or brightness differs.",
     ),
     "ssim": ("SSIM", "Structural similarity of the two images. 1 means equal."),
-    "background_ssim": ("SSIM of the background", "SSIM of the parts without a changed pixel."),
+    "background_ssim": ("SSIM of the background", "SSIM of the areas without changed pixels."),
     "luminance_shift": ("Brightness change, L*", "Mean L* of the second image minus the first."),
-    "phash_distance": ("pHash distance, bits", "Perceptual hash: 0 means equal, 64 opposite."),
-    "word_edit_distance": ("Caption edit distance, words", "Words changed between the captions."),
-    "cut_histogram_change": ("Colour histogram change", "Near 1 where the camera cuts."),
-    "cut_registered_points": ("Matched keypoints", "Near 0 where the camera cuts."),
+    "phash_distance": (
+        "pHash distance, bits",
+        "Distance of the perceptual hashes: 0 means equal, 64 opposite.",
+    ),
+    "word_edit_distance": (
+        "Caption edit distance, words",
+        "Number of words that differ between the captions.",
+    ),
+    "cut_histogram_change": ("Colour histogram change", "Near 1 at a camera cut."),
+    "cut_registered_points": ("Matched keypoints", "Near 0 at a camera cut."),
     "luminance_mean": ("Brightness, 0 to 255", "Mean luma. Black frames are near 0."),
     "contrast": ("Contrast, 0 to 127.5", "Standard deviation of the strongest colour channel."),
-    "sharpness": ("Sharpness", "Variance of the Laplacian at 256 pixels. Blurred images are low."),
+    "sharpness": (
+        "Sharpness",
+        "Variance of the Laplacian at 256 pixels. Blurred images have low values.",
+    ),
     "probability": ("Probability of drawing the row", "Weight of the row in training."),
 }
 """Label with unit, and meaning, of displayed numbers."""

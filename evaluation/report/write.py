@@ -159,8 +159,8 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"--scores: the samples of {dataset.folder} have no score of their own each; pairs, "
-            "foils, rewordings and questions in groups have"
+            f"--scores: the samples of {dataset.folder} have no scores of their own; only "
+            "pairs, foils, rewordings and grouped questions do"
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))

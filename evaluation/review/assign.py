@@ -78,11 +78,11 @@ def selected_items(dataset: Dataset, settings: Plan) -> Doubtful:
     only = disagreed(read_decisions(settings.disagreed))
     if not only:
         raise InputError(
-            f"--disagreed {settings.disagreed}: nothing in it is unsure, and all reviewers voted "
-            "and agreed"
+            f"--disagreed {settings.disagreed}: no item is unsure, and all reviewers voted and "
+            "agreed"
         )
     if is_judged:
-        raise InputError("--disagreed: leave out --disputed and --unlikely, or it")
+        raise InputError("--disagreed cannot be combined with --disputed or --unlikely")
     return Doubtful(ids=only)
 
 
@@ -100,11 +100,11 @@ def doubtful(
     dataset.check_samples()
     rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
-        raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")
+        raise InputError(f"{dataset.folder}: has no answers from judges; {how_judged(dataset)}")
     if unlikely is not None and all(row.probability is None for row in rows):
         how = how_judged(dataset, "the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder}: has no probabilities of being right, as --unlikely needs; {how}"
+            f"{dataset.folder}: lacks the probabilities of being right that --unlikely needs; {how}"
         )
     if unlikely is not None:
         made = [row for row in rows if row.basis != OF_SOURCE]
@@ -116,7 +116,7 @@ def doubtful(
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
         asked = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
-        raise InputError(f"{dataset.folder}: nothing in it is in doubt{asked}")
+        raise InputError(f"{dataset.folder}: no sample is in doubt{asked}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
 
@@ -142,7 +142,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
         for answer in found.answers:
             if answer.question not in QUESTIONS:
                 raise InputError(
-                    f"{dataset.folder}: judgements: no question is called {shown(answer.question)}"
+                    f"{dataset.folder}: judgements: unknown question {shown(answer.question)}"
                 )
         yield found
 
@@ -151,7 +151,7 @@ def how_judged(dataset: Dataset, options: str = "--verify") -> str:
     """Return the end of an error: how to get judgements for a dataset, if at all."""
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
-        return f"hard-positives and training-captions can have them, {name} cannot"
+        return f"only hard-positives and training-captions can have them, not {name}"
     verb = "combine parts that were built" if name in COMBINED else "build it"
     return f"{verb} with {options}"
 

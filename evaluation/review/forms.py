@@ -159,7 +159,7 @@ def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[st
         )
     fields = [f"reason_{each}" for each in said("reason")] if answers[0] == "drop" else []
     if lost := [field for field in fields if not isinstance(data.get(field), str)]:
-        raise InputError(f"data.{lost[0]}: the reason that was chosen is not there")
+        raise InputError(f"data.{lost[0]}: the chosen reason is missing")
     if len(fields) > 1:
         raise InputError("expected one reason at most, found several")
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
@@ -173,8 +173,8 @@ def _wrong_choices(vote: Vote, choices: Callable[[int], Sequence[str]]) -> str:
     own = [(each, len(choices(len(row)))) for row in vote.ranks for each in row]
     if own and all(vote.ranks) and all(1 <= each <= most for each, most in own):
         return ""
-    what = "caption, from 1 to how many there are" if choices is _ranks else "text, from 1 to 3"
-    return f"ranks: expected one of each {what}"
+    what = "caption, from 1 to the number of captions" if choices is _ranks else "text, from 1 to 3"
+    return f"ranks: expected one rank for each {what}"
 
 
 def _choice_controls(protocol: Protocol, item: Item) -> list[Control]:
@@ -228,7 +228,9 @@ def _wrong_box(vote: Vote) -> str:
     x, y, width, height = vote.box
     inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
     right = inside and min(width, height) >= _LEAST - _SLACK
-    return "" if right else "box: expected shares of the picture, with an area, inside it"
+    return (
+        "" if right else "box: expected fractions of the image size, with an area, inside the image"
+    )
 
 
 FORMS: Final[Mapping[Form, AnswerForm]] = {
@@ -284,7 +286,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
     "write": AnswerForm(
         written="rows",
         gives=("texts",),
-        wrong=lambda vote: "" if vote.texts else "texts: expected what was written",
+        wrong=lambda vote: "" if vote.texts else "texts: expected the written texts",
         # Texts may be empty: the import reports missing ones.
         controls=lambda protocol, item: [
             Control(f"text_{number}", label)

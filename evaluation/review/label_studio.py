@@ -168,8 +168,8 @@ def votes_of(data: bytes, file: str) -> bytes:
             names = sorted({shown(each.get("reviewer")) for each in (about, known.file)})
             two = " and of ".join(names) if len(names) > 1 else f"two plans of {names[0]}"
             raise InputError(
-                f"{file}: has tasks of {two}; import those of each reviewer and plan into a "
-                "project of their own"
+                f"{file}: has tasks of {two}; import the tasks of each reviewer and plan into a "
+                "separate project"
             )
         where = f"{file}: task {known.task}"
         annotations = [each for each in task.annotations or () if not each.was_cancelled]
@@ -188,7 +188,7 @@ def votes_of(data: bytes, file: str) -> bytes:
             f"{shown(about.get('reviewer'))}"
         )
     if not about:
-        raise InputError(f"{file}: has no task that was annotated")
+        raise InputError(f"{file}: has no annotated task")
     return msgspec.json.encode({**about, "votes": votes})
 
 
@@ -196,8 +196,8 @@ def _known(task: _Exported, file: str, number: int) -> Known:
     known = task.data.get("known")
     if not isinstance(known, str) or task.annotations is None:
         raise InputError(
-            f"{file}: [{number}]: is neither a vote nor a task of `eqforge review plan` as Label "
-            "Studio exports it in the format JSON, which is not JSON-MIN"
+            f"{file}: [{number}]: is neither a vote nor a task of `eqforge review plan` "
+            "exported from Label Studio in the format JSON (not JSON-MIN)"
         )
     try:
         said = base64.b64decode(known, altchars=b"-_", validate=True)
@@ -212,7 +212,8 @@ def _vote(
     form = next((form for name, form in FORMS.items() if name == known.form), None)
     if form is None:
         raise InputError(
-            f"{where}: asks for answers of the form {shown(known.form)}, which is not known"
+            f"{where}: asks for answers of the form {shown(known.form)}, which eqforge does not "
+            "know"
         )
     said = partial(_texts, {each.from_name: each.value for each in annotation.result})
     try:

@@ -109,8 +109,8 @@ def import_votes(settings: Import) -> ReviewOutcome:
     units = units_of(dataset, given.unit, settings.of)
     if units.digest != given.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
-        wanted = "name that one as --of" if given.of else "leave it out"
-        raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
+        wanted = "pass that file with --of" if given.of else "leave it out"
+        raise InputError(f"{named}not the file that the tasks were made from; {wanted}")
     votes = given = with_ids(given, set(units.ids))
     if given.unit == "phrases":
         votes = _found(given, dataset)
@@ -202,7 +202,7 @@ def _rows(
     if votes.form == "order":
         queries = ranked_by(first, units.make(list(first)))
         if settings.scores and not queries:
-            raise InputError("--scores: nobody has ranked a picture")
+            raise InputError("--scores: no reviewer has ranked an image")
         people = tuple(among_people(queries))
         models = tuple(with_models(queries, settings.scores, dataset))
         return replace(outcome, people=people, models=models), list(ranking_lines(queries))

@@ -189,7 +189,7 @@ def _check(
                 "40: it becomes the name of a page"
             )
         if _NO_PAGES.fullmatch(name.lower()):
-            raise InputError(f"--reviewers {name}: no page of a reviewer can have this name")
+            raise InputError(f"--reviewers {name}: this name is reserved; choose a different one")
         if sum(name.lower() == each.lower() for each in reviewers) > 1:
             raise InputError(f"--reviewers: {name} is named twice")
     if not reviewers:
@@ -201,12 +201,14 @@ def _check(
     if settings.each is not None and protocol.unit not in ("samples", "captions"):
         raise InputError(f"--each {settings.each}: this protocol is not about samples")
     if settings.each is not None and (settings.sample is None or only):
-        raise InputError("--each: add --sample, which says how many of each, without --disagreed")
+        raise InputError(
+            "--each: also pass --sample, the number of items per value, and leave --disagreed out"
+        )
     able = [name for name, form in FORMS.items() if form.controls is not None]
     if settings.tool == "label-studio" and protocol.form not in able:
         raise InputError(
-            f"--protocol {protocol.name}: --tool label-studio asks to {' or '.join(able)}, and "
-            f"not to {protocol.form}; leave out --tool to have pages"
+            f"--protocol {protocol.name}: --tool label-studio supports the forms "
+            f"{' or '.join(able)}, not {protocol.form}; leave --tool out to get web pages"
         )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")

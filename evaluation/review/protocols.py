@@ -32,10 +32,10 @@ Unit = Literal[
 
 TEXT_RULES: Final[Mapping[str, str]] = {
     "empty": "Nothing is written.",
-    "few_words": "The text has fewer words than it has to have.",
-    "never": "The text has words that it must not have.",
-    "not_first": "The text starts with words that it must not start with.",
-    "same_answer": "The answers for two pictures are the same.",
+    "few_words": "The text has too few words.",
+    "never": "The text contains a word that is not allowed.",
+    "not_first": "The text starts with words that are not allowed there.",
+    "same_answer": "Two images have the same answer.",
     "not_listed": "The answer is not in the list of answers.",
 }
 """What is asked of texts, by the name of each rule."""
@@ -137,13 +137,16 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
         wanted = "at least one field" if not found.fields else "no fields"
         raise InputError(f"{path}: fields: expected {wanted} where the form is {found.form}")
     if found.name in protocols():
-        raise InputError(f"{path}: name: {found.name} is a protocol of eqforge's; take another")
+        raise InputError(
+            f"{path}: name: {found.name} is the name of a built-in protocol; choose a different one"
+        )
     seen = {"item", "images"}  # row fields in addition to the texts
     for each in found.fields:
         names = {each.name, *each.names(_MOST_PICTURES)}
         if not seen.isdisjoint(names):
             raise InputError(
-                f"{path}: fields: name: expected another for each, none of item, images, found "
+                f"{path}: fields: name: expected a different name for each field, other than "
+                "item and images; found "
                 f"{shown(each.name)}"
             )
         seen |= names

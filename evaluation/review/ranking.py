@@ -67,7 +67,9 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         given = {reviewer: vote.order for reviewer, vote in own.items() if vote.is_given}
         for reviewer, order in given.items():
             if sorted(order) != images:
-                raise InputError(f"votes of {reviewer}: {name}: has other pictures than were shown")
+                raise InputError(
+                    f"votes of {reviewer}: {name}: its images are not those that were shown"
+                )
         if given:
             ranks = [[1 + order.index(image) for image in images] for order in given.values()]
             found.append(

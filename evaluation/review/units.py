@@ -83,7 +83,9 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
     elif unit == "queries":
         found = _gallery(dataset) if file is None else _queries(dataset, file)
     elif file is not None:
-        raise InputError(f"--of {file}: this protocol takes all that it is about from the dataset")
+        raise InputError(
+            f"--of {file}: this protocol takes its items from the dataset; leave --of out"
+        )
     elif unit == "samples":
         is_telling = "role" in dataset.columns("samples")
         make = partial(_samples, dataset)
@@ -250,8 +252,7 @@ def check_fits(
         for item in items:
             if any(pane.image_id not in pictures for pane in item.panes):
                 raise InputError(
-                    f"{dataset.folder}: {shown(item.id)} has no picture to look at; "
-                    f"{dataset.remedy}"
+                    f"{dataset.folder}: {shown(item.id)} has no image; {dataset.remedy}"
                 )
         return
     there = [[pane for pane in item.panes if pane.image_id in pictures] for item in items]
@@ -283,8 +284,8 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
         task = task_of(dataset)
         if task is None:
             raise InputError(
-                f"{dataset.folder}: captions are ranked in datasets of pairs, hard positives and "
-                "foils"
+                f"{dataset.folder}: only datasets of pairs, hard positives and foils have "
+                "captions to rank"
             )
         table, images, texts = "samples", list(task.images), list(task.captions)
     elif unit == "statements":
@@ -313,7 +314,7 @@ def _picture_pairs(dataset: Dataset) -> Units:
     columns, possible = dataset.columns("samples"), ("image_0_id", "image_id")
     first = next((name for name in possible if {name, "image_1_id"} <= set(columns)), None)
     if first is None:
-        raise InputError(f"{dataset.folder}: its samples have no two pictures")
+        raise InputError(f"{dataset.folder}: its samples do not have two images")
 
     def items() -> Iterator[Item]:
         seen: set[frozenset[str]] = set()
@@ -330,12 +331,12 @@ def _picture_pairs(dataset: Dataset) -> Units:
 
 def _boxes(dataset: Dataset, file: Path | None) -> Units:
     if file is None:
-        raise InputError("--of: name the file of boxes that `review import` made of vlue-boxes")
+        raise InputError("--of: pass the file of boxes that `review import` wrote for vlue-boxes")
     there = {row["image_id"] for row in dataset.rows("images", ["image_id"])}
     boxes: dict[str, DrawnBox] = {}
     for where, box in _lines(file, DrawnBox):
         if box.id in boxes:
-            raise InputError(f"{where}: the box {shown(box.id)} is there twice")
+            raise InputError(f"{where}: the box {shown(box.id)} appears twice")
         _check_picture(box.image_id, there, dataset, where)
         boxes[box.id] = box
 
@@ -365,16 +366,14 @@ def _queries(dataset: Dataset, file: Path) -> Units:
         for image in query.images:
             _check_picture(image, ids, dataset, where)
             if image in several:
-                raise InputError(
-                    f"{where}: several pictures are called {shown(image)}; take their ids"
-                )
+                raise InputError(f"{where}: several images are named {shown(image)}; use their ids")
         images = list(dict.fromkeys(ids[image] for image in query.images))
         if not max(2, len(query.images)) <= len(images) <= _MOST_PICTURES:
             raise InputError(
                 f"{where}: images: expected two or more, each once, {_MOST_PICTURES} at most"
             )
         if query.id in found:
-            raise InputError(f"{where}: the query {shown(query.id)} is there twice")
+            raise InputError(f"{where}: the query {shown(query.id)} appears twice")
         found[query.id] = _asked(query.id, query.text, images)
     return _all(found.values, file)
 
@@ -390,14 +389,17 @@ def _gallery(dataset: Dataset) -> Units:
         table, key = "captions", "caption_id"
     if "image_id" not in dataset.columns(table):
         raise InputError(
-            f"{dataset.folder}: has no captions to retrieve pictures for; name a file of queries "
-            'as --of, JSON lines such as {"id": "1", "text": "...", "images": ["a.jpg", "b.jpg"]}'
+            f"{dataset.folder}: has no captions to retrieve images for; pass a JSON Lines "
+            "file of queries with --of, with lines such as "
+            '{"id": "1", "text": "...", "images": ["a.jpg", "b.jpg"]}'
         )
     rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}
     rows = {name: row for name, row in rows.items() if row["image_id"] is not None}
     pictures = sorted({row["image_id"] for row in rows.values()})
     if len(pictures) == 1:
-        raise InputError(f"{dataset.folder}: its captions have one picture, which has no order")
+        raise InputError(
+            f"{dataset.folder}: each caption has only one image, so there is nothing to rank"
+        )
 
     def drawn(name: str) -> Item:
         own = rows[name]["image_id"]
@@ -423,7 +425,7 @@ def _check_picture(
     image: str, known: Mapping[str, str] | set[str], dataset: Dataset, where: str
 ) -> None:
     if image not in known:
-        raise InputError(f"{where}: {shown(image)} is no picture of {dataset.folder}")
+        raise InputError(f"{where}: {shown(image)} is not an image of {dataset.folder}")
 
 
 def _lines(file: Path, kind: type[T]) -> Iterator[tuple[str, T]]:

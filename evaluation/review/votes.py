@@ -79,7 +79,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         if file.sha256 != sha256:
             raise InputError(
                 f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; "
-                f"that of {dataset} is {sha256[:12]}: these are other samples, so review it again"
+                f"that of {dataset} is {sha256[:12]}: the samples have changed, so review the "
+                "dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
@@ -89,8 +90,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):
             raise InputError(
-                f"{path}: is of another plan than {first_path}; take the votes of one plan at a "
-                "time, and name what was decided by the other as --earlier"
+                f"{path}: belongs to a different plan than {first_path}; pass the votes of one "
+                "plan at a time, and the decisions from the other plan with --earlier"
             )
         if file.reviewer in files:
             raise InputError(
@@ -102,7 +103,7 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
             file.votes[:] = [_in_columns(vote, file.reviewer) for vote in file.votes]
         files[file.reviewer], places[file.reviewer] = file, path
     if not files:
-        raise InputError("name the files of votes after the dataset")
+        raise InputError("pass the vote files after the dataset")
     first = next(iter(files.values()))
     return Votes(
         protocol=first.protocol,

@@ -117,7 +117,7 @@ def _commonest(output: str) -> str:
     for batch in open_scores(output).batches("failures", ["table", "reason"]):
         reasons.update((row["table"], row["reason"]) for row in batch.to_pylist())
     (table, reason), count = min(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return f"commonest reason: {reason}, of {count:,} {table}"
+    return f"most common reason: {reason}, of {count:,} {table}"
 
 
 def _lacks_scores(manifest: "ScoresManifest") -> bool:

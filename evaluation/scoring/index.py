@@ -116,14 +116,16 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
         tables = task.tables()
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
             if not dataset.manifest.tables.get("images"):
-                raise InputError(f"{dataset.folder}: the dataset holds no images; {dataset.remedy}")
+                raise InputError(
+                    f"{dataset.folder}: the dataset contains no images; {dataset.remedy}"
+                )
             return task
     dataset.check_samples()
     if "question" in found.get("samples", ()):
         raise InputError(
-            f"{dataset.folder}: holds questions, which a model of images and captions does not "
-            "answer; `eqforge export --format lmms-eval` or vlmevalkit has them asked, and "
-            "`eqforge metrics` measures the answers"
+            f"{dataset.folder}: contains questions, which an image-text model cannot answer; "
+            "export them with `eqforge export --format lmms-eval` (or vlmevalkit), and measure "
+            "the answers with `eqforge metrics`"
         )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
     raise InputError(
@@ -311,7 +313,9 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
     """
     scores = open_scores(folder)
     if "image_vectors" not in scores.manifest.tables:
-        raise InputError(f"--candidates {folder}: holds no vectors; expected a dual encoder's")
+        raise InputError(
+            f"--candidates {folder}: contains no vectors; expected the scores of a dual encoder"
+        )
     if scores.manifest.dataset_sha256 != dataset_sha256:
         raise InputError(f"--candidates {folder}: the scores are from a different dataset")
     images, image_vectors = _vectors(scores, "image", index.image_numbers())
@@ -342,7 +346,7 @@ def _vectors(
         found.append(known[known >= 0])
         vectors.append(values[known >= 0])
     if not found:
-        raise InputError(f"{scores.folder}: holds no {kind} vectors")
+        raise InputError(f"{scores.folder}: contains no {kind} vectors")
     order = np.argsort(np.concatenate(found))
     return np.concatenate(found)[order], np.concatenate(vectors)[order]
 

@@ -115,7 +115,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     if len(failures) == len(index.images):
         first = failures[min(failures)]
         raise InputError(
-            f"not one of {len(failures)} images could be scored; {index.images[first.image]}: "
+            f"none of the {len(failures)} images could be scored; {index.images[first.image]}: "
             f"{first.reason}, {first.detail}"
         )
     out = Folder(output=str(folder), index=index, failures=failures)
@@ -135,12 +135,13 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
     if settings.captions is not None and not task.crossed:
         raise InputError(
-            f"--captions: the task {task.name} scores the captions of its samples alone"
+            f"--captions: the task {task.name} scores only the captions of its samples; leave "
+            "--captions out"
         )
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
         raise InputError(
-            "--candidates: for a model that reads image and caption together, where everything is "
-            "compared with everything"
+            "--candidates: works only if a model that reads image and caption together "
+            "compares every image with every caption"
         )
 
 
@@ -148,8 +149,9 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     found = open_scores(str(folder)).manifest
     if dataclasses.replace(found, counts={}, tables={}) != header:
         raise InputError(
-            f"{folder}: holds the scores of {found.dataset!r} by {found.model.name}, or of other "
-            "settings or versions; name another --output, or delete the folder"
+            f"{folder}: contains the scores of {found.dataset!r} by {found.model.name}, or "
+            "scores with different settings or versions; choose a different --output, or "
+            "delete the folder"
         )
     print(f"{folder}: already scored", file=sys.stderr)
     return found
@@ -162,12 +164,13 @@ def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
     if plan.exists():
         if plan.read_bytes() != wanted:
             raise InputError(
-                f"{work.parent}: holds the unfinished scores of another dataset, model or setting; "
-                "name another --output, or delete the folder"
+                f"{work.parent}: contains the unfinished scores of a different dataset, model "
+                "or setting; "
+                "choose a different --output, or delete the folder"
             )
         return
     if work.parent.exists() and any(work.parent.iterdir()) and not work.exists():
-        raise InputError(f"{work.parent}: holds other files; name an empty folder")
+        raise InputError(f"{work.parent}: contains other files; choose an empty folder")
     (work / "done").mkdir(parents=True, exist_ok=True)
     storage.write_bytes(str(plan), wanted)
 
@@ -284,9 +287,9 @@ def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
     for judge in _judges(config):
         if str(judge.get("family", "")).casefold() == identity.family.casefold():
             yield (
-                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} is of the family "
-                f"{identity.family!r}, as is this model: it kept the samples that this family "
-                "tells apart, so the scores come out too high"
+                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} belongs to "
+                f"the same family, {identity.family!r}, as this model; it kept the samples that "
+                "this family can distinguish, so the scores are too high"
             )
 
 

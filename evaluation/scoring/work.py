@@ -108,7 +108,8 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
     except torch.OutOfMemoryError as error:
         raise BuildError(
             f"{job.device}: out of memory; lower --image-batch, --caption-batch or --pair-batch "
-            "and name another --output, for they can change a score's last bits"
+            "and choose a different --output, because these settings can change the last bits "
+            "of a score"
         ) from error
 
 
@@ -263,8 +264,8 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
         raise problems.get()
     if ended := [process.exitcode for process in processes if process.exitcode != 0]:
         raise BuildError(
-            f"a process that scores ended with {ended[0]} before its work was done; run the same "
-            "command again to go on"
+            f"a scoring process ended with {ended[0]} before it finished; run the same command "
+            "again to resume"
         )
 
 

@@ -143,7 +143,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         if len(names) < folds:
             advice = "lower --folds" if len(names) > 1 else "it takes at least two"
             raise InputError(
-                f"the audit deals images into {folds} folds, but found {len(names)}: {advice}"
+                f"the audit splits images into {folds} folds, but found only {len(names)}: {advice}"
             )
         numbers = {name: number for number, name in enumerate(names)}
         yield Question(
@@ -246,12 +246,12 @@ def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyTy
     lines = [f"{name}: {audit.one_image:,} pairs of one image and two captions were audited."]
     if audit.two_by_two:
         lines.append(
-            f"{audit.two_by_two:,} pairs of two images and two captions were not: there every "
-            "caption is true once and false once, so that no text alone is right more than half "
-            "the time."
+            f"{audit.two_by_two:,} pairs of two images and two captions were not: each of "
+            "their captions is true once and false once, so text alone cannot be right more than "
+            "half the time."
         )
     if audit.left_out:
-        lines.append(f"{audit.left_out:,} captions without a false one were left out.")
+        lines.append(f"{audit.left_out:,} captions without a false counterpart were left out.")
     lines += _contrasts(audit)
     for part, found in parts.items():
         lines += ["", f"{part}: {found.one_image:,} pairs", *_contrasts(found)]
@@ -278,7 +278,7 @@ def _contrasts(audit: Audit) -> Iterator[str]:
         for result in results:
             # If the interval includes chance, the largest weights are due to chance too.
             if result.is_shortcut and result.clues:
-                yield f"  {result.probe} that give most away (right and wrong captions with them):"
+                yield f"  {result.probe} that reveal the most (right and wrong captions with them):"
                 yield from clue_lines(result.clues, ("right", "wrong"))
 
 
@@ -315,14 +315,14 @@ def method_lines(audit: Any) -> list[str]:
     what, chance, best = "group", "", ""
     if isinstance(audit, Audit):
         what, chance = "image", f"Chance is {CHANCE:.0%}. "
-        best = " The interval of a best holds 95 % for all questions and probes together"
-        best += " (Bonferroni's)."
+        best = " The interval of the best probe is corrected for all questions and probes"
+        best += " (Bonferroni)."
     return textwrap.wrap(
-        f"{chance}Intervals hold 95 % and are exact (Clopper and Pearson's), for as many trials as "
-        f"have the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and Graubard "
-        "1998), widened for probes after Nadeau and Bengio (2003). A probe judges "
-        f"{'an' if what == 'image' else 'a'} {what} by what it learnt from others, in "
-        f"{audit.folds} folds; a language model learns nothing here. 'shortcut': the interval lies "
-        f"above chance, and so much of a model's score can come from the text alone.{best}",
+        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson). Their number of "
+        f"trials gives the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and "
+        "Graubard 1998). The intervals of probes are widened after Nadeau and Bengio (2003). A "
+        f"probe judges each {what} after training on other {what}s, in {audit.folds} folds; a "
+        "language model is not trained here. 'shortcut' means that the whole interval is above "
+        f"chance, so that much of a model's score can come from the text alone.{best}",
         width=92,
     )

@@ -116,8 +116,8 @@ def audit_questions(
     if groups < folds:
         advice = "lower --folds" if groups > 1 else "it takes at least two"
         raise InputError(
-            f"{dataset.folder}: the audit deals groups of questions into {folds} folds, but found "
-            f"{groups} whose answers are options, letters, yes or no: {advice}"
+            f"{dataset.folder}: the audit splits groups of questions into {folds} folds, but "
+            f"found only {groups} whose answers are options, letters, yes or no: {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []
@@ -245,7 +245,7 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
         ]
     for given in audit.given_away:
         sides = f"{given.sides[0]} and {given.sides[1]} with them"
-        lines += ["", f"{given.probe} that give most away, {given.form} ({sides}):"]
+        lines += ["", f"{given.probe} that reveal the most, {given.form} ({sides}):"]
         lines += clue_lines(given.clues, given.sides)
     probes = {result.probe for result in audit.results}
     seen = (f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes)

@@ -148,7 +148,8 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
         named = {pair.pair_id: pair.kind for pair in pairs}
     else:
         raise InputError(
-            f"--by {column}: a file has kind alone; eqforge import makes columns of it"
+            f"--by {column}: a file has only the column kind; import it with eqforge import to "
+            "get the other columns"
         )
     found: dict[str, list[TextPair]] = {}
     for pair in pairs:
@@ -164,7 +165,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
     if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
-            f"{path}: has no captions of one image of which one is false; the audit takes "
+            f"{path}: has no true and false captions of one image; the audit reads "
             "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
             "of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
         )

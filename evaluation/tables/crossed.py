@@ -120,7 +120,7 @@ def _read_grid(
     for batch in scores.batches("grid", ["image_id", "captions", "values"], _GRID_ROWS):
         names, texts, values = batch.columns
         if texts.value_lengths() != values.value_lengths():
-            raise InputError(f"{scores.folder}: a row of its grid has not a score for each caption")
+            raise InputError(f"{scores.folder}: a row of its grid lacks the score of a caption")
         sizes = texts.value_lengths().to_numpy(zero_copy_only=False)
         cells = values.flatten().to_numpy(zero_copy_only=False)
         if np.isnan(cells).any():

@@ -59,8 +59,8 @@ def check_known(path: Path, given: Collection[Any], known: Container[Any], what:
     if strange:
         raise InputError(
             f"{path}: {len(strange):,} of {len(given):,} {what} that the dataset does not have, "
-            f"such as {shown(min(strange))}: they are of another dataset, or of an earlier build "
-            "of it"
+            f"such as {shown(min(strange))}; they belong to a different dataset or to an "
+            "earlier build"
         )
 
 
@@ -104,17 +104,17 @@ def read_lmms_eval(path: Path) -> Answers:
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
-            raise InputError(f"{path}: {where}: the row {shown(row)} of the task is there twice")
+            raise InputError(f"{path}: {where}: the row {shown(row)} of the task appears twice")
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:
-        raise InputError(f"{path}: holds lines of several tasks")
+        raise InputError(f"{path}: contains lines of several tasks")
     return Answers(texts=texts, scores=scores)
 
 
 def _put(texts: dict[str, str], key: str, text: str, path: Path, where: str) -> None:
     if key in texts:
-        raise InputError(f"{path}: {where}: the question {shown(key)} is answered twice")
+        raise InputError(f"{path}: {where}: the question {shown(key)} has two answers")
     texts[key] = text
 
 
@@ -232,7 +232,8 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}, which is no share of the {samples:,} "
+                f"{path}: {name} is {found.metrics[name]:g}, which is not a possible fraction "
+                f"of the {samples:,} "
                 "samples of the dataset: is the file from a different dataset, or from one split?"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -275,14 +275,17 @@ def _method(report: Report) -> list[str]:
         return ["n = scored + missing."]
     drawn = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
-        "Intervals hold 95 %. Those of shares are exact (Clopper and Pearson's), for as many",
-        "trials as have the variance of a bootstrap of clusters, fewer where clusters are few, or,",
-        "where all count alike, as there are clusters (Korn and Graubard 1998); others are",
-        f"percentiles of the bootstrap (seed {rules.seed}, {rules.resamples:,} resamples).",
+        "All intervals are 95 % confidence intervals. Those of fractions are exact",
+        "(Clopper-Pearson). Their number of trials gives the variance of a bootstrap over clusters",
+        "(Korn and Graubard 1998), or is the number of clusters if all count equally; it is lower",
+        "if there are few clusters. The other intervals are bootstrap percentiles",
+        f"(seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
     others = (one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP))
     if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):
-        drawn.append(f"Percentiles of fewer than {ENOUGH_CLUSTERS} clusters come out too narrow.")
+        drawn.append(
+            f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters are too narrow."
+        )
     return drawn
 
 

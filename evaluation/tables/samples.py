@@ -100,8 +100,7 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
     kind = schema.field(column).type
     if not any(test(kind) for test in _LABELS):
         raise InputError(
-            f"{where}: the column {column!r} is of {kind}; expected texts or whole numbers, which "
-            "name something"
+            f"{where}: the column {column!r} is of {kind}; expected texts or whole numbers"
         )
 
 
@@ -113,7 +112,7 @@ def make_samples(
     named = text_array(["(none)" if name is None else str(name) for name in groups or []])
     if len(set(named)) > 1:
         if EVERYTHING in named:
-            raise InputError(f"a subset is called {EVERYTHING!r}, which is what all samples are")
+            raise InputError(f"a subset is named {EVERYTHING!r}, which is reserved for all samples")
         subsets |= {str(name): named == name for name in np.unique(named)}
     numbers: dict[object, int] = {}
     names = ((row,) if name in (None, "") else name for row, name in enumerate(clusters))

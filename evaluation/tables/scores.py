@@ -121,14 +121,15 @@ def read_file(
     """
     if path.is_dir():
         raise InputError(
-            f"{path}: is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. What "
-            "eqforge score wrote is measured behind its dataset: eqforge metrics DATASET SCORES"
+            f"{path}: is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. To "
+            "measure a folder of eqforge score, pass its dataset first: eqforge metrics "
+            "DATASET SCORES"
         )
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
             f"{path}: expected a folder of eqforge score, a file that ends in "
             f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
-            "(.xlsx) wrote of each question"
+            "(.xlsx) wrote for each question"
         )
     readers = {".parquet": _from_parquet, ".csv": _from_csv}
     readers |= dict.fromkeys((".npy", ".npz"), _from_array)
@@ -242,7 +243,7 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float
     values, keys = read_named_array(path) if path.suffix == ".npz" else (read_array(path), None)
     ids = path.with_suffix(".ids.txt")
     if keys is None and not ids.is_file():
-        raise InputError(f"{path}: expected the ids of its rows in {ids}, a line each")
+        raise InputError(f"{path}: expected the ids of its rows in {ids}, one per line")
     keys = read_text_lines(ids) if keys is None else keys
     shapes = (layout.width,), (len(layout.images), len(layout.captions))
     if values.shape not in [(len(keys), *shape) for shape in shapes]:
@@ -297,25 +298,26 @@ def places_of(
 ) -> NDArray[np.int64]:
     """Return the row of each expected sample's scores, -1 if there are none."""
     if not len(scores.keys):
-        raise InputError(f"{where}: holds no score at all")
+        raise InputError(f"{where}: contains no scores")
     places = places_in(expected, scores.keys)
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: not one of its {len(strange):,} scores is of a sample that the dataset has, "
-            f"such as {str(strange[0])!r}: are they from a different dataset?"
+            f"{where}: none of its {len(strange):,} scores belongs to a sample of the dataset; "
+            f"one has the id {str(strange[0])!r}: are they from a different dataset?"
         )
     if len(strange):
         raise InputError(
-            f"{where}: {len(strange):,} scores are of samples that the dataset does not have, such "
-            f"as {str(strange[0])!r}"
+            f"{where}: {len(strange):,} scores are for samples that the dataset does not have, "
+            f"such as {str(strange[0])!r}"
         )
     missing = expected[places < 0]
     if len(missing) and not allow_missing:
         why = ", ".join(f"{count:,} {reason}" for reason, count in scores.failures.items())
         raise InputError(
             f"{where}: {len(missing):,} of {len(expected):,} samples have no score, such as "
-            f"{str(missing[0])!r}{f' ({why})' if why else ''}; --allow-missing leaves them out"
+            f"{str(missing[0])!r}{f' ({why})' if why else ''}; pass --allow-missing to leave "
+            "them out"
         )
     return places
 

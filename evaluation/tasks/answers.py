@@ -145,8 +145,8 @@ def read_answers(path: Path) -> dict[str, Any]:
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
     if strange := sorted(answers.keys() - known):
         raise InputError(
-            f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
-            f"as {shown(strange[0])}"
+            f"{path}: {len(strange):,} answers are for samples that the dataset does not have, "
+            f"such as {shown(strange[0])}"
         )
 
 
@@ -168,8 +168,8 @@ def _judge(
         missing = len(keys) - len(rows)
         if rows and missing and not settings.allow_missing:
             raise InputError(
-                f"{path}: {missing:,} of {len(keys):,} samples of {name} have no answer; "
-                "--allow-missing leaves them out"
+                f"{path}: {missing:,} of {len(keys):,} samples of {name} have no answer; pass "
+                "--allow-missing to leave them out"
             )
         if not rows:
             continue

@@ -72,7 +72,7 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         if missing and not settings.allow_missing:
             raise InputError(
                 f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
-                f"{missing[0]!r}; --allow-missing leaves them out"
+                f"{missing[0]!r}; pass --allow-missing to leave them out"
             )
     judged = {
         name: {EVERYTHING: _judge(list(boundaries.values()), len(expected), settings.ties)}

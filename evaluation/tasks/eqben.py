@@ -44,12 +44,10 @@ and FAR_ABOVE above it in the other. Random scores have a standard deviation of 
 SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
 _ALONE = (
-    "Each sample is a cluster of its own, for a vector says nothing of its videos: with --clusters",
-    "the intervals are wider, as they should be.",
+    "Each sample is its own cluster, because a score vector does not name its videos.",
+    "With --clusters, the intervals are wider, as they should be.",
 )
-_ALL_SCORED: Final = (
-    "Models are compared by EqBen's averages only where each has scores of every sample."
-)
+_ALL_SCORED: Final = "EqBen's averages are compared only between models that scored every sample."
 
 
 def eqben_report(
@@ -61,7 +59,7 @@ def eqben_report(
         lines = read_text_lines(settings.clusters)
         if len(lines) != samples:
             raise InputError(
-                f"{settings.clusters}: expected {samples:,} lines, one a sample; found "
+                f"{settings.clusters}: expected {samples:,} lines, one per sample; found "
                 f"{len(lines):,}"
             )
         clusters = text_array(lines)
@@ -76,7 +74,8 @@ def eqben_report(
         if len(numbers) != 4 * samples:
             parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
             raise InputError(
-                f"{path}: expected {4 * samples:,} numbers, four a sample in the order c0i0, c1i0, "
+                f"{path}: expected {4 * samples:,} numbers, four per sample in the order c0i0, "
+                "c1i0, "
                 f"c0i1, c1i1, of the subsets {parts}; found {len(numbers):,}"
             )
         judged[name] = dict(_judge(numbers, settings.order, clusters, sizes, settings.rules))
@@ -129,14 +128,14 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
             text = read_bytes(path).decode("utf-8").replace(",", " ")
             found = np.array(text.split(), dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"{path}: expected numbers alone: {shown(str(error))}") from error
+        raise InputError(f"{path}: expected only numbers: {shown(str(error))}") from error
     vector: NDArray[Any] = found.ravel()
     exact = vector if vector.dtype.kind == "f" else vector.astype(np.float64)
     bad = np.flatnonzero(~(np.abs(exact.astype(np.float64)) <= LARGEST_SCORE))
     if len(bad):
         raise InputError(
-            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores have to be "
-            f"finite and within {LARGEST_SCORE:g}"
+            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores must be finite and within "
+            f"{LARGEST_SCORE:g}"
         )
     return exact
 
@@ -217,8 +216,8 @@ def eqben_samples_report(
     samples, scores, left_out = without_errata(samples, scores, settings.errata)
     if gone := EQBEN_SIZES.keys() - samples.subsets.keys():
         raise InputError(
-            f"--errata {settings.errata}: leaves no sample of EqBen's subset {min(gone)}; --by "
-            "kind makes a table without EqBen's averages"
+            f"--errata {settings.errata}: leaves no sample of EqBen's subset {min(gone)}; pass "
+            "--by kind for a table without EqBen's averages"
         )
     judged: dict[str, dict[str, Judged]] = {}
     for name, found, path in zip(names, scores, paths, strict=True):
@@ -226,8 +225,8 @@ def eqben_samples_report(
         judged[name].pop(MACRO, None)
         if empty := [subset for subset, part in judged[name].items() if not part.scored]:
             raise InputError(
-                f"{path}: no sample of EqBen's subset {empty[0]} has a score; --by kind makes a "
-                "table without EqBen's averages"
+                f"{path}: no sample of EqBen's subset {empty[0]} has a score; pass --by kind "
+                "for a table without EqBen's averages"
             )
     is_whole = all(part.scored == part.expected for of in judged.values() for part in of.values())
     sizes = {name: int(members.sum()) for name, members in samples.subsets.items()}
@@ -236,7 +235,7 @@ def eqben_samples_report(
         notes.append(_ALL_SCORED)
     if others := [name for name, size in sizes.items() if size != EQBEN_SIZES[name]]:
         parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in others)
-        notes.append(f"These are not the published subsets, by their sizes: {parts}.")
+        notes.append(f"These sizes differ from those of the published subsets: {parts}.")
     return _report(judged, sizes, settings.rules, notes, is_whole=is_whole)
 
 

@@ -104,7 +104,9 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
     columns = sorted_columns(dataset, "samples", names)
     places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
     if (captions[places] != columns["caption_id"]).any():
-        raise InputError(f"{dataset.folder}: a perturbed caption is of no caption in the dataset")
+        raise InputError(
+            f"{dataset.folder}: a perturbed caption belongs to no caption in the dataset"
+        )
     found = {}
     for name in np.unique(columns["perturbation"]):
         of_it = columns["perturbation"] == name
@@ -182,7 +184,7 @@ class Contest:
         if not self.scored.any() or (missing and not settings.allow_missing):
             raise InputError(
                 f"{model}: {missing:,} of {len(self.scored):,} captions have no score with their "
-                f"image{scores.why}; --allow-missing leaves them out"
+                f"image{scores.why}; pass --allow-missing to leave them out"
             )
         entries = np.unique(gallery.entry_of[self.scored])
         self.images = Side(keys=gallery.image_ids[entries], entries=entries)
@@ -200,8 +202,8 @@ class Contest:
             missing = int((expected & ~scored).sum())
             if missing and not self.settings.allow_missing:
                 raise InputError(
-                    f"{self.model}: {missing:,} perturbed captions have no score; --allow-missing "
-                    "leaves them out"
+                    f"{self.model}: {missing:,} perturbed captions have no score; pass "
+                    "--allow-missing to leave them out"
                 )
             chosen = np.flatnonzero(expected & scored)
             of = perturbed.caption_of[chosen]
@@ -238,7 +240,7 @@ class Contest:
         chance[f"{direction} {RSUM}"] = sum(chance.values())
         if (judge := self._relevance) is not None:
             if judge.grid is not None:
-                raise InputError(f"{judge.model}: the relevance of {DCG} is read from vectors")
+                raise InputError(f"{judge.model}: the relevance of {DCG} needs vectors")
             vectors = (
                 judge.vectors[what][_found(judge, what, side.keys)]
                 for what, side in zip(_SIDES[direction], (queries, candidates), strict=True)

@@ -90,20 +90,23 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     """
     del settings
     if len(paths) != 2:
-        raise InputError("--format gap takes two metrics.json: in the domain, and out of it")
+        raise InputError("--format gap needs two metrics.json files: in-domain, then out-of-domain")
     first, second = map(_read, paths)
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
-        raise InputError(f"{paths[0]} and {paths[1]}: no model, subset and metric stand in both")
+        raise InputError(
+            f"{paths[0]} and {paths[1]}: no combination of model, subset and metric is in both"
+        )
     return Report(
-        title=f"Generalisation gap: {paths[0]} less {paths[1]}",
+        title=f"Generalisation gap: {paths[0]} minus {paths[1]}",
         rules=None,
         measures=(*(one for pair in shared for one in _gaps(*pair)), *_correlations(shared)),
         notes=(
-            "A gap's interval takes the two tables for independent; a task's correlation has",
-            "Fisher's. All tasks together are shares of which more is better, averages left out;",
-            "their correlation has no interval, for a model's tasks are not independent.",
-            f"{len(first.keys() ^ second.keys()):,} numbers stand in one table alone: left out.",
+            "The interval of a gap treats the two tables as independent. A task's correlation has",
+            "Fisher's interval. All tasks together are the fractions for which higher is better,",
+            "without averages; their correlation has no interval, because the tasks of a model",
+            "are not independent.",
+            f"{len(first.keys() ^ second.keys()):,} numbers are in only one table and left out.",
         ),
     )
 

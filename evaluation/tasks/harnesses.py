@@ -33,8 +33,8 @@ from eqforge.schemas.records.questions import Question, QuestionForm, form_of
 
 T = TypeVar("T")
 _SUMS_ALONE: Final = (
-    "CLIP_benchmark writes sums and nothing of each sample: there is no interval and no "
-    "comparison; eqforge score with the same model gives both"
+    "CLIP_benchmark writes only sums, not results per sample, so there are no intervals and no "
+    "comparisons; for both, score the dataset with eqforge score and the same model"
 )
 
 
@@ -57,11 +57,12 @@ class _Asked:
         """Check that all samples are answered, or at least one if answers may be missing."""
         missing = [key for key in self.samples.keys.tolist() if key not in told]
         if len(missing) == len(self.samples.keys):
-            raise InputError(f"{path}: not one sample has an answer to all its questions{why}")
+            raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples have not all "
-                f"answers{why}, such as {shown(min(missing))}; --allow-missing leaves them out"
+                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack some "
+                f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to leave "
+                "them out"
             )
 
 
@@ -80,7 +81,7 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     names = model_names([path.stem for path in paths], paths)
     parts = {name: _part(asked, path) for name, path in zip(names, paths, strict=True)}
     if asked.notes and any(part.sums for part in parts.values()):
-        raise InputError("--errata: CLIP_benchmark writes sums, of which no sample can be left out")
+        raise InputError("--errata: CLIP_benchmark writes only sums, so no sample can be left out")
     number, clusters = len(asked.samples.keys), len(np.unique(asked.samples.clusters))
     measures: list[Measure] = []
     for name, part in parts.items():
@@ -151,7 +152,8 @@ def _part(asked: _Asked, path: Path) -> _Part:
         return _of_captions(asked, path)
     if form is None:
         raise InputError(
-            f"{path}: is no file of a harness, as another one is: measure scores by themselves"
+            f"{path}: is not a harness result, but another input is; measure scores in a "
+            "separate command"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
     return (_of_own_task if answers.scores else _of_questions)(asked, answers, path)
@@ -239,7 +241,7 @@ def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
         notes.append(failed)
     if partly:
         left_out = counted(partly, "samples")
-        notes.append(f"left out for answers to some of their questions only: {left_out}")
+        notes.append(f"left out because some of their questions have no answer: {left_out}")
     return _Part(judged=_judged(asked.samples, whole, judge), notes=tuple(notes))
 
 

@@ -124,8 +124,8 @@ def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         most = max(sizes)
         few = sum(count for size, count in sizes.items() if size < most)
         yield (
-            f"{few:,} of {sizes.total():,} groups have fewer than {most} questions, and are easier "
-            "to answer whole"
+            f"{few:,} of {sizes.total():,} groups have fewer than {most} questions, and are "
+            "easier to answer completely"
         )
 
 
@@ -135,7 +135,7 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
         return read_answers(path)
     found = _READERS[form](path) if form in _READERS else Answers()
     if not found.texts:
-        raise InputError(f"{path}: holds no answers to a task that eqforge exported")
+        raise InputError(f"{path}: contains no answers to a task that eqforge exported")
     asked = {
         question.question_id: question.sample_id
         for row in rows
@@ -153,8 +153,8 @@ def _checked_answers(
     missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
     if missing and not allow_missing:
         raise InputError(
-            f"{path}: {missing:,} of {len(rows):,} samples have no answer; --allow-missing leaves "
-            "their groups out"
+            f"{path}: {missing:,} of {len(rows):,} samples have no answer; pass --allow-missing "
+            "to leave their groups out"
         )
     for key, answer in answers.items():
         if not isinstance(answer, str):

@@ -30,7 +30,9 @@ def dataset_report(settings: MetricsSettings) -> Report:
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
     dataset.check_samples()
     if not scores and not settings.human:
-        raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")
+        raise InputError(
+            f"pass scores of {settings.paths[0]} after the dataset; eqforge score computes them"
+        )
     if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):
         return answers_report(dataset, scores, settings)
     if is_questions(dataset):
@@ -44,7 +46,7 @@ def dataset_report(settings: MetricsSettings) -> Report:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"{dataset.folder}: its samples are none of {', '.join(TASKS)}, by their columns"
+            f"{dataset.folder}: its samples lack the columns of all tasks: {', '.join(TASKS)}"
         )
     # Folders of eqforge score name their quantity themselves.
     asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)

@@ -37,7 +37,7 @@ from eqforge.schemas.dataset.reader import Dataset
 UNITS: Final[Mapping[str, Unit]] = {f"i2t {DCG}": "number", f"t2i {DCG}": "number"}
 MOST: Final[Mapping[str, float]] = {f"i2t {RSUM}": len(KS), f"t2i {RSUM}": len(KS)}
 RECALL: Final[Mapping[Recall, str]] = {
-    "any": "R@k: a query counts where any true candidate is among the first k.",
+    "any": "R@k: a query counts if any true candidate is among the first k.",
     "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
 }
 IMAGES, CAPTIONS = "all images", "all captions"
@@ -139,9 +139,9 @@ def _both_ways(contest: Contest) -> Iterator[Measure]:
 def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator[str]:
     yield from (RECALL[one.recall] for one in contests[:1])
     if judge is None:
-        yield f"{DCG} is left out: --relevance SCORES names the model that says what is similar."
+        yield f"{DCG} is left out: it needs --relevance SCORES, which define similarity."
     else:
-        yield f"{DCG}: {judge.model} says how similar a query and a false candidate are."
+        yield f"{DCG}: {judge.model} defines how similar a query and a false candidate are."
     for one in contests[:1]:
         left = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
@@ -154,7 +154,7 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
             if lost := int(retrieved.lost.sum()):
                 yield (
                     f"{one.model}, {subset}: {lost:,} of {len(retrieved.lost):,} queries have "
-                    "no score with any true candidate; they count 0."
+                    "no score with any true candidate; they count as 0."
                 )
         for reason, count in one.scores.failures.items():
             yield f"{one.model}: {count:,} were not scored: {reason}"

@@ -213,10 +213,12 @@ def _report(
     }
     if people is not None:
         if _HUMAN in judged:
-            raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")
+            raise InputError(
+                f"a model is named {_HUMAN}, which is reserved for people; rename its file"
+            )
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
-        asked = f"all who were asked, of {', '.join(people.by_reviewer)}"
-        left_out += (f"{_HUMAN}: a sample counts where {asked}, have it right",)
+        asked = ", ".join(people.by_reviewer)
+        left_out += (f"{_HUMAN}: a sample counts if all its reviewers are right, of {asked}",)
 
     def add(
         model: str, subset: str, part: Judged, means: list[Measure], found: Resampled
@@ -277,8 +279,8 @@ def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterato
         yield from (f"{name}: {warning}" for warning in found.warnings)
     if len(_quantities(scores)) > 1:
         yield (
-            "Numbers that are no shares are in the unit of the scores, which are not one quantity "
-            f"({', '.join(_quantities(scores))}): they are not compared."
+            "Numbers that are not fractions have the unit of the scores. The scores are different "
+            f"quantities ({', '.join(_quantities(scores))}), so these numbers are not compared."
         )
 
 
@@ -328,8 +330,8 @@ def _people(
             ranked[item] = given
     if not ranked:
         raise InputError(
-            f"no sample was ranked by all who were asked about it, {least} each; name the votes of "
-            "all of them"
+            f"no sample was ranked by all of its {least} reviewers; pass the vote files of all "
+            "reviewers"
         )
     rows = [vote.ranks for own in ranked.values() for vote in own]
     values = -np.array(rows, dtype=np.float64).reshape(len(rows), -1)

@@ -112,7 +112,7 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
         measures=tuple(measures),
         comparisons=tuple(compare_judged(judged, settings.rules)),
         notes=(
-            f"What a region shows is said by {judge}; a query never finds {excluded}.",
+            f"The model that decides what a region shows: {judge}; a query never finds {excluded}.",
             *(f"{name}: {warning}" for name, found in warned for warning in found.warnings),
         ),
     )
@@ -134,7 +134,7 @@ def read_simat(dataset: Dataset) -> Simat:
         places = places_in(wanted, keys)
         lost = np.flatnonzero(places < 0)
         if len(lost):
-            raise InputError(f"{dataset.folder}: the key {str(wanted[lost[0]])!r} leads nowhere")
+            raise InputError(f"{dataset.folder}: the key {str(wanted[lost[0]])!r} matches no row")
         return places
 
     return Simat(
@@ -210,7 +210,7 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
     quantity = open_scores(oracle).manifest.quantity
     scores = read_crossed(oracle, dataset)
     if scores.grid is None or quantity not in ("logit", "probability"):
-        raise InputError(f"{oracle}: an oracle has to say P(match); these are {quantity}s")
+        raise InputError(f"{oracle}: an oracle must return P(match); these are {quantity}s")
     known = scores.grid.astype(np.float64)
     known[np.isneginf(known)] = np.nan
     if quantity == "logit":  # above 0 where the probability is above one half
@@ -221,7 +221,7 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
 
 def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _Space:
     if scores.grid is not None:
-        raise InputError(f"{scores.model}: SIMAT moves vectors; a grid of scores has none")
+        raise InputError(f"{scores.model}: SIMAT needs vectors; a grid of scores has none")
     pictures, texts = scores.vectors["images"], scores.vectors["captions"]
     of_regions = scores.places("images", simat.regions["image_id"])
     of_captions = scores.places("captions", simat.texts)
@@ -233,7 +233,8 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     if any(lost) and not settings.allow_missing:
         raise InputError(
             f"{scores.model}: {lost[0]:,} queries, {lost[1]:,} captions and {lost[2]:,} regions "
-            f"lack a vector{scores.why}; --allow-missing leaves regions and queries out"
+            f"lack a vector{scores.why}; pass --allow-missing to leave these regions and "
+            "queries out"
         )
     if lost[1]:
         raise InputError(f"{scores.model}: the baselines need vectors of all captions")

@@ -80,7 +80,7 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
         )
     if not units:
         wanted = "" if split is None else f" of split {split!r}"
-        raise InputError(f"{dataset.folder}: holds no sample{wanted} to train on")
+        raise InputError(f"{dataset.folder}: contains no sample{wanted} to train on")
     return Examples(units=units, left_out=dict(sorted(left_out.items())))
 
 
@@ -176,7 +176,7 @@ def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> 
     """Return the number of batches of a run: `steps`, or by default those of all epochs."""
     if units < batch_size:
         raise InputError(
-            f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"
+            f"--batch-size {batch_size}: the dataset has {units} samples; use at most that many"
         )
     return epochs * (units // batch_size) if steps is None else steps
 

@@ -45,7 +45,7 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
         if missing:
             raise InputError(
                 f"{dataset.folder}: {len(missing)} images of its samples are not in it, such as "
-                f"{name_of(min(missing))}; eqforge verify looks for all damage"
+                f"{name_of(min(missing))}; run eqforge verify to find all damage"
             )
 
 

@@ -56,7 +56,10 @@ class RunFolder:
             )
         # A full disk may have left the work folder empty.
         elif self.folder.exists() and any(path != self.work for path in self.folder.iterdir()):
-            raise InputError(f"{self.folder} is not empty and holds no training; name another one")
+            raise InputError(
+                f"{self.folder} is not empty and does not contain a training run; choose a "
+                "different folder"
+            )
 
     def _compare(self, what: str, there: Mapping[str, Any]) -> None:
         names = sorted(self._identity.keys() | there.keys())
@@ -65,7 +68,7 @@ class RunFolder:
             raise InputError(
                 f"{self.folder} {what} with other settings: {name_of(name)} is "
                 f"{shown(there.get(name))} there and {shown(self._identity.get(name))} here; "
-                "name another folder, or delete this one"
+                "choose a different folder, or delete this one"
             )
 
     def save_checkpoint(self, accelerator: Any, step: int) -> None:
@@ -93,8 +96,8 @@ class RunFolder:
             accelerator.load_state(str(found[step]))
         except Exception as error:  # readers of damaged files raise anything
             raise InputError(
-                f"{found[step]}: is no checkpoint of this training: {type(error).__name__}: "
-                f"{clipped(' '.join(str(error).split()))}; delete it to begin anew"
+                f"{found[step]}: is not a checkpoint of this training run: {type(error).__name__}: "
+                f"{clipped(' '.join(str(error).split()))}; delete it to start over"
             ) from error
         return step
 

@@ -65,7 +65,9 @@ def import_libraries() -> None:
 def revision_of(settings: ModelSettings) -> str | None:
     if settings.model == TINY:
         if settings.revision is not None:
-            raise InputError("--revision: the model `tiny` is made on the spot and has none")
+            raise InputError(
+                "--revision: eqforge creates the model `tiny` itself, so it has no revision"
+            )
         return None
     if Path(settings.model).is_dir():
         if settings.revision is not None:
@@ -75,21 +77,22 @@ def revision_of(settings: ModelSettings) -> str | None:
         return None
     if Path(settings.model).is_file():
         raise InputError(
-            f"{settings.model} is a file; a model is a folder of a pipeline, which diffusers makes "
-            "of a file of weights: `StableDiffusionPipeline.from_single_file(FILE)`, then "
+            f"{settings.model} is a file; a model must be a pipeline folder, which diffusers "
+            "makes from a file of weights: `StableDiffusionPipeline.from_single_file(FILE)`, "
+            "then "
             "`.save_pretrained(FOLDER)`"
         )
     if settings.revision is None and settings.model == DEFAULT_MODEL:
         return DEFAULT_REVISION
     if settings.revision is None:
         raise InputError(
-            f"{settings.model!r} is not a folder; of a model of the hub, name the commit too "
-            "(--revision, or ID@COMMIT), so that it is the same one again"
+            f"{settings.model!r} is not a folder; for a model on the Hugging Face Hub, also "
+            "pass the commit (--revision, or ID@COMMIT), so that the build is reproducible"
         )
     if _COMMIT.fullmatch(settings.revision) is None:
         raise InputError(
-            f"{settings.model}: revision {settings.revision!r}: expected a commit, 40 hexadecimal "
-            "digits, for branches and tags move"
+            f"{settings.model}: revision {settings.revision!r}: expected a commit of 40 "
+            "hexadecimal digits, because branches and tags move"
         )
     return settings.revision
 
@@ -110,9 +113,9 @@ def find_folder(settings: ModelSettings) -> Path:
             )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the model {settings.model!r} is neither a folder nor can it be had from the hub at "
-            f"revision {revision!r}; where there is a connection, fetch it with "
-            f"`hf download {settings.model} --revision {revision}`, or name a folder saved by "
+            f"the model {settings.model!r} is neither a folder nor available from the Hugging "
+            f"Face Hub at revision {revision!r}; with a network connection, fetch it with "
+            f"`hf download {settings.model} --revision {revision}`, or pass a folder saved by "
             f"diffusers ({_first_line(error)})"
         ) from error
     return Path(found)
@@ -138,7 +141,7 @@ def read_index(folder: Path, model: str) -> ModelIndex:
             f"{model}: no pipeline saved by diffusers: model_index.json: {_first_line(error)}"
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
-        raise InputError(f"{model}: the pipeline wants to run code of its own, which is never done")
+        raise InputError(f"{model}: the pipeline requires custom code, which eqforge never runs")
     return ModelIndex(
         pipeline=pipeline, parts=tuple(sorted(key for key in parts if (folder / key).is_dir()))
     )

@@ -201,8 +201,8 @@ class Editor(ABC):
                 raise InputError(f"--{flag} {given}: the editor {self.name} has no such setting")
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
-                f"--strength {values['strength']} of --steps {values['steps']}: not even one step "
-                "is left; give more"
+                f"--strength {values['strength']} of --steps {values['steps']}: no denoising "
+                "step is left; raise one of them"
             )
         return values
 
@@ -361,7 +361,8 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
-            f"{settings.model}: a {pipeline} edits no pictures; those that do: {describe_editors()}"
+            f"{settings.model}: a {pipeline} cannot edit images; models that can: "
+            f"{describe_editors()}"
         )
     if settings.editor not in (None, found):
         raise InputError(

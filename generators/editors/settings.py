@@ -72,7 +72,9 @@ class EditorSettings:
         expect(self, "image_guidance", least is None or least >= 1, "1 or more")
         check_precision(self.precision, self.device)
         if self.device.partition(":")[0] == "cpu" and self.offload:
-            raise InputError("--offload moves parts of a model to a GPU: name it with --device")
+            raise InputError(
+                "--offload moves parts of a model to a GPU; specify the GPU with --device"
+            )
 
     def on(self, device: str) -> "EditorSettings":
         """Return the settings for another device, to try there whether the model loads."""

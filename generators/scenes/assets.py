@@ -270,7 +270,7 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
             if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
                 raise BadArchive("a name is longer than disks take")
             if name in names or len(names) == MAX_FILES:
-                raise BadArchive(f"{member.name!r} is there twice, or the archive is too large")
+                raise BadArchive(f"{member.name!r} appears twice, or the archive is too large")
             names.add(name)
             stream = archive.extractfile(member)
             assert stream is not None

@@ -193,8 +193,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
-            f"{public(url)}: its archives lie in {public(folder)} (data_dir), and new ones would "
-            "lie beside it: give another folder"
+            f"{public(url)}: its archives lie in {public(folder)} (data_dir), and new ones "
+            "would be outside it; choose a different folder"
         )
     return known
 

@@ -38,7 +38,7 @@ NO_ARRANGEMENT = "no_arrangement"
 ROUNDS = 4  # of the permutation of contents
 SCENES_STAGE = Stage(
     "scenes",
-    {NO_ARRANGEMENT: "No arrangement was found that shows all objects clearly and apart."},
+    {NO_ARRANGEMENT: "No arrangement was found that shows all objects clearly and separately."},
 )
 VERSION = 1  # version of the proposals; part of every seed
 
@@ -57,8 +57,9 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
-                "build with --mode corrected, or take attribute, counting and location"
+                f"--kinds {' '.join(new)}: --mode paper follows the paper's captions, which "
+                "have no such kind; build with --mode corrected, or choose attribute, counting "
+                "and location"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [
@@ -197,8 +198,8 @@ class SceneProposer:
             return
         if settings.stage == "plain":
             yield (
-                "--attributes material: on the plain stage, in 8 of 18 such pairs that were looked "
-                "at, the pictures do not show the materials that the captions name"
+                "--attributes material: on the plain background, the images of 8 of 18 "
+                "inspected pairs do not show the materials that the captions name"
             )
         elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
             yield (

@@ -27,7 +27,7 @@ from eqforge.sources.simat import PARTS, Part, Region, Triplet
 from eqforge.sources.visual_genome import Relation
 
 TRIPLET_REASONS = {
-    "implausible": "The annotated triplet can hardly be shown: a man running in a man.",
+    "implausible": "No image can plausibly show the annotated triplet: a man running in a man.",
     "too_few_regions": "Too few regions show the triplet.",
     "one_way_object": "The triplet's object occurs in too few different relations.",
     "rare_object": "Other objects of the same subject and relation are more frequent.",

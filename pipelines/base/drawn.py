@@ -107,15 +107,13 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         self.prepare_models()
         judges = prepare_oracle(settings.oracle).judges
         if settings.ranking.best_by == "oracle_margin" and not judges:
-            raise InputError(
-                "--best-by oracle_margin needs a model that judges: name it with --oracle"
-            )
+            raise InputError("--best-by oracle_margin needs an oracle; specify one with --oracle")
         prepare_plausibility(settings.plausibility)
         if device != "cpu" and workers > 1:
             raise InputError(
-                f"--workers {workers}: every worker would load the model onto {device} once more, "
-                "and they would wait for each other; one is as fast. To use more GPUs, build "
-                f"{part} on each, in folders of their own"
+                f"--workers {workers}: every worker would load another copy of the model onto "
+                f"{device}, and the workers would wait for each other; one worker is as fast. "
+                f"To use more GPUs, build {part} on each of them, in separate folders"
             )
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
@@ -133,7 +131,7 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
     def _tiny_warning(self) -> str:
         return (
             f"The {self.tiny} come from a tiny model with random weights, made to try the "
-            "pipeline. They show nothing of what their captions say."
+            "pipeline. They do not show what their captions describe."
         )
 
     def warnings(self) -> Iterator[str]:

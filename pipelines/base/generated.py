@@ -193,7 +193,7 @@ class GeneratedPipeline(Piloted[Configured, Record]):
             if found.kept < wanted[kind] and found.number >= most[kind]:
                 self._print(
                     f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of {kind} were kept of "
-                    f"{found.number:,} drawn; --max-draws-per-pair allows more"
+                    f"{found.number:,} drawn; raise --max-draws-per-pair to draw more"
                 )
         settled = written({kind: range(each.number) for kind, each in drawn.items()}, "settled")
         if settled.counts != plan.counts:

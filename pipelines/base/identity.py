@@ -164,12 +164,12 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
             for name, version in ({**dict.fromkeys(there.versions), **header.versions}).items()
             if there.versions.get(name) != version
         ]
-        _check_same(run, "holds", identity(there), header, others)
+        _check_same(run, "contains", identity(there), header, others)
         return there
     if storage.exists(started):
         known = _read_identity(run, started)
         if known is not None:
-            _check_same(run, "holds an unfinished build of", known, header)
+            _check_same(run, "contains an unfinished build of", known, header)
     else:
         _check_free(run.output)
     return None
@@ -184,8 +184,8 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
         if run.overwrite:
             return None
         raise InputError(
-            f"--output {run.output}: holds an unfinished build, and {url} is damaged; "
-            "name another folder, or add --overwrite to go on whatever it was"
+            f"--output {run.output}: contains an unfinished build, and {url} is damaged; "
+            "choose a different folder, or add --overwrite to build there anyway"
         ) from error
 
 
@@ -194,11 +194,12 @@ def _check_same(
 ) -> None:
     dataset = there[0]
     if dataset != header.dataset:
-        raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
+        raise InputError(f"--output {run.output}: {what} {dataset}; choose a different folder")
     found = [*_differences(there, identity(header)), *others]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
+            f"--output {run.output}: {what} {dataset}; --only builds only some samples, so "
+            "choose a different folder"
         )
     check_differences(run, f"{what} {dataset}", found)
 
@@ -211,7 +212,7 @@ def check_differences(run: RunSettings, what: str, differences: Sequence[str]) -
         raise InputError(
             f"--output {run.output}: {what} made with other settings, inputs or versions: "
             f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; "
-            "name another folder, or add --overwrite to replace it"
+            "choose a different folder, or add --overwrite to replace it"
         )
 
 
@@ -252,7 +253,7 @@ def _check_free(output: str) -> None:
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {output}: holds other files ({foreign[0]}); name another folder"
+            f"--output {output}: holds other files ({foreign[0]}); choose a different folder"
         )
 
 

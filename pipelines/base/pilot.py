@@ -169,7 +169,7 @@ def forecast_of(
         f"kept: {counted(found.kept, 'pairs')}; rejected: {refused or 'none'}",
         *histogram_lines(found.scores),
         *limit_hints(pipeline.config, found.kept, _measured(cost.rejects)),
-        f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
+        f"the pilot's first {pilot.records} may not be typical; the pilot deleted its output",
         f"all: about {duration} on {pilot.clock} and {storage} of images",
     )
 
@@ -218,7 +218,7 @@ def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> 
 def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
     """Yield a line for each score: its range with `|` at a limit, and the rejected share."""
     if histograms:
-        yield "scores: from the least to the greatest value or limit; | is a limit:"
+        yield "scores, from the lowest to the highest value or limit; | marks a limit:"
     width = max((len(found.score) for found in histograms), default=0)
     for found in histograms:
         low, high = (f"{edge:.4g}" for edge in (found.edges[0], found.edges[-1]))

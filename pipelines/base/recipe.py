@@ -65,8 +65,8 @@ class RecipeSettings:
             if _is_named(name, hint) and value and value != usual and name not in given:
                 flag = name.replace("_", "-")
                 raise InputError(
-                    f"the recipe {self.url} was made with --{flag} {shown(value)}, "
-                    "which you have to name yourself: a recipe does not say what is loaded"
+                    f"the recipe {self.url} was made with --{flag} {shown(value)}, which you "
+                    "must pass yourself, because a recipe never names code or models to load"
                 )
 
 

@@ -249,7 +249,7 @@ def _report(
         )
         return BuildReport(output=output, state=outcome)
     if outcome == "kept":
-        show(f"{output}: was finished already, and is left as it is")
+        show(f"{output}: is already finished and was not changed")
     manifest = load_manifest(output)
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
@@ -285,7 +285,7 @@ def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterato
         for reason in manifest.stages[known.name].reasons:
             if not samples or reason in EXPLAINED:
                 yield f"  {reason}: {_sentence(known, reason)}"
-    look = f"look with: eqforge inspect {shlex.quote(output)}"
+    look = f"inspect it with: eqforge inspect {shlex.quote(output)}"
     yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
 
 

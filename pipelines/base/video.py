@@ -162,9 +162,9 @@ class VideoPipeline(Piloted[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--frames-fps: --videos {folder.root}: a web server does not list its files, so "
-                "that folders of frames cannot be read there; copy them, or put them into tar "
-                "shards"
+                f"--frames-fps: --videos {folder.root}: a web server does not list its files, "
+                "so eqforge cannot read folders of frames there; copy them, or put them into "
+                "tar shards"
             )
         if find_spec("av") is None:
             raise MissingExtra("av", "video")

@@ -97,7 +97,7 @@ class TableRows:
         if (found[1:] == found[:-1]).any():
             raise InputError(
                 f"{self.dataset.folder}: two rows of {self.table} have the same "
-                f"{' and '.join(self.key)}; eqforge verify says which"
+                f"{' and '.join(self.key)}; run eqforge verify for details"
             )
         return RowIndex(
             keys=found, rows=np.concatenate(rows)[order], files=np.concatenate(files)[order]

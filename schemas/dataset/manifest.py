@@ -216,12 +216,13 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
             raise InputError(f"{folder}: no such folder") from error
         if storage.exists(storage.join(folder, EXPORT_NOTE)):
             raise InputError(
-                f"{folder} is an export, which other programs read: name the dataset that it was "
-                "made of, or make one of it with eqforge import"
+                f"{folder} is an export for other programs; pass the dataset that it was "
+                "exported from, or convert it with eqforge import"
             ) from error
         raise InputError(
-            f"{folder} holds no {FILE_NAME}: it is no dataset, or its build has not finished "
-            "(run the same build again to finish it); eqforge import makes one of published files"
+            f"{folder} holds no {FILE_NAME}, so it is not a dataset, or its build has not "
+            "finished (run the same build again to finish it); to convert published files, use "
+            "eqforge import"
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

@@ -52,7 +52,7 @@ class Dataset:
     @property
     def remedy(self) -> str:
         if self.manifest.dataset in COMBINED:
-            return "combine datasets that hold theirs"
+            return "combine datasets that contain their images"
         verb = "import" if self.manifest.dataset in BENCHMARKS else "build"
         return f"{verb} it with --images FOLDER"
 
@@ -77,7 +77,7 @@ class Dataset:
         """Check that there are samples; a table without rows has no identifying columns."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
-                f"{self.folder}: has no samples; eqforge inspect says why none was kept"
+                f"{self.folder}: has no samples; run eqforge inspect to see why none was kept"
             )
 
     def batches(
@@ -138,7 +138,9 @@ class Dataset:
         except (FileNotFoundError, msgspec.DecodeError):
             return  # whoever deleted or changed it did not build it again
         if now != self.manifest:
-            raise InputError(f"{self.folder}: was built again while it was read; read it again")
+            raise InputError(
+                f"{self.folder}: was rebuilt while eqforge read it; run the command again"
+            )
 
     def fingerprint(self, path: str) -> str:
         """Return the row fingerprint stored in a file; empty without one."""

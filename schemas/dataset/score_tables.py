@@ -47,7 +47,7 @@ FILE_STEMS = {
 FAILURE_REASONS = {
     "undecodable_image": "The image's bytes cannot be decoded to pixels.",
     "too_many_pixels": "The image has more pixels than allowed.",
-    "unusable_image": "The model cannot take the image, or nothing is known under its key.",
+    "unusable_image": "The model cannot process the image, or has no data for its key.",
     "missing_image": "The sample names no image, or one that is not in the table of images.",
     "not_finite": "The model's answer is not a number; a table of scores has none.",
     "image_failed": "An image of the sample could not be scored; see the image's own failure.",
@@ -228,7 +228,8 @@ def open_scores(folder: str) -> ScoresFolder:
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(
-            f"{folder} holds no {FILE_NAME}: it holds no scores, or eqforge score has not finished "
+            f"{folder} holds no {FILE_NAME}, so it contains no scores, or eqforge score has not "
+            "finished "
             "(run the same command again to finish it)"
         )
     manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of scores")

@@ -111,7 +111,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     if source.is_file():
         if (suffix := _suffix(source)) not in SUFFIXES:
             is_packed = suffix in _PACKED or source.suffix.lower() in _PACKED
-            advice = "; unpack it, and name the file or the folder" if is_packed else ""
+            advice = "; unpack it, and pass the file or folder inside" if is_packed else ""
             advice = "; save its sheet as CSV" if suffix in _SHEETS else advice
             raise InputError(
                 f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{advice}"
@@ -226,8 +226,8 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     elif suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         if path.suffix.lower() in ENDINGS:
             raise InputError(
-                f"{path}: holds a {suffix} file, which is packed by itself; unpack it, and name "
-                "the file"
+                f"{path}: holds a {suffix} file, which is packed by itself; unpack it, and pass "
+                "the file inside"
             )
         for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
@@ -381,9 +381,9 @@ class _Names:
         known, count, place = self._seen.get(name, (digest, 0, here))
         if known != digest:
             raise InputError(
-                f"{here}: the id {shown(name)} is that of {place}, "
-                "which says something else; ids have to be distinct in all files: --columns "
-                "id=NAME names another column of them, or import the files one by one, and combine"
+                f"{here}: the id {shown(name)} is that of {place}, which has different content; "
+                "ids must be unique in all files: choose a different column with --columns "
+                "id=NAME, or import the files one by one and combine them"
             )
         self._seen[name] = digest, count + 1, place
         if not count:

@@ -162,7 +162,8 @@ def _valse(node: Node) -> str:
 def _bivlc(node: Node) -> str:
     if "text_score_i0" in node.mapping():
         raise InputError(
-            f"{node.file}: {node.where}: holds results, which `eqforge metrics` reads, and no pairs"
+            f"{node.file}: {node.where}: contains results, not pairs; measure them with "
+            "`eqforge metrics`"
         )
     return ""
 

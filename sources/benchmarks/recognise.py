@@ -59,7 +59,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     )
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
     if isinstance(value, list) and value and isinstance(value[0], dict):
-        naming = "; a line is one record: end the name of a JSON array in .json"
+        naming = "; each line must be one record; a file with a JSON array must end in .json"
     raise InputError(f"{place}: expected {wanted}; found {describe_record(value, forms)}{naming}")
 
 
@@ -74,7 +74,7 @@ def _naming(forms: Iterable[Form], value: Any) -> str:
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
     if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
-    return f"; where yours have other names, say so: --columns {missing[0]}=YOURS"
+    return f"; if yours have other names, map them with --columns {missing[0]}=YOURS"
 
 
 def _names(value: Any) -> frozenset[str]:

@@ -105,7 +105,7 @@ def test_inspect_gives_rejects_by_reason_and_single_rows(
     [
         (["--rejects", "change_too_smal"], "did you mean 'change_too_small'?"),
         (["--id", "eq-video/own/tour.mkv/own-000-own_00"], "did you mean 'eq-video/own/tour.mkv/"),
-        (["--id", "a", "--rejects", "b"], "name one of them"),
+        (["--id", "a", "--rejects", "b"], "pass either --id or --rejects"),
     ],
 )
 def test_inspect_names_the_nearest(

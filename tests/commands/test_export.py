@@ -240,7 +240,7 @@ def test_another_export_is_replaced_only_where_that_is_asked_for(
 
     message = refused(capsys, one, tmp_path / "files")
     assert "holds an export already, of hard-positives as vl-checklist, of another" in message
-    assert "--overwrite replaces it" in message
+    assert "pass --overwrite to replace it" in message
     below = tmp_path / "files" / "data" / "vl_checklist_relations.json"
     assert f"--output {below}: cannot be written: Not a directory" in refused(capsys, one, below)
     assert write(both, tmp_path / "files") == before

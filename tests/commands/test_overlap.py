@@ -100,8 +100,8 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([7], r"\[0\]: a number alone; say what it is the id of: coco="),
-        ([{"image_id": 7}], "a number alone"),
+        ([7], r"\[0\]: a number without its collection; specify what it identifies: coco="),
+        ([{"image_id": 7}], "a number without its collection"),
         ([{"height": 7}], "expected file_name, filename, cocoid or image_id"),
         ({"images": []}, "names no image of the splits train, restval"),
         ({"test": [7]}, "names no image of the splits train, restval"),
@@ -254,7 +254,7 @@ def test_another_datasets_images_are_known_by_the_ids_of_collections(
     assert seen(rows) == {NAMES[0]: ("id", "coco:42")}
     assert {row["found_in"] for row in rows if row["seen"]} == {"other"}
     # Names that are no ids mean nothing between two benchmarks, and are said to be open.
-    assert "4 of the images count as unseen, but could not be compared" in capsys.readouterr().out
+    assert "4 of the images count as unseen but could not be compared" in capsys.readouterr().out
     assert {row["image"] for row in run(dataset, "--datasets", dataset) if row["seen"]} == {*NAMES}
     assert "could not be compared" not in capsys.readouterr().out
 

@@ -389,7 +389,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (_run(limit=-1), "--limit -1: expected 0 or more"),
     (
         lambda recipe: recipe["config"]["settings"]["oracle"].update(oracle=[{"model": "e/v"}]),
-        "you have to name yourself",
+        "you must pass yourself",
     ),
     (_path("../../etc/passwd"), "not a recipe"),
     (_path("/etc/passwd"), "not a recipe"),
@@ -528,7 +528,7 @@ def test_a_revision_of_weights_is_named_by_the_user(
 
     message = capsys.readouterr().err
     assert name.replace("_", "-") in message
-    assert "you have to name yourself" in message
+    assert "you must pass yourself" in message
     assert not (tmp_path / "out").exists()
 
 

@@ -113,7 +113,10 @@ def test_a_part_of_many_ids_and_of_none_is_one_sentence(
 ) -> None:
     many = refused(capsys, dataset, "--id", "gone.mp4")
 
-    assert "--id gone.mp4: is a part of 3 ids; name one, or a part that no other has: " in many
+    assert (
+        "--id gone.mp4: matches 3 ids; pass a complete id, or a part that matches only one: "
+        in many
+    )
     assert many.count("eq-video/gone.mp4/") == 3
     assert "has no such sample or reject" in refused(capsys, dataset, "--id", "nowhere")
 
@@ -124,13 +127,16 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "nothing to draw of video_missing: no picture of these is stored" in said
+    assert "nothing to draw of video_missing: no image of these is stored" in said
     assert said.endswith("without --sheet they are listed")
 
     moved = tmp_path / "published"
     shutil.copytree(dataset, moved, ignore=shutil.ignore_patterns("_work"))
     said = refused(capsys, moved, *asked)
-    assert "the build left no folder _work, where the pictures of rejects lie" in said
+    assert (
+        "the build left no folder _work, which would contain the images of rejected candidates"
+        in said
+    )
     assert "no rejects to draw" in refused(capsys, dataset, *asked, "--rows", "0")
 
 

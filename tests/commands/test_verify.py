@@ -96,7 +96,7 @@ def test_a_flipped_byte_is_found(dataset: Path, capsys: pytest.CaptureFixture[st
 
     found = problems(dataset, capsys)
 
-    expected = [f"{path}: its bytes are not those the manifest describes" for path in paths]
+    expected = [f"{path}: its bytes do not match the manifest" for path in paths]
     assert sorted(found["files and digests"]) == expected
 
 
@@ -118,7 +118,7 @@ def _patched(patch: Callable[[dict[str, Any]], None]) -> Damage:
     return lambda dataset: patch_manifest(dataset, patch)
 
 
-OTHER_ROWS = [f"{SAMPLES}: its rows are not those it was written with"]
+OTHER_ROWS = [f"{SAMPLES}: its rows have changed since it was written"]
 FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     # what is done, the check that finds it, and all of its lines
     "missing": (
@@ -129,7 +129,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "cut short": (
         _cut_short,
         "files and digests",
-        [f"{IMAGES}: its bytes are not those the manifest describes"],
+        [f"{IMAGES}: its bytes do not match the manifest"],
     ),
     "stray file": (
         lambda d: shutil.copy(d / SAMPLES, d / "data" / "samples-00001-of-00002.parquet"),
@@ -139,7 +139,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "removed image": (
         _rewritten(IMAGES, lambda rows: rows[1:]),
         "rows",
-        [f"{IMAGES}: its rows are not those it was written with"],
+        [f"{IMAGES}: its rows have changed since it was written"],
     ),
     "other values": (_rewritten(SAMPLES, changed(2, ssim=0.25)), "rows", OTHER_ROWS),
     "a sample twice": (
@@ -174,7 +174,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "other columns": (
         _without_a_column,
         "schemas",
-        [f"{SAMPLES}: its columns are not those of samples"],
+        [f"{SAMPLES}: its columns do not match the table samples"],
     ),
 }
 
@@ -313,7 +313,7 @@ def test_inspect_of_a_damaged_dataset_says_what_to_do(
         inspection.main([str(dataset)])
 
     assert left.value.code == 2
-    assert "eqforge verify looks for all damage" in capsys.readouterr().err
+    assert "run eqforge verify to find all damage" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -359,7 +359,7 @@ def test_a_check_that_lacks_a_package_is_not_checked(
     at = lines.index("not checked lints of error level")
     assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
     checks = len(CHECKS)
-    assert last == f"{captions}: no problem found, but 1 of {checks} checks not made"
+    assert last == f"{captions}: no problem found, but 1 of {checks} checks were not made"
 
 
 def test_damage_and_a_missing_package_is_damage(
@@ -371,7 +371,7 @@ def test_damage_and_a_missing_package_is_damage(
 
     last = capsys.readouterr().out.splitlines()[-1]
     checks = len(CHECKS)
-    assert last == f"{captions}: 1 problem, but 1 of {checks} checks not made"
+    assert last == f"{captions}: 1 problem, but 1 of {checks} checks were not made"
 
 
 @pytest.fixture

@@ -194,7 +194,7 @@ def test_rendering_asks_for_memory_alone(tmp_path: Path, jobs: list[Proto]) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (JOB, "is a folder of this machine"),
+        (JOB, "is a local folder"),
         ([a for a in DRY if "image" not in a], "--sdk_container_image is missing"),
     ],
 )

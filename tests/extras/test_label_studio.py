@@ -275,7 +275,7 @@ def test_votes_in_label_studio_decide_as_votes_on_pages_do(
     short = server.export(project, tmp_path / "short.json", "JSON_MIN")
     with pytest.raises(SystemExit):
         taken(dataset, tmp_path / "none.jsonl", short)
-    assert "which is not JSON-MIN" in " ".join(capsys.readouterr().err.split())
+    assert "(not JSON-MIN)" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.timeout(1200)

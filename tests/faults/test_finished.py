@@ -46,7 +46,7 @@ def test_a_finished_dataset_is_left_alone_where_it_would_become_the_same(whole: 
         runs.set_mode(whole.output, 0o755)
 
     assert status == 0, said
-    assert f"{whole.output}: was finished already, and is left as it is" in said
+    assert f"{whole.output}: is already finished and was not changed" in said
     assert after == before
 
 
@@ -74,9 +74,10 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
 
     assert status == 2, said
     assert (
-        f"--output {copied.output}: holds eq-video made with other settings, inputs or versions: "
+        f"--output {copied.output}: contains eq-video made with other settings, inputs or "
         "1 of 3 videos is not there any more: '00.mp4'; "
-        "1 of 3 videos has changed, or may have: '02.mp4'; name another folder, or add --overwrite"
+        "1 of 3 videos has changed, or may have: '02.mp4'; choose a different folder, or add "
+        "--overwrite"
     ) in runs.last_line(said)
     assert dataset_bytes(copied.output) == copied.files
 
@@ -237,7 +238,7 @@ def test_what_a_killed_rebuild_left_goes_where_the_old_dataset_is_asked_for(
     status, said = runs.build(whole.inputs, output)
 
     assert status == 0, said
-    assert "was finished already, and is left as it is" in said
+    assert "is already finished and was not changed" in said
     assert dataset_bytes(output) == ready.old
     assert left_over(output) == []
 
@@ -251,7 +252,9 @@ def test_a_reader_that_began_on_the_way_is_told(ready: Ready, tmp_path: Path) ->
 
     complete_replacement(str(output))
 
-    with pytest.raises(InputError, match="was built again while it was read; read it again"):
+    with pytest.raises(
+        InputError, match="was rebuilt while eqforge read it; run the command again"
+    ):
         list(dataset.rows("samples"))
 
 
@@ -263,6 +266,8 @@ def test_a_reader_never_takes_files_of_two_datasets_for_one(ready: Ready, tmp_pa
 
     publish(str(output))
 
-    with pytest.raises(InputError, match="was built again while it was read; read it again"):
+    with pytest.raises(
+        InputError, match="was rebuilt while eqforge read it; run the command again"
+    ):
         list(reading)
     assert len(list(open_dataset(str(output)).rows("samples"))) == 9

@@ -204,5 +204,5 @@ def test_no_command_writes_into_what_a_dataset_consists_of(
     (tmp_path / "d" / "link").symlink_to(tmp_path / "d" / "data")
     before = files(dataset)
     assert run(*command(dataset, dataset / inside)) == 2
-    assert "lies in a part of the dataset or the scores in" in capsys.readouterr().err
+    assert "is inside the dataset or the scores in" in capsys.readouterr().err
     assert files(dataset) == before

@@ -56,7 +56,7 @@ def test_too_few_addresses_are_one_sentence() -> None:
     done = shell("ulimit -v 2000000; eqforge verify nothing")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("eqforge: a process may have 2.0 GB of addresses (ulimit -v)")
+    assert line.startswith("eqforge: ulimit -v limits the address space to 2.0 GB")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])
@@ -121,7 +121,7 @@ def test_a_url_where_a_path_is_wanted_is_one_sentence(
     ["github://a:b@main/x", "data:,x", "simplecache::http://h/x", "zip://x::memory://y", "ftp://h/x"],
 )  # fmt: skip
 def test_a_url_that_is_no_store_is_one_sentence_and_nothing_is_fetched(url: str) -> None:
-    with pytest.raises(InputError, match="is no store that datasets lie in"):
+    with pytest.raises(InputError, match="is not a supported store"):
         storage.locate(url)
 
 

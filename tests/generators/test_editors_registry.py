@@ -69,7 +69,7 @@ def test_a_model_that_edits_nothing_names_all_that_do(relabelled):
     folder = relabelled("StableDiffusionPipeline", "StableAudioPipeline")
     with pytest.raises(InputError) as caught:
         load_editor(EditorSettings(model=str(folder)))
-    assert "a StableAudioPipeline edits no pictures; those that do" in str(caught.value)
+    assert "a StableAudioPipeline cannot edit images; models that can" in str(caught.value)
     assert all(name in str(caught.value) for name in EDITORS)
 
 
@@ -114,7 +114,7 @@ def test_a_single_file_of_weights_is_an_error_that_says_how_to_make_a_folder(tmp
     [
         ({"precision": "fp16"}, "fp16 needs a GPU"),
         ({"precision": "fp16", "device": "cpu:0"}, "fp16 needs a GPU"),
-        ({"offload": True}, "name it with --device"),
+        ({"offload": True}, "specify the GPU with --device"),
         ({"steps": 0}, "--steps 0"),
         ({"strength": 0.0}, "--strength 0"),
         ({"strength": 1.5}, "--strength 1.5"),
@@ -132,7 +132,7 @@ def test_settings_that_cannot_be_are_errors(settings, message):
     [
         ("FluxKontextPipeline", {"strength": 0.5}, "flux-kontext has no such setting"),
         ("StableDiffusionPipeline", {"image_guidance": 2.0}, "inpaint has no such"),
-        ("FluxPipeline", {"steps": 1, "strength": 0.5}, "not even one step"),
+        ("FluxPipeline", {"steps": 1, "strength": 0.5}, "no denoising step"),
         ("FluxKontextPipeline", {"device": "nowhere"}, "on 'nowhere' in fp32"),
     ],
 )

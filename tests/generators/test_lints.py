@@ -137,7 +137,7 @@ def test_a_folder_of_files_is_refused_with_one_of_their_names(
     (tmp_path / "README.md").touch()
 
     assert main([str(tmp_path)]) == 2
-    assert f"name the files themselves, such as {tmp_path}/pairs.jsonl" in capsys.readouterr().err
+    assert f"pass the files themselves, such as {tmp_path}/pairs.jsonl" in capsys.readouterr().err
 
 
 def test_contradictions_are_found_in_either_order() -> None:

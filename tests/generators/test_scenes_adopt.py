@@ -129,7 +129,7 @@ def test_two_commands_do_not_write_into_a_folder_at_once(
         with pytest.raises(SystemExit) as left:
             command.main([*arguments, "--output", str(dataset.parent)])
         assert left.value.code == 2
-        assert "holds a dataset" in capsys.readouterr().err
+        assert "contains a dataset" in capsys.readouterr().err
     assert [path.name for path in dataset.iterdir()] == ["identity.json"]
     assert {*read_manifest(f"{output}/manifest.json").assets} == {"Mug", "cube"}
 

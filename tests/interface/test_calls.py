@@ -208,13 +208,13 @@ def test_a_comparison_is_shown(tmp_path: Path) -> None:
     assert main(argv) == 1
     assert not found.is_equal
     assert digests(tmp_path / "r") == digests(tmp_path / "again")
-    with pytest.raises(eqforge.InputError, match="overwrite=True: there is no report"):
+    with pytest.raises(eqforge.InputError, match="overwrite=True: works only with report"):
         eqforge.diff(a, b, overwrite=True)
 
 
 def test_wrong_words_of_these_calls_are_one_sentence(tmp_path: Path) -> None:
     part = OLD / "eq-gebc"
-    with pytest.raises(eqforge.InputError, match="name two or more datasets"):
+    with pytest.raises(eqforge.InputError, match="pass two or more datasets"):
         eqforge.combine(part, output=tmp_path / "x")
     with pytest.raises(eqforge.InputError, match="no setting 'smaple'; did you mean 'sample'"):
         eqforge.combine(part, OLD / "eq-ag", output=tmp_path / "x", smaple="1%")

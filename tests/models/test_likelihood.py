@@ -49,5 +49,5 @@ def test_a_model_without_a_beginning_or_an_end_is_refused(tmp_path: Path) -> Non
     tokenizer = processor().tokenizer
     tokenizer.bos_token = tokenizer.eos_token = None
     folder = save_llm(tmp_path / "llm", tokenizer=tokenizer)
-    with pytest.raises(InputError, match="no token that a text begins or ends with"):
+    with pytest.raises(InputError, match="no start or end token"):
         CausalLikelihood(Weights(source=str(folder)))

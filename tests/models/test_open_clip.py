@@ -100,7 +100,7 @@ def test_a_text_encoder_from_elsewhere_is_refused(folder: Path, tmp_path: Path) 
     config = json.loads((folder / "open_clip_config.json").read_text())
     config["model_cfg"]["text_cfg"]["hf_model_name"] = "roberta-base"
     (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match="holds no weights in safetensors"):
+    with pytest.raises(InputError, match="contains no weights in safetensors"):
         load(tmp_path)
     (tmp_path / "m.safetensors").write_bytes(b"")
     with pytest.raises(InputError, match="'roberta-base' would be fetched"):

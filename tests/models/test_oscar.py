@@ -404,7 +404,9 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
     stale.write_text("".join(lines))
     (stale.parent / "features.lineidx").write_text(f"0\n{len(lines[0])}\n")
     (stale.parent / "imageid2idx.json").write_text(json.dumps({"7": 1, "11": 0}))
-    with pytest.raises(InputError, match="leads from '7' to the line of '11': delete them"):
+    with pytest.raises(
+        InputError, match="leads from '7' to the line of '11': delete or recreate them"
+    ):
         RegionFiles(stale, None)["7"]
 
 
@@ -426,7 +428,9 @@ def test_a_damaged_index_is_one_error(
     write_lines(path, {"7": "1\tAAAA"})
     path.with_suffix(".lineidx").write_text(places)
     (tmp_path / "imageid2idx.json").write_text(numbers, errors="surrogateescape")
-    with pytest.raises(InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete them"):
+    with pytest.raises(
+        InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete or recreate them"
+    ):
         RegionFiles(path, None)
 
 

@@ -102,7 +102,7 @@ def test_an_image_that_is_not_there_is_named_and_a_pair_has_no_number(tmp_path: 
 
 def test_keys_are_asked_for(tmp_path: Path) -> None:
     text = write_npy(tmp_path)
-    with pytest.raises(InputError, match="name what its rows and columns are"):
+    with pytest.raises(InputError, match="specify its rows and columns"):
         load(text.partition(",")[0])
 
 
@@ -123,8 +123,8 @@ def test_keys_that_do_not_fit_are_an_error(tmp_path: Path, rows: list[str], mess
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (SCORES * 2, "a score is no probability"),
-        (SCORES * np.nan, "a score is no probability"),
+        (SCORES * 2, "a score is not a probability"),
+        (SCORES * np.nan, "a score is not a probability"),
         (SCORES[0], "expected a matrix of floats; found float32"),
         ((SCORES * 9).astype(int), "expected a matrix of floats; found int64"),
     ],
@@ -163,7 +163,7 @@ class Harmful:
     [
         ([{"image": "7", "caption": "a"}], "the columns image, caption, probability"),
         ([{"image": "7", "caption": "a", "probability": 0.5}] * 2, "two scores of one image"),
-        ([{"image": "7", "caption": "a", "probability": None}], "a score is no probability"),
+        ([{"image": "7", "caption": "a", "probability": None}], "a score is not a probability"),
     ],
 )
 def test_a_list_of_scores_has_each_once(

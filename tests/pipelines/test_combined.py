@@ -335,7 +335,7 @@ def test_what_cannot_be_combined_is_refused(
 ) -> None:
     to = ["--output", tmp_path / "out"]
     gebc = OLD / "eq-gebc"
-    assert "name two or more datasets" in refused(capsys, gebc, *to)
+    assert "pass two or more datasets" in refused(capsys, gebc, *to)
     assert "are the same dataset" in refused(capsys, gebc, gebc, *to)
     assert "no such folder" in refused(capsys, gebc, tmp_path / "none", *to)
     simat = [OLD / "simat", Path(shutil.copytree(OLD / "simat", tmp_path / "simat"))]
@@ -369,7 +369,7 @@ def test_a_picture_with_other_bytes_ends_the_run(
 
     said = refused(capsys, other, OLD / "eq-ag", "--output", tmp_path / "out", status=1)
 
-    assert "are others; eqforge verify looks for all damage" in said
+    assert "are others; run eqforge verify to find all damage" in said
     assert not (tmp_path / "out" / "dataset.json").exists()
 
 

@@ -200,7 +200,7 @@ def test_a_dataset_of_another_name_is_left_alone(
 
     for more in ([], ["--overwrite"]):
         err = refuse(capsys, [*named, "--output", str(dataset), *more], eq_youcook2.main)
-        assert "holds eq-video; name another folder" in err
+        assert "contains eq-video; choose a different folder" in err
 
     assert (dataset / "dataset.json").read_bytes() == before
 
@@ -214,7 +214,7 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
 
     assert (
         "made with other settings, inputs or versions: --limit 1 there, 2 here; "
-        "--max-side None there, 64 here; name another folder"
+        "--max-side None there, 64 here; choose a different folder"
     ) in err
     assert "--overwrite" in err
     assert (dataset / "dataset.json").read_bytes() == before
@@ -239,7 +239,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "--only builds a part" in err
+    assert "--only builds only some samples" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 
@@ -248,7 +248,7 @@ def test_an_unfinished_build_of_other_settings_is_told(
 ) -> None:
     (dataset / "dataset.json").unlink()
 
-    assert "holds an unfinished build of eq-video" in refuse(capsys, command)
+    assert "contains an unfinished build of eq-video" in refuse(capsys, command)
     assert eq_video.main([*command, "--mode", "paper", "--limit", "1"]) == 0
 
 

@@ -111,7 +111,7 @@ def test_decisions_on_samples_that_are_not_there_end_the_run(
     # The work that was done stays, so that what belongs to other decisions is not taken for it.
     assert perturbed(tmp_path).name == "status 2"
     assert "an unfinished build" in (said := capsys.readouterr().err)
-    assert "name another folder, or add --overwrite to replace it" in said
+    assert "choose a different folder, or add --overwrite to replace it" in said
     assert perturbed(tmp_path, "--overwrite").name == "out"
 
 
@@ -133,4 +133,4 @@ def test_a_file_of_errata_cannot_speak_for_people(
     path = write_errata(tmp_path / "e.jsonl", {"id": "a", "action": "drop", "stage": "review"})
 
     assert perturbed(tmp_path, "--errata", path).name == "status 2"
-    assert "stage: what people decided is for --decisions" in capsys.readouterr().err
+    assert "stage: reviewers' decisions belong in --decisions" in capsys.readouterr().err

@@ -431,7 +431,7 @@ def test_an_editor_that_needs_masks_says_so_before_any_work(
     )
     assert "--segmenter" in refusal(capsys, *folders, *INPAINT, "--segmenter", "sam")
     assert "no such folder" in refusal(capsys, *folders, *INPAINT, "--masks", tmp_path / "no")
-    assert "name it with --writer" in refusal(capsys, *folders, *INPAINT, "--writer-chat")
+    assert "specify it with --writer" in refusal(capsys, *folders, *INPAINT, "--writer-chat")
     assert not (tmp_path / "out" / "data").exists()
 
 

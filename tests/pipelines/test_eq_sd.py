@@ -269,7 +269,10 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--device", "cuda:0", "--workers", "2"], "every worker would load the model onto cuda:0"),
+        (
+            ["--device", "cuda:0", "--workers", "2"],
+            "every worker would load another copy of the model onto cuda:0",
+        ),
         (["--pairs", "2", "--scene-pairs", "1"], "--pairs: give the number of all pairs, or"),
         (["--pairs", "-1"], "-1 pairs: expected 0 or more"),
         (["--object-pairs", "99999"], "pairs that change the object, not 99,999"),
@@ -278,7 +281,10 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
             "--only eq-sd/object/999999: the plan has no such sample",
         ),
         (["--pairs", "0"], "the settings leave nothing to build"),
-        (["--revision", "0" * 40], "the model `tiny` is made on the spot and has none"),
+        (
+            ["--revision", "0" * 40],
+            "eqforge creates the model `tiny` itself, so it has no revision",
+        ),
         (["--precision", "fp16"], "--precision fp16 needs a GPU"),
         (["--model", "no/model"], "'no/model' is not a folder"),
         (["--device", "meta"], "the model 'tiny' cannot be loaded on 'meta'"),

@@ -246,7 +246,7 @@ def test_findings_of_a_training_caption_are_of_all_of_its_texts(tmp_path: Path) 
     finding = Finding(kind="unchanged", record_id="c2", field="hard_positive", detail="a")
     found = [each.record_id for each in of_samples([finding], tmp_path)]
     assert found == ["c2/original", "c2/hard_positive"]
-    with pytest.raises(InputError, match="'c3' has findings and is no sample"):
+    with pytest.raises(InputError, match="'c3' has findings but is not a sample"):
         list(of_samples([replace(finding, record_id="c3")], tmp_path))
 
 

@@ -31,7 +31,7 @@ def test_images_are_known_by_their_times_by_their_content_and_without_notes(
         change()
         capsys.readouterr()
         assert MAINS[name](command) == 0
-        assert "was finished already, and is left as it is" in capsys.readouterr().out
+        assert "is already finished and was not changed" in capsys.readouterr().out
 
     shutil.copy(images / "2.jpg", images / "3.jpg")
     with pytest.raises(SystemExit) as left:

@@ -237,12 +237,12 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name one source"),
-        (["--pairs", "p.json", "--vl-checklist", "."], "name one source"),
+        ([], "pass one source"),
+        (["--pairs", "p.json", "--vl-checklist", "."], "pass one source"),
         (["--pairs", "none.json"], "none.json: no such file"),
         (["--vl-checklist", ".", "--kinds", "colour"], "--kinds colour: expected attribute or"),
         (["--vl-checklist", ".", "--kinds"], "--kinds"),
-        (["--vl-checklist", ".", "--balance", "text"], "--balance text draws the hard negatives"),
+        (["--vl-checklist", ".", "--balance", "text"], "--balance text needs hard negatives"),
     ],
 )
 def test_a_wrong_source_is_one_message_and_status_2(

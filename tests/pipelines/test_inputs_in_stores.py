@@ -159,7 +159,7 @@ def test_what_is_there_already_is_known_from_anywhere(
     times = {path: path.stat().st_mtime_ns for path in (output / "data").iterdir()}
     for _ in range(2):
         assert main(command(web.url, output)) == 0
-        assert "was finished already, and is left as it is" in capsys.readouterr().out
+        assert "is already finished and was not changed" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in (output / "data").iterdir()} == times
 
 

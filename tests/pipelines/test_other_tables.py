@@ -310,7 +310,7 @@ def test_a_null_and_an_unreadable_picture_are_rejects(
     out = tmp_path / "out"
     assert main([*IMPORT, str(source), "--output", str(out), *options]) == 0
     (detail,) = (r["detail"] for r in rows(out, "rejects") if r["reason"] == "unreadable_record")
-    assert detail.startswith("it names no image, and others do")
+    assert detail.startswith("it names no image, but other records do")
     assert len(rejected(out, "undecodable_image")) == 1
     assert len(rows(out, "samples")) == COUNT - 2
     assert all(row["image_id"] for row in rows(out, "samples"))
@@ -417,7 +417,11 @@ UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
         lambda p: p.write_bytes(gzip.compress(b"")),
         "is compressed; unpack it to a plain .tar",
     ),
-    "a damaged tar": ("t.tar", lambda p: p.write_bytes(b"x" * 1024), "is no plain tar, or damaged"),
+    "a damaged tar": (
+        "t.tar",
+        lambda p: p.write_bytes(b"x" * 1024),
+        "is not an uncompressed tar file, or it is damaged",
+    ),
 }
 
 

@@ -38,7 +38,7 @@ def test_a_damaged_note_of_an_unfinished_build_is_one_clear_error(tmp_path: Path
     claim_output(str(tmp_path), HEADER)
     (tmp_path / "_work" / "identity.json").write_bytes(b"")
 
-    with pytest.raises(InputError, match=r"identity\.json is damaged; name another folder"):
+    with pytest.raises(InputError, match=r"identity\.json is damaged; choose a different folder"):
         check_output(RunSettings(output=str(tmp_path)), HEADER)
 
     check_output(RunSettings(output=str(tmp_path), overwrite=True), HEADER)
@@ -62,7 +62,7 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
         "made with other settings, inputs or versions: --mode 'paper' there, 'corrected' here; "
         "--limit None there, 3 here; --gone 1 there, unknown here; "
         "--max-side unknown there, 'a b' here; the input a.jsonl: different content; "
-        "name another folder"
+        "choose a different folder"
     ) in str(refused.value)
 
 
@@ -70,4 +70,4 @@ def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
     samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
     *_, said = summary(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a", ())
-    assert said.endswith("look with: eqforge inspect 'out; rm a'")
+    assert said.endswith("inspect it with: eqforge inspect 'out; rm a'")

@@ -384,7 +384,9 @@ def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
 
     assert leave(demo_workspace, tmp_path / "out") == 1
 
-    assert f"{stored.name}: its bytes are not those that were stored" in capsys.readouterr().err
+    assert (
+        f"{stored.name}: its bytes have changed since they were stored" in capsys.readouterr().err
+    )
 
 
 def test_a_full_disk_is_one_message_not_a_reject_of_every_record(

@@ -185,4 +185,4 @@ def test_the_oracles_margin_needs_an_oracle(
     asked = [*DRAW, "--seeds", "2", "--best-by", "oracle_margin", "--output", str(tmp_path / "out")]
     with pytest.raises(SystemExit):
         eq_sd.main(asked)
-    assert "--best-by oracle_margin needs a model that judges" in capsys.readouterr().err
+    assert "--best-by oracle_margin needs an oracle" in capsys.readouterr().err

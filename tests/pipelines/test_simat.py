@@ -375,15 +375,18 @@ def test_poison_images_cost_their_own_regions_alone(made: Made, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name one source"),
-        (["--relationships", "R", "--retrieval-db", "D"], "name one source"),
+        ([], "pass one source"),
+        (["--relationships", "R", "--retrieval-db", "D"], "pass one source"),
         (["--relationships", "none.json"], "none.json: no such file"),
         (["--relationships", "R", "--images", "I"], "--images"),
         (
             ["--relationships", "R", "--oracle", "blip-itm:I"],
             "blip-itm: reads pixels; name --images",
         ),
-        (["--relationships", "R", "--captions", "R"], "relationships.json: plain captions are"),
+        (
+            ["--relationships", "R", "--captions", "R"],
+            "relationships.json: a plain list of captions",
+        ),
         (
             ["--relationships", "R", "--only", "simat/9"],
             "the plan has no region or query 'simat/9'",

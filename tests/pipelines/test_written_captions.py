@@ -195,7 +195,7 @@ def test_a_model_writes_of_captions_alone(
     pairs, output = str(tmp_path / "pairs.json"), str(tmp_path / "out")
     with pytest.raises(SystemExit):
         hard_positives.main(["--pairs", pairs, "--model", "m@http://a/v1", "--output", output])
-    assert "--model: writes hard positives of --captions alone" in capsys.readouterr().err
+    assert "--model: works only with --captions" in capsys.readouterr().err
 
 
 def test_the_number_of_workers_and_of_requests_changes_no_byte(
@@ -417,10 +417,13 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
         (("--model-top-p", 1.5), "--model-top-p 1.5: expected more than 0 and at most 1"),
         (("--model-timeout-s", 0), "--model-timeout-s 0.0: expected more than 0 seconds"),
         (("--model-prices", -1, 2), "--model-prices (-1.0, 2.0): expected 0 or more"),
-        (("--model-for", "rest"), "--model-for: needs a language model; name it with --model"),
+        (("--model-for", "rest"), "--model-for: needs a language model; specify it with --model"),
         (("--mode", "paper", "--model-prompts", "swap"), "--model-prompts: needs a language model"),
-        (("--model-budget", 2), "--model-budget: name what a million tokens cost"),
-        (("--model", "http://localhost:1/v1"), "name the model before the address"),
+        (("--model-budget", 2), "--model-budget: also pass the price of a million tokens"),
+        (
+            ("--model", "http://localhost:1/v1"),
+            "put the server's name for the model before the address",
+        ),
         (("--model", "m@http://localhost:1/v1"), "cannot be reached"),
     ],
 )

@@ -144,7 +144,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         ),
         ("a.jsonl", "\n", "a.jsonl: holds no caption"),
         ("a.jsonl", '{"caption": "a \\ud800 cat"}', "line 1: not valid JSON"),
-        ("a.parquet", "", "its ending says no form of captions; own captions are a table"),
+        ("a.parquet", "", "its suffix is not that of a caption format; own captions are a table"),
     ],
 )
 def test_bad_files_are_one_error_that_names_file_record_and_field(

@@ -183,7 +183,9 @@ def test_all_splits_are_read_where_rows_have_one(tmp_path: Path) -> None:
 def test_pairs_of_several_splits_have_to_name_one(tmp_path: Path) -> None:
     for split, part in (("train", PAIRS), ("test", PAIRS[:1])):
         hub(tmp_path, part, split=split)
-    with pytest.raises(InputError, match=r"has the splits test, train; name one of them: .*/test$"):
+    with pytest.raises(
+        InputError, match=r"has the splits test, train; choose one of them: .*/test$"
+    ):
         list(read_text_pairs(tmp_path))
     assert len(list(read_text_pairs(tmp_path / "test"))) == 1
     with pytest.raises(InputError, match=r"has no such split; its splits are test, train$"):
@@ -252,9 +254,9 @@ def broken(what: str, folder: Path) -> None:
         ("saved part", r"state\.json names data-00001-of-00002\.arrow, which is missing"),
         ("cut off", r"\.arrow: cannot be read as Arrow: its end is missing"),
         ("rows without bytes", r"1,000,000,000 rows in \d+ bytes"),
-        ("indices", r"write it again: dataset\.flatten_indices\(\)\.save_to_disk"),
+        ("indices", r"save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected the name of a file, found '\.\./x\.arrow'"),
-        ("configurations", r"has the configurations en, fr; name one of them: .*/en$"),
+        ("configurations", r"has the configurations en, fr; choose one of them: .*/en$"),
         ("two forms", r"holds both data/train-.* and metadata\.csv; keep the captions in a folder"),
         ("two tables", r"holds metadata\.csv and metadata\.jsonl; keep one of them"),
         ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
@@ -348,7 +350,7 @@ def test_a_card_says_which_files_are_the_default_configuration(tmp_path: Path, f
 def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -> None:
     configs = [{"config_name": name, "data_dir": name} for name in ("en", "fr")]
     folder = configured(tmp_path / "d", configs, "en/a.parquet", "fr/deep/a.parquet")
-    with pytest.raises(InputError, match=r"configurations en, fr; name one of them: .*/d/en"):
+    with pytest.raises(InputError, match=r"configurations en, fr; choose one of them: .*/d/en"):
         row_folder(folder)
     configs[1]["config_name"] = "french"
     configured(folder, configs)

@@ -138,7 +138,7 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "holds no captioned frame: line 1: no cue in the file"),
         ("c.xlsx", "PK", "known are .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt"),
-        ("captions", "{}", "its ending says no form of captions"),
+        ("captions", "{}", "its suffix is not that of a caption format"),
     ],
 )
 def test_a_file_that_is_not_what_its_ending_says_is_refused(

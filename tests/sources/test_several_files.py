@@ -28,7 +28,7 @@ def test_videos_come_in_the_order_of_their_ids_with_their_file(tmp_path: Path) -
 def test_a_video_in_two_files_is_named(tmp_path: Path) -> None:
     files = [write(tmp_path / "x" / "val", "v1", "v2"), write(tmp_path / "y" / "val", "v2", "v3")]
     for order in (files, files[::-1]):
-        with pytest.raises(InputError, match=r"the video v2 stands in .*/x/val and in .*/y/val$"):
+        with pytest.raises(InputError, match=r"the video v2 is in both .*/x/val and .*/y/val$"):
             read_files(order, read_youcook2)
 
 
@@ -41,5 +41,5 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_file_is_refused() -> None:
-    with pytest.raises(InputError, match="--annotations: name a file"):
+    with pytest.raises(InputError, match="--annotations: pass one or more files"):
         read_files([], read_youcook2)

@@ -109,7 +109,7 @@ def test_captions_that_do_not_fit_are_refused(tmp_path: Path, content: str, mess
 def test_plain_captions_need_the_triplets_they_are_of(tmp_path: Path) -> None:
     path = tmp_path / "captions.txt"
     path.write_text("A giraffe licking a leaf.\n")
-    with pytest.raises(InputError, match="name it by --triplets"):
+    with pytest.raises(InputError, match="pass that file with --triplets"):
         read_simat_captions(path, ())
 
 

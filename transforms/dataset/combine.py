@@ -140,7 +140,9 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
         both = [_sample_at(scan, rules, int(order[n])) for n in (place, place + 1)]
         (name, one), (_, other) = both
         if one == other:
-            raise InputError(f"{one}: two samples have the id {name}; eqforge verify says which")
+            raise InputError(
+                f"{one}: two samples have the id {name}; run eqforge verify for details"
+            )
         raise InputError(
             f"{one} and {other}: {int(differs.sum()):,} samples have the same id and say different "
             f"things, such as {name}; eqforge diff {one} {other} shows in which columns"
@@ -197,7 +199,7 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
     if there != len(wanted):
         raise InputError(
             f"{part.folder}: its samples name {len(wanted):,} pictures, of which it has {there:,}; "
-            "eqforge verify says which it lacks"
+            "run eqforge verify to list the missing ones"
         )
 
 

@@ -192,7 +192,7 @@ def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> N
             raise BuildError(
                 f"{failed} of {books.candidates} candidates of the stage {stage.name!r} failed "
                 "with an exception or could not be downloaded, more than --max-error-rate "
-                f"{target.max_error_rate}; the rejects in {target.output}/data say which and why"
+                f"{target.max_error_rate}; see the rejects in {target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

@@ -46,7 +46,7 @@ class Part:
 def _open(folder: str, sha256: str) -> Dataset:
     dataset = open_dataset(folder)
     if dataset.sha256 != sha256:
-        raise InputError(f"{folder}: was built again; run the same command again")
+        raise InputError(f"{folder}: was rebuilt while this command ran; run the command again")
     return dataset
 
 
@@ -71,9 +71,9 @@ class PartPictures:
                     return data
                 raise BuildError(
                     f"{part.open().url(path)}: the bytes of image {image_id} are others; "
-                    "eqforge verify looks for all damage"
+                    "run eqforge verify to find all damage"
                 )
-        raise BuildError(f"no part has the image {image_id}; eqforge verify looks for all damage")
+        raise BuildError(f"no part has the image {image_id}; run eqforge verify to find all damage")
 
     def path(self, image_id: str, suffix: str) -> str:
         return f"{image_id}{suffix}"

@@ -42,7 +42,7 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
       given: folders or URLs, or NAME=FOLDER; parts without a name get an empty one.
     """
     if len(given) < 2:
-        raise InputError("name two or more datasets to combine")
+        raise InputError("pass two or more datasets to combine")
     named = map(_name_and_folder, given)
     opened = [(name, open_dataset(folder)) for name, folder in named]
     opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
@@ -219,8 +219,8 @@ def read_group(
                     yield from records_of(batch, described)
             except (msgspec.ValidationError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{dataset.url(path)}: a row does not fit {table}: {error}; eqforge verify "
-                    "looks for all damage"
+                    f"{dataset.url(path)}: a row does not fit {table}: {error}; run eqforge "
+                    "verify to find all damage"
                 ) from error
 
 

@@ -67,7 +67,9 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
     if wanted:
         name = min(wanted)
         if example := videos.get(name):
-            raise InputError(f"--only {name}: is a video; name samples of it, such as {example}")
+            raise InputError(
+                f"--only {name}: is a video; pass ids of its samples, such as {example}"
+            )
         raise InputError(no_sample(name, seen))
 
 

@@ -49,8 +49,8 @@ def check_ports(options: PipelineOptions) -> None:
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
-            f"{found}, so that whoever reaches this machine could run commands as you during the "
-            "build; where a firewall or a network namespace keeps others out, add "
+            f"{found}, so anyone who can reach this machine could run commands as you during "
+            "the build; if a firewall or a network namespace blocks access, add "
             "--allow_open_ports"
         )
 

@@ -70,8 +70,8 @@ def is_dry(options: PipelineOptions) -> bool:
 def check_reach(options: PipelineOptions, output: str) -> None:
     if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
         raise InputError(
-            f"--output {output}: is a folder of this machine, and Dataflow's cannot see it; name "
-            "one in a bucket, such as gs://BUCKET/eq-sd"
+            f"--output {output}: is a local folder, which Dataflow's machines cannot access; "
+            "pass a folder in a bucket, such as gs://BUCKET/eq-sd"
         )
 
 

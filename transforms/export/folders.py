@@ -92,8 +92,8 @@ def _refuse_without_pictures(dataset: Dataset, table: str) -> str:
     if picture_references(dataset, table):
         return ""
     return (
-        "expected rows with pictures; build or import the dataset with --images FOLDER, or take "
-        "jsonl"
+        "expected rows with pictures; build or import the dataset with --images FOLDER, or "
+        "use jsonl"
     )
 
 

@@ -87,7 +87,7 @@ class Format:
         if missing := self.columns - set(dataset.columns(table)):
             return (
                 f"expected rows with the columns {', '.join(sorted(missing))}, which {table} "
-                "lacks; pairs, hf, webdataset and jsonl take any rows"
+                "lacks; pairs, hf, webdataset and jsonl accept any rows"
             )
         return self._writer.refusal(dataset, table)
 

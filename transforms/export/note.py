@@ -105,8 +105,9 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
-                    f"{storage.join(folder, clipped(name))}: is there already, and no export "
-                    "wrote it; name a folder that is new, empty, or holds an earlier export"
+                    f"{storage.join(folder, clipped(name))}: already exists and was not written "
+                    "by an export; choose a folder that is new, empty, or contains an earlier "
+                    "export"
                 )
         ledger = Ledger(folder, note)
     elif there.is_of(note) and (begun is not None or not overwrite):
@@ -119,7 +120,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         raise InputError(
             f"{folder}: holds an export already, of {there.dataset} as "
             f"{there.settings.get('format')}, of another dataset or with other settings or "
-            "versions; --overwrite replaces it"
+            "versions; pass --overwrite to replace it"
         )
     else:
         listed = {(f.path, f.sha256) for each in (finished, begun) if each for f in each.files}
@@ -148,7 +149,7 @@ def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile
         if storage.digest(url) == (file.num_bytes, file.sha256):
             found.append(file)
         elif is_finished:
-            raise InputError(f"{url}: was changed after it was exported; move it away")
+            raise InputError(f"{url}: was changed after it was exported; move it elsewhere")
     return found
 
 

@@ -62,8 +62,8 @@ def export_dataset(
         raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
     if kind.holds_pictures:
         raise InputError(
-            f"--table {table}: holds the images themselves, which are exported with the rows that "
-            "show them; name a table such as samples"
+            f"--table {table}: contains the images themselves, which are exported with the rows "
+            "that show them; choose a table such as samples"
         )
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
     if settings.format == RECIPE and changes:
@@ -73,7 +73,9 @@ def export_dataset(
         )
     if settings.image_files and not form.image_files:
         able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
-        raise InputError(f"--image-files: is for --format {able}; {form.name} has no such files")
+        raise InputError(
+            f"--image-files: works only with --format {able}; {form.name} has no such files"
+        )
     check_files(dataset, table)
     left_out: dict[str, int] = {}
     if settings.redistributable:
@@ -159,9 +161,9 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         rows = counted(left_out.total(), "rows")
         said = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
         raise InputError(
-            f"{dataset.folder}: --redistributable leaves none of {rows}: no licence allows to pass "
-            f"them on: {said}; --format recipe writes what others need to make them from their own "
-            "sources"
+            f"{dataset.folder}: --redistributable leaves none of {rows}, because no licence "
+            f"allows redistribution: {said}; --format recipe exports what others need to "
+            "rebuild them from their own sources"
         )
     files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]
     tables = {table: files, "images": dataset.files("images")}

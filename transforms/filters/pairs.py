@@ -6,9 +6,9 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters import cuts, minimality, perceptual
 
 ORACLE_REASONS = {
-    "own_caption_mismatch": "By the oracle, an image does not match its own caption well enough.",
-    "crossed_caption_match": "By the oracle, an image matches the other image's caption too well.",
-    "oracle_disagreement": "One of the two oracles objects, the other does not.",
+    "own_caption_mismatch": "An image does not match its own caption well enough for the oracle.",
+    "crossed_caption_match": "An image matches the other image's caption too well for the oracle.",
+    "oracle_disagreement": "Only one of the two oracles objects.",
 }
 
 PAIRS_STAGE = Stage(

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 DISTANCE = "perceptual_distance"
 VERSION = "1"
 REASONS = {
-    "looks_too_different": "By the --perceptual model, the images differ more than "
-    "--max-perceptual allows.",
+    "looks_too_different": "The --perceptual distance of the images exceeds --max-perceptual.",
 }
 
 
@@ -51,8 +50,8 @@ class PerceptualSettings:
             _spec_of(self.perceptual)
         elif self.max_perceptual is not None:
             raise InputError(
-                f"--max-perceptual {self.max_perceptual}: name the model that measures, too, such "
-                "as --perceptual dinov2:FOLDER"
+                f"--max-perceptual {self.max_perceptual}: also specify the model, such as "
+                "--perceptual dinov2:FOLDER"
             )
 
 

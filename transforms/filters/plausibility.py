@@ -50,8 +50,8 @@ class PlausibilitySettings:
             _spec_of(self.plausibility)
         elif self.max_implausibility is not None:
             raise InputError(
-                f"--max-implausibility {self.max_implausibility}: name the model that measures, "
-                "too, such as --plausibility FOLDER"
+                f"--max-implausibility {self.max_implausibility}: also specify the model, such "
+                "as --plausibility FOLDER"
             )
 
 

@@ -27,7 +27,7 @@ from eqforge.transforms.oracle.judges import margin_of
 
 SEEDS_STAGE: Final = Stage(
     "seeds",
-    {"not_best": "Another seed of --seeds scored better by --best-by."},
+    {"not_best": "Another seed from --seeds scored better on --best-by."},
     note="Drawings of one pair from several seeds.",
 )
 

@@ -75,9 +75,9 @@ def confirm_editor(rules: EditingRules) -> None:
     shared_grounder(rules.grounding, here.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
-            f"the editor {editor.name} changes a photograph where a mask says: name a folder of "
-            "masks with --masks, or a detector that finds what changes with --grounder; or a "
-            f"model of an editor that needs none: {describe_editors(with_mask=False)}"
+            f"the editor {editor.name} needs a mask of what to change; pass a folder of masks "
+            "with --masks, or a detector with --grounder, or choose the model of an editor "
+            f"that needs no mask: {describe_editors(with_mask=False)}"
         )
 
 

@@ -131,7 +131,7 @@ class GroundingSettings:
         check_range("grounding_score", self.grounding_score, 0, 1)
         check_range("mask_margin", self.mask_margin, 0, 1)
         if self.segmenter is not None and self.grounder is None:
-            raise InputError("--segmenter outlines what a --grounder finds: name one, too")
+            raise InputError("--segmenter outlines what --grounder finds; pass --grounder as well")
 
 
 class SharedGrounder:

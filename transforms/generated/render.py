@@ -53,7 +53,8 @@ from eqforge.transforms.generated.work import (
 RENDERS_STAGE = Stage(
     "renders",
     SCENE_REASONS,
-    note="A renderer that dies or hangs gets one more try. After a second failure, the reason is "
+    note="eqforge restarts a renderer that dies or hangs once. After a second failure, the "
+    "reason is "
     "`error:ChildDied` or `error:ChildTimeout`.",
 )
 

@@ -10,14 +10,14 @@ from eqforge.sources.vlue import VlueItem, canonical_name
 
 MIN_WORDS: Final = 8
 RULES: Final[dict[str, str]] = {
-    "few_words": "The caption has fewer words than it has to have.",
+    "few_words": "The caption has too few words.",
     "there_is": "The caption starts with 'there is'.",
     "answer_not_listed": "No answer of the question is in the list of answers.",
     "empty_box": "The box has no area.",
-    "box_outside_image": "The box reaches out of its image.",
+    "box_outside_image": "The box extends beyond its image.",
     "box_unchecked": "The size of the image is not known, so the box could not be checked.",
-    "size_differs": "The image has another size than the annotation states.",
-    "name_not_nfc": "The image's name is in another form of Unicode than NFC.",
+    "size_differs": "The image's size differs from the annotated size.",
+    "name_not_nfc": "The image's name is not in the Unicode form NFC.",
 }
 _BOX_SLACK_PX = 0.01  # COCO rounds boxes to hundredths of a pixel
 _THERE_IS = re.compile(r"\s*there\s+is\b", re.IGNORECASE)

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 JUDGE_REASONS: Final = {
     "not_entailed": "A judge does not find that caption and hard positive entail each other.",
     "not_contradicted": "A judge does not find that the hard negative contradicts a true caption.",
-    "not_shown": "By a judge, the image does not show the text that should be true.",
-    "shown": "By a judge, the image shows the hard negative.",
+    "not_shown": "A judge finds that the image does not show the text that should be true.",
+    "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",
     "low_probability": "The probability that the row is right is too low or unknown.",
 }

@@ -78,7 +78,7 @@ class JudgeSettings:
         needing += ["verify_requests"] * (self.verify_requests is not None)
         if needing:
             flag = needing[0].replace("_", "-")
-            raise InputError(f"--{flag}: needs judges; name some with --verify")
+            raise InputError(f"--{flag}: needs judges; specify them with --verify")
 
     def questions(self, rows: int) -> int:
         from eqforge.generators.text.llm.endpoint import is_endpoint
@@ -146,8 +146,8 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min: no probability is known of texts that not all come of the rules of "
-            "corrected mode"
+            "--probability-min: the probability is known only if the rules of corrected mode "
+            "wrote all texts"
         )
     if not settings.verify and not by_rules:
         return None

@@ -223,6 +223,7 @@ def oracle_warnings(oracle: Oracle) -> Iterator[str]:
     for judge in oracle.judges:
         if judge.family.casefold() in evaluated:
             yield (
-                f"the oracle {judge.name} is of the family {judge.family!r}, which is evaluated on "
-                "this dataset: it chose the pairs that this family tells apart"
+                f"the oracle {judge.name} belongs to the family {judge.family!r}, which is "
+                "evaluated on this dataset; the oracle selected pairs that this family can "
+                "distinguish"
             )

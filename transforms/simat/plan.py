@@ -92,7 +92,7 @@ class SimatFiles:
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)
         if sum(source is not None for source in sources) != 1:
             raise InputError(
-                "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
+                "pass one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
             )
 
     def regions(self) -> Iterator[Region]:

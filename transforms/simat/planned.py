@@ -31,10 +31,9 @@ QUERIES_STAGE = Stage(
         "synonym": "The two words mean the same, or are singular and plural of one noun.",
         "target_without_crop": "No crop in the gallery shows the target.",
         "not_scored": "The oracle has no score for the crop or a caption.",
-        "own_caption_mismatch": "By the oracle, the crop does not match its own caption well "
-        "enough.",
-        "target_caption_match": "By the oracle, the crop already shows the target.",
-        "oracle_disagreement": "One of the two oracles objects, the other does not.",
+        "own_caption_mismatch": "The crop matches its own caption too poorly for the oracle.",
+        "target_caption_match": "The oracle finds that the crop already shows the target.",
+        "oracle_disagreement": "Only one of the two oracles objects.",
     },
     note="Queries: a region and a word to change.",
 )

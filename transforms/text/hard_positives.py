@@ -147,11 +147,13 @@ def check_balance(captions: object, model: str | None) -> None:
     """Check that rules make the hard negatives here, so that they can be drawn together."""
     if captions is None:
         raise InputError(
-            "--balance text draws the hard negatives that rules make of --captions; the other "
-            "sources bring their own: leave it out"
+            "--balance text needs hard negatives that rules write for --captions; leave it out "
+            "for other sources, which have their own"
         )
     if model is not None:
-        raise InputError("--balance text: draws texts of rules; leave out --model")
+        raise InputError(
+            "--balance text: works only with texts that rules write; leave out --model"
+        )
     if find_spec("sklearn") is None:
         raise MissingExtra("scikit-learn", "text")
 

@@ -85,7 +85,7 @@ class TextSources:
         sources = (self.vl_checklist, self.pairs, self.captions)
         if sum(each is not None for each in sources) != 1:
             raise InputError(
-                "name one source: --vl-checklist FOLDER, --pairs FILE or --captions FILE"
+                "pass one source: --vl-checklist FOLDER, --pairs FILE or --captions FILE"
             )
         if not self.kinds:
             raise InputError("--kinds: name at least one kind")

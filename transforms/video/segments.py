@@ -53,7 +53,7 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
     if len(kept) > MAX_SEGMENTS:
         raise InputError(
             f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
-            f"pairs; at most {MAX_SEGMENTS} segments of one video are paired: thin them out"
+            f"pairs; at most {MAX_SEGMENTS} segments of one video can be paired, so remove some"
         )
     pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
     if len({pair.sample_id for pair in pairs}) != len(pairs):

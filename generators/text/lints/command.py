@@ -160,8 +160,8 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
         ids = samples.get(finding.record_id) or samples.get(pair)
         if not ids:
             raise InputError(
-                f"{path}: {shown(finding.record_id)} has findings and is no sample; write its "
-                "errata by hand"
+                f"{path}: {shown(finding.record_id)} has findings but is not a sample; write "
+                "its errata by hand"
             )
         yield from (replace(finding, record_id=sample_id) for sample_id in ids)
 

@@ -73,12 +73,12 @@ def address_of(model: str) -> Address:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"the language model {public(url)}: an address with a password or a query; put the key "
-            f"into the environment variable {KEY}"
+            f"the language model {public(url)}: the address contains a password or a query; put "
+            f"the key into the environment variable {KEY}"
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(
-            f"the language model {url}: name the model before the address, as the server calls it, "
+            f"the language model {url}: put the server's name for the model before the address, "
             "such as llama-2-70b-chat@http://localhost:8000/v1"
         )
     base = url.removesuffix("/completions").removesuffix("/chat")
@@ -225,7 +225,7 @@ class Endpoint:
             text = choice["message"]["content"] if self.address.chat else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(
-                f"{self.title}: what came back is no answer of an OpenAI-compatible server"
+                f"{self.title}: the response is not from an OpenAI-compatible server"
             ) from error
         text = text if isinstance(text, str) else ""
         used = found.get("usage")

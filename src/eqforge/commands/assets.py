@@ -248,7 +248,9 @@ def _adopt(arguments: Adopt) -> int:
 def _alone(folder: str) -> Iterator[None]:
     """Lock a folder for one command; delete its work folder at the end."""
     if storage.exists(storage.join(folder, WORK, IDENTITY)):
-        raise InputError(f"--output {folder}: holds a dataset; give a folder of its own to assets")
+        raise InputError(
+            f"--output {folder}: contains a dataset; choose a separate folder for the assets"
+        )
     with locked(folder):
         yield
         storage.delete_folder(storage.join(folder, WORK))

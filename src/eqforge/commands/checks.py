@@ -63,7 +63,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
         return f"cannot be read: {error.strerror}"
     except InputError as error:
         return str(error)
-    return "its bytes are not those the manifest describes"
+    return "its bytes do not match the manifest"
 
 
 def check_description(dataset: Dataset) -> Iterator[str]:
@@ -76,7 +76,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
     sums = _beside(dataset, SUMS).decode("utf-8", "replace")
     for name in DOCUMENTS if sums else ():
         if f"{sha256_hex(_beside(dataset, name))}  {name}\n" not in sums:
-            yield f"{name}: is not as in {SUMS}; eqforge card writes both again"
+            yield f"{name}: does not match {SUMS}; run eqforge card to rewrite both"
     if not (description := _beside(dataset, croissant.FILE_NAME)):
         return
     try:
@@ -111,7 +111,7 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
                 yield f"{file.path}: not readable: {error}"
                 continue
             if not schema.equals(kind.schema):
-                yield f"{file.path}: its columns are not those of {table}"
+                yield f"{file.path}: its columns do not match the table {table}"
             if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
                 yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
 
@@ -129,7 +129,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
             try:
                 found = fingerprint_records(kind.schema, watched(dataset, kind, records, faults))
                 if found != dataset.fingerprint(file.path):
-                    faults.append(f"{file.path}: its rows are not those it was written with")
+                    faults.append(f"{file.path}: its rows have changed since it was written")
             except msgspec.ValidationError as error:
                 faults.append(f"{file.path}: {error}")
             yield from faults

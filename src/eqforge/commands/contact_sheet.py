@@ -38,7 +38,7 @@ def draw_sheet(
     found = some_items(dataset, rows, only)
     items = [item for item in found if any(pane.image_id for pane in item.panes)]
     if not items:
-        why = f"holds no pictures to draw; {dataset.remedy}"
+        why = f"contains no images to draw; {dataset.remedy}"
         raise InputError(f"{dataset.folder}: {why if found else 'has no samples to draw'}")
     if boxes and not any(pane.boxes for item in items for pane in item.panes):
         raise InputError(f"{dataset.folder}: its samples have no boxes")
@@ -46,7 +46,9 @@ def draw_sheet(
     pictures = make_shelf(dataset).read(wanted)
     if lost := wanted - pictures.keys():
         name = name_of(min(map(str, lost)))
-        raise InputError(f"{dataset.folder}: no image {name}; eqforge verify finds all damage")
+        raise InputError(
+            f"{dataset.folder}: no image {name}; run eqforge verify to find all damage"
+        )
     return draw_items(dataset, items, pictures, file, boxes)
 
 

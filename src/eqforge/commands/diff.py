@@ -78,9 +78,9 @@ def diff_command(arguments: Arguments) -> int:
 
 def differences(arguments: Arguments) -> Difference:
     if arguments.overwrite and arguments.report is None:
-        raise InputError("--overwrite: there is no --report that could replace another")
+        raise InputError("--overwrite: works only with --report")
     if arguments.report is not None and arguments.table and "samples" not in arguments.table:
-        raise InputError("--table: --report shows samples alone; add samples to it")
+        raise InputError("--table: --report shows only samples; add samples to --table")
     return diff_datasets(
         arguments.a,
         arguments.b,

@@ -48,9 +48,9 @@ _BLOCKED_BY: Final = {
     "memory": ("limits", ("memory",)),
 }
 _SANDBOX_REMEDY: Final = {
-    "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container one whose "
-    "profile lets its calls pass",
-    "seccomp": "Linux on x86-64 or ARM64; in a container one whose profile lets seccomp pass",
+    "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container, a profile "
+    "that allows its system calls",
+    "seccomp": "Linux on x86-64 or ARM64; in a container, a profile that allows seccomp",
     "limits": "a system with limits of address space (RLIMIT_AS)",
 }
 _GIB: Final = 2**30
@@ -162,7 +162,7 @@ def _packages() -> Iterator[Fact]:
     yield _fact(
         "graphics card",
         card and card.split(" (UUID")[0],
-        "speed: models and renderings run on the processor",
+        "speed: models and rendering run on the CPU",
         "an NVIDIA card and its driver",
     )
 
@@ -172,7 +172,7 @@ def _sandbox() -> Iterator[Fact]:
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",
-            cost="decoders may do what you may", remedy=f"unset {VARIABLE}",
+            cost="decoders run with all your permissions", remedy=f"unset {VARIABLE}",
         )  # fmt: skip
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +184,7 @@ def _sandbox() -> Iterator[Fact]:
         yield _fact(
             f"cage: {name}",
             None if passed else f"refused: {', '.join(tries)}",
-            f"decoders reach {name} that are none of theirs",
+            f"decoders reach {name} that they should not reach",
             _SANDBOX_REMEDY[part],
             said=f"let through: {', '.join(passed)}",
         )

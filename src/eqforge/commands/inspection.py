@@ -80,7 +80,7 @@ def inspect(arguments: Arguments) -> int:
     if arguments.rows < 0:
         raise InputError(f"--rows {arguments.rows}: expected 0 or more")
     if arguments.id is not None and arguments.rejects is not None:
-        raise InputError("--id and --rejects: name one of them")
+        raise InputError("pass either --id or --rejects")
     dataset = open_dataset(arguments.dataset)
     if arguments.rejects is not None:
         found = _show_rejects(dataset, arguments.rejects, arguments)
@@ -234,7 +234,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
             arguments.sheet,
             arguments.boxes,
         )
-        lost = "" if drawn == len(few) else "; of the others no picture is left"
+        lost = "" if drawn == len(few) else "; no image of the other ones is left"
         print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
 
@@ -278,7 +278,8 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
     if len(found) > 1:
         some = ", ".join(map(visible, found[:_MOST_IDS]))
         raise InputError(
-            f"--id {part}: is a part of {len(found):,} ids; name one, or a part that no other has: "
+            f"--id {part}: matches {len(found):,} ids; pass a complete id, or a part that "
+            "matches only one: "
             f"{some}{', …' if len(found) > _MOST_IDS else ''}"
         )
     return found[0]

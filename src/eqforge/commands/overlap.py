@@ -135,7 +135,7 @@ def overlap_command(arguments: Arguments) -> int:
 
     if not (arguments.training_ids or arguments.images or arguments.datasets):
         options = "--training-ids FILE, --images FOLDER or --datasets FOLDER"
-        raise InputError(f"nothing to compare with: name {options}")
+        raise InputError(f"nothing to compare with: pass {options}")
     if not 0 <= arguments.max_distance <= HASH_BITS:
         raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
     check_workers(arguments.workers)
@@ -167,9 +167,9 @@ def overlap_command(arguments: Arguments) -> int:
     _print(rows, sum(each.unreadable for each in looks))
     if unknown := len(not_compared(shown, named, collection, bool(looks))):
         print(
-            f"{unknown:,} of the images count as unseen, but could not be compared: their names "
-            "are no ids of what is listed, and nothing was compared by look; --names-are says what "
-            "mere numbers are, --images and --datasets compare looks"
+            f"{unknown:,} of the images count as unseen but could not be compared: their names are "
+            "not ids of a listed collection, and no images were compared. If the names are plain "
+            "numbers, pass --names-are. To compare images, pass --images or --datasets."
         )
     print(f"{arguments.output}: {len(rows):,} rows")
     return 0
@@ -208,7 +208,7 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     unseen = {row["sample_id"] for row in rows} - seen
     number = sum(images.values()) - images[None]
     table.add_row("seen", f"{number:,}", f"{len(seen):,}", "")
-    table.add_row("unseen", f"{images[None]:,}", f"{len(unseen):,}", "No image of it was seen.")
+    table.add_row("unseen", f"{images[None]:,}", f"{len(unseen):,}", "None of its images was seen.")
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)
     if unreadable:

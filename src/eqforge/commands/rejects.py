@@ -143,14 +143,17 @@ class StoredRejects:
         if not rejects:
             return "no rejects to draw; --rows asks for some"
         if not storage.list_names(self._work):
-            return f"the build left no folder {WORK}, where the pictures of rejects lie{_LIST}"
+            return (
+                f"the build left no folder {WORK}, which would contain the images of rejected "
+                f"candidates{_LIST}"
+            )
         if not self._pairs and not self._images:
             return (
-                "pictures of rejects are kept where a dataset is made of videos, drawn or "
-                f"rendered{_LIST}"
+                "eqforge keeps the images of rejected candidates only for datasets from "
+                f"videos, drawings or renderings{_LIST}"
             )
         reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"nothing to draw of {reasons}: no picture of these is stored{_LIST}"
+        return f"nothing to draw of {reasons}: no image of these is stored{_LIST}"
 
 
 def _generated_pairs(

@@ -49,7 +49,7 @@ def report_command(arguments: Arguments) -> int:
     print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
     if written.undecodable:
         pictures = counted(written.undecodable, "pictures")
-        print(f"  {pictures} cannot be decoded and are not shown; eqforge verify names them")
+        print(f"  {pictures} cannot be decoded and are not shown; run eqforge verify to list them")
     print_document(written)
     return 0
 
@@ -67,8 +67,8 @@ def report_dataset(arguments: Arguments) -> "Report":
     if output is None:
         if not storage.is_local(arguments.dataset):
             raise InputError(
-                f"--output: name a folder for the report; {public(arguments.dataset)} is no folder "
-                "of this machine, beside which it could lie"
+                f"--output: pass a folder for the report; {public(arguments.dataset)} is not a "
+                "local folder, so there is no default place next to it"
             )
         folder = Path(storage.locate(arguments.dataset)[1])
         output = Path(f"{folder if folder.name not in ('', '..') else folder.resolve()}-report")

@@ -52,7 +52,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         if each.others is not None:
             others = f", {100 * each.others:.0f} % as others {_percent(each.others_interval)}"
         if each.repeats:
-            alike = f"{each.same:,} of {each.repeats:,} repeats alike"
+            alike = f"{each.same:,} of {each.repeats:,} repeats answered the same"
             repeats = f", {alike} {_percent(each.same_interval)}"
         if each.alpha is not None:
             alpha = f", alpha with others {each.alpha:.3f} {_range(each.alpha_interval)}"

@@ -144,7 +144,7 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
     verdict = counted(found["FAILED"], "problems") if found["FAILED"] else "sound"
     if missing:
         verdict = verdict if found["FAILED"] else "no problem found"
-        verdict += f", but {missing} of {len(outcomes)} checks not made"
+        verdict += f", but {missing} of {len(outcomes)} checks were not made"
     return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
 
 

@@ -75,10 +75,10 @@ def sparse(tar: tarfile.TarFile) -> None:
 @pytest.mark.parametrize(
     ("add", "message"),
     [
-        (link, "'a.mp4' is a link, a pipe or a device; expected plain files"),
-        (device, "'a.mp4' is a link, a pipe or a device; expected plain files"),
-        (sparse, "'a.mp4' is a sparse file; expected plain files"),
-        (twice, "the file 'a.mp4' appears twice, first in 0.tar; one name has to be one file"),
+        (link, "'a.mp4' is a link, a pipe or a device; expected regular files"),
+        (device, "'a.mp4' is a link, a pipe or a device; expected regular files"),
+        (sparse, "'a.mp4' is a sparse file; expected regular files"),
+        (twice, "the file 'a.mp4' appears twice, first in 0.tar; file names must be unique"),
     ],
 )
 def test_what_is_no_plain_file_is_refused(
@@ -115,13 +115,13 @@ def damaged(data: bytes) -> bytes:
     ("change", "message"),
     [
         (damaged, "a damaged header at byte 1,536"),
-        (too_long, "is no plain tar, or damaged"),
+        (too_long, "is not an uncompressed tar file, or it is damaged"),
         (lambda data: data[:1900], "a damaged header at byte 1,536"),
         (lambda data: data[:2100], "unexpected end of data"),
-        (lambda data: data[:1536], "is it cut off"),
-        (lambda data: data + data, "something follows its end"),
-        (lambda _: b"no tar" * 500, "is no plain tar, or damaged"),
-        (lambda _: b"", "is no plain tar, or damaged: empty file"),
+        (lambda data: data[:1536], "is it truncated"),
+        (lambda data: data + data, "data follows its end"),
+        (lambda _: b"no tar" * 500, "is not an uncompressed tar file, or it is damaged"),
+        (lambda _: b"", "is not an uncompressed tar file, or it is damaged: empty file"),
     ],
 )
 def test_a_damaged_shard_is_refused(

@@ -217,10 +217,16 @@ def test_a_pattern_names_shards(tmp_path: Path) -> None:
         ("{tmp}/file", "--videos .*/file: is a file; expected a folder"),
         ("{tmp}/none.tar", "none.tar: no file of that name"),
         ("{tmp}/x.tar.gz", "x.tar.gz: is compressed"),
-        ("https://me:hunter2@host/videos", "^--videos https://host/videos: holds a password or a"),
-        ("https://host/videos?sig=hunter2", "^--videos https://host/videos: holds a password or a"),
+        (
+            "https://me:hunter2@host/videos",
+            "^--videos https://host/videos: contains a password or a",
+        ),
+        (
+            "https://host/videos?sig=hunter2",
+            "^--videos https://host/videos: contains a password or a",
+        ),
         ("http://localhost:1/videos", "--videos http://localhost:1/videos: Cannot connect to host"),
-        ("tar://a.tar::s3://bucket", "is no store that datasets lie in"),
+        ("tar://a.tar::s3://bucket", "is not a supported store"),
     ],
 )
 def test_a_folder_that_is_none_is_an_error_before_any_work(

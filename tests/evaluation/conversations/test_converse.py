@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_about_has_a_reason(
         (["--by", "colour"], "no column 'colour'"),
         (["--samples", "0"], "--samples of at least 1"),
         (["--seed", "-1"], "--seed: expected at least 0"),
-        (["--answers", "file.jsonl"], "one of --model and --answers"),
+        (["--answers", "file.jsonl"], "either --model or --answers"),
     ],
 )
 def test_wrong_settings_are_one_clear_error(

@@ -76,7 +76,7 @@ def test_a_model_is_timed_stage_by_stage_and_in_batches(
     assert machine["libraries"].keys() >= {"torch", "transformers"}
     assert found["clocks"].keys() == {"before", "after"}
     assert found["model"]["kind"] == "clip"
-    assert any("6 times are few" in warning for warning in found["warnings"])
+    assert any("6 times are too few" in warning for warning in found["warnings"])
 
 
 def test_two_measured_models_are_put_on_a_front_with_their_scores(

@@ -175,9 +175,9 @@ def _drop(questions: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_drop, "1 of 18 samples have not all answers, such as 'made/v002/2-3'; --allow-missing"),
+        (_drop, "1 of 18 samples lack some answers, such as 'made/v002/2-3'; pass --allow-missing"),
         (lambda found: [*found, found[3]], "line 145: the question 'q"),
-        (lambda found: [], "holds no score at all"),
+        (lambda found: [], "contains no scores"),
     ],
 )
 def test_missing_and_repeated_answers_are_errors(
@@ -203,7 +203,8 @@ def test_a_sample_that_is_answered_in_part_is_left_out_and_counted(
     row = measured(tmp_path, pairs, path, "--allow-missing")["all", "text"]
     assert (row["expected"], row["scored"], row["missing"]) == ("18", "17", "1")
     assert (
-        "left out for answers to some of their questions only: 1 sample" in capsys.readouterr().out
+        "left out because some of their questions have no answer: 1 sample"
+        in capsys.readouterr().out
     )
 
 
@@ -256,6 +257,6 @@ def test_scores_and_answers_are_not_measured_together(
     log = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.right)
     (tmp_path / "s.json").write_text('{"a": [1, 2, 3, 4]}')
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
-    assert "s.json: is no file of a harness, as another one is" in capsys.readouterr().err
+    assert "s.json: is not a harness result, but another input is" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
     assert "--ties: the table of harnesses does not depend on it" in capsys.readouterr().err

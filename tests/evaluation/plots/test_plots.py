@@ -233,7 +233,7 @@ def test_the_quantity_of_a_file_can_be_said(
     ("arguments", "said"),
     [
         (["equivariance", "D", "S", "--output", "x.gif"], ".svg, .png, .pdf"),
-        (["equivariance", "D", "--output", "x.svg"], "name scores"),
+        (["equivariance", "D", "--output", "x.svg"], "pass scores"),
         (["minimality", "D", "S", "--measure", "beauty", "--output", "x.svg"], "'beauty'"),
         (["minimality", "D", "S", "--measure", "split", "--output", "x.svg"], "column of numbers"),
         (["minimality", "D", "S", "--metric", "best", "--output", "x.svg"], "text, image, group"),
@@ -241,7 +241,7 @@ def test_the_quantity_of_a_file_can_be_said(
         (["drops", "M", "--output", "x.svg"], "drops takes a table of perturbed captions"),
         (["lambdas", "M", "--output", "x.svg"], "lambdas takes a table of SIMAT"),
         (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
-        (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], "stands 2 times"),
+        (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], "appears 2 times"),
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
         (["drops", "D/dataset.json", "--output", "x.svg"], "metrics.json"),
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),

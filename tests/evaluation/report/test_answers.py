@@ -121,7 +121,7 @@ def test_what_cannot_be_laid_over_says_why(
     nobody = "1 of 1 samples are ones that the dataset does not have, such as 'nobody'"
     for name, text, said in (
         ("a.txt", "", "or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit (.xlsx) wrote"),
-        ("sums.json", json.dumps(sums), "CLIP_benchmark writes sums and nothing of each sample"),
+        ("sums.json", json.dumps(sums), "CLIP_benchmark writes only sums, not results per sample"),
         ("log.jsonl", json.dumps(strange), nobody),
     ):
         (tmp_path / name).write_text(text)

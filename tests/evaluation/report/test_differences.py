@@ -125,7 +125,7 @@ def test_columns_that_are_not_asked_for_are_not_shown(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--table", "images"), "--table: --report shows samples alone"),
+        (("--table", "images"), "--table: --report shows only samples"),
         (("--only", "phash"), "--report shows samples, which have no column phash"),
     ],
 )

@@ -138,7 +138,7 @@ def test_a_folder_of_something_else_is_left_alone(
     mine.mkdir()
     (mine / "notes.txt").write_bytes(b"mine")
     for output, said in (
-        (mine, "holds files that are no report; name another folder"),
+        (mine, "contains files that do not belong to a report; choose a different folder"),
         (theirs, "add --overwrite to replace them"),
     ):
         before = digests(output)
@@ -220,7 +220,7 @@ def test_scores_of_samples_that_are_not_there_are_refused(
     with pytest.raises(SystemExit):
         report.main([str(dataset), *options])
 
-    assert "of a sample that the dataset has, such as 'nobody'" in capsys.readouterr().err
+    assert "to a sample of the dataset; one has the id 'nobody'" in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 
 
@@ -256,7 +256,10 @@ def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str])
         report.main(["memory://bucket/pairs"])
 
     (line,) = capsys.readouterr().err.splitlines()
-    assert "--output: name a folder for the report; memory://bucket/pairs is no folder" in line
+    assert (
+        "--output: pass a folder for the report; memory://bucket/pairs is not a local folder"
+        in line
+    )
 
 
 def test_the_title_is_that_of_the_card(dataset: Path, tmp_path: Path) -> None:

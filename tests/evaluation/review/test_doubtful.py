@@ -138,9 +138,9 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
 
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:
     opened = open_dataset(str(dataset))
-    with pytest.raises(InputError, match="nothing in it is in doubt"):
+    with pytest.raises(InputError, match="no sample is in doubt"):
         doubtful(opened, unlikely=0)
-    with pytest.raises(InputError, match="has no answers of judges; build it with --verify"):
+    with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(opened, disputed="rules")
     with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80 %"):
         doubtful(opened, unlikely=80)
@@ -148,11 +148,11 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     plain = tmp_path / "plain"
     arguments = ["--captions", lines, "--mode", "paper", "--output", str(plain)]
     assert hard_positives.main(arguments) == 0
-    with pytest.raises(InputError, match="has no answers of judges; build it with --verify"):
+    with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(open_dataset(str(plain)), disputed="judges")
-    with pytest.raises(InputError, match=r"has no probabilities .* the rules of corrected mode"):
+    with pytest.raises(InputError, match=r"lacks the probabilities .* the rules of corrected mode"):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
-    with pytest.raises(InputError, match=r"training-captions can have them, vlue cannot"):
+    with pytest.raises(InputError, match=r"training-captions can have them, not vlue"):
         doubtful(open_dataset(str(OLD / "vlue")), unlikely=0.9)
 
 
@@ -160,7 +160,7 @@ def test_what_no_judge_was_asked_about_is_told_where_nothing_is_in_doubt(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS[:1]))
-    message = "nothing in it is in doubt; no judge was asked about 3 samples"
+    message = "no sample is in doubt; no judge was asked about 3 samples"
     with pytest.raises(InputError, match=message):
         doubtful(open_dataset(str(dataset)), disputed="judges")
 
@@ -178,7 +178,7 @@ def test_of_an_empty_dataset_it_is_said_that_it_is_empty(tmp_path: Path) -> None
     empty = tmp_path / "empty"
     lines = write_lines(tmp_path / "captions.jsonl", ["Xq zrt."])
     assert hard_positives.main(["--captions", lines, "--output", str(empty)]) == 0
-    opened, message = open_dataset(str(empty)), "has no samples; eqforge inspect says why"
+    opened, message = open_dataset(str(empty)), "has no samples; run eqforge inspect to see why"
     with pytest.raises(InputError, match=message):
         doubtful(opened, unlikely=0.9)
     with pytest.raises(InputError, match=message):
@@ -205,5 +205,5 @@ def test_an_answer_to_no_question_is_told(dataset: Path, tmp_path: Path) -> None
     manifest = json.loads((copy / "dataset.json").read_text())
     manifest["tables"]["judgements"][0]["num_bytes"] = file.stat().st_size
     (copy / "dataset.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="no question is called 'why'"):
+    with pytest.raises(InputError, match="unknown question 'why'"):
         doubtful(open_dataset(str(copy)), disputed="rules")

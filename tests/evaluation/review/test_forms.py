@@ -348,7 +348,7 @@ def test_names_of_pictures_are_all_that_their_source_has(
     assert review.main([*map(str, ["plan", twice, *argv, "--output", tmp_path / "p"])]) == 0
     same = named(tmp_path / "same", ("a.jpg", "a.jpg", "c.jpg"), (0, 1, 2))
     said = refused(["plan", same, *argv, "--output", tmp_path / "x"], capsys)
-    assert "line 1: several pictures are called 'a.jpg'; take their ids" in said
+    assert "line 1: several images are named 'a.jpg'; use their ids" in said
     ids = sorted(row["image_id"] for row in rows_in(same, "images"))
     file.write_text(json.dumps(query | {"images": [ids[0], "c.jpg"]}))
     assert review.main([*map(str, ["plan", same, *argv, "--output", tmp_path / "ids"])]) == 0
@@ -400,7 +400,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
-    assert "has other pictures than were shown" in refused(argv, capsys)
+    assert "its images are not those that were shown" in refused(argv, capsys)
 
 
 # --- VLUE: what is written and drawn becomes rows that its build reads
@@ -528,7 +528,7 @@ def test_boxes_are_inside_the_picture_and_have_an_area(
             assert review.main(list(map(str, argv))) == 0
             assert capsys.readouterr().out.endswith(": 1 box\n")
         else:
-            assert "box: expected shares of the picture" in refused(argv, capsys)
+            assert "box: expected fractions of the image size" in refused(argv, capsys)
 
 
 def test_a_box_that_two_people_drew_is_one(vlue: Path, tmp_path: Path) -> None:
@@ -606,7 +606,7 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
     file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
     argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
-    said = "not the file that the tasks were made of; name that one as --of"
+    said = "not the file that the tasks were made from; pass that file with --of"
     assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
     assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
 
@@ -738,7 +738,7 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     choices.nth(count - 1).click()
     assert choices.nth(count - 1).get_attribute("aria-pressed") == "false"
     page.page.click("[data-answer=given]")
-    assert page.page.inner_text("#missing") == "One picture is left."
+    assert page.page.inner_text("#missing") == "One image is left."
     page.page.reload()  # what was chosen stays
     wait(page)
     choices.nth(count - 1).click()
@@ -760,10 +760,10 @@ def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
     for text, told in (
         ("", "Caption is empty."),
         ("   ", "Caption is empty."),
-        ("one two three four five six seven", "Caption has to have 8 words or more."),
+        ("one two three four five six seven", "Caption needs at least 8 words."),
         (f"there IS {long}", 'Caption must not start with "there is".'),
         (f"There  is {long}", 'Caption must not start with "there is".'),
-        ("одна собака стоит", "Caption has to have 8 words or more."),
+        ("одна собака стоит", "Caption needs at least 8 words."),
     ):
         wait(page)
         page.page.fill("textarea", text)

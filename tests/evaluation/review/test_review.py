@@ -244,7 +244,10 @@ def test_the_same_command_goes_on_and_another_one_is_refused(
     assert digests(planned(dataset, folder)) == whole
     with pytest.raises(SystemExit):
         planned(dataset, folder, "--sample", "9")
-    assert "holds pages of eq-video that were made of something else" in capsys.readouterr().err
+    assert (
+        "contains report pages of eq-video that were made from different data"
+        in capsys.readouterr().err
+    )
 
 
 def test_who_has_no_tasks_gets_no_page(
@@ -435,7 +438,7 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     assert len(verdicts) == 40
     assert "Krippendorff's alpha" in said
     told = " ".join(said.split())
-    shares = r"\d+ % as others \[\d+, \d+\], 1 of 1 repeats alike \[3, 100\]"
+    shares = r"\d+ % as others \[\d+, \d+\], 1 of 1 repeats answered the same \[3, 100\]"
     assert re.search(f"ada: .*, {shares}", told)
     with pytest.raises(SystemExit):
         review.main(["import", str(dataset), *map(str, files), "--output", str(out)])

@@ -208,7 +208,7 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
     assert all(whole[cell] == value for cell, value in some.items())
 
     wrong = {"candidates": tmp_path / "all"}
-    with pytest.raises(InputError, match="holds no vectors"):
+    with pytest.raises(InputError, match="contains no vectors"):
         score(dataset, f"blip-itm:{blip_folder}", tmp_path / "x", **wrong)
     assert not (tmp_path / "x").exists()
     with pytest.raises(InputError, match="reads image and caption together"):
@@ -307,7 +307,7 @@ def test_a_model_of_the_oracles_family_is_warned_of(
     command = ["score", str(dataset), "--model", f"clip:{clip_folder}", "--workers", "0"]
     assert main([*command, "--output", str(tmp_path / "s")]) == 0
     (warning,) = open_scores(str(tmp_path / "s")).manifest.warnings
-    assert "the dataset's oracle clip:m is of the family 'clip'" in warning
+    assert "the dataset's oracle clip:m belongs to the same family, 'clip'" in warning
     printed = capsys.readouterr().out
     assert f"warning: {warning}" in printed
     assert "samples: 6 expected = 6 scored + 0 failed" in printed
@@ -366,7 +366,7 @@ def test_a_model_that_gives_no_number_fails_and_says_why(
         arguments = [str(dataset), "--model", f"{OWN}_lost", "--output", str(tmp_path / "s")]
         assert main(["score", *arguments]) == 1
         printed = capsys.readouterr().out
-        assert "commonest reason: not_finite, of 12 samples" in printed
+        assert "most common reason: not_finite, of 12 samples" in printed
         assert "nothing was scored" in printed
 
 
@@ -376,13 +376,16 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
     assert score(dataset, OWN, tmp_path / "s") == first
     assert "already scored" in capsys.readouterr().err
     (tmp_path / "more.txt").write_text("a photo of a dog\n")
-    with pytest.raises(InputError, match="the task pairs scores the captions of its samples alone"):
+    with pytest.raises(
+        InputError,
+        match="the task pairs scores only the captions of its samples; leave --captions out",
+    ):
         score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
-    with pytest.raises(InputError, match="holds the scores of 'eq-video' by own:redness@1"):
+    with pytest.raises(InputError, match="contains the scores of 'eq-video' by own:redness@1"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError, match="contains other files"):
         score(dataset, OWN, tmp_path / "other")
 
 
@@ -391,7 +394,9 @@ def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> N
     stopped = CountingFusion(load_model(OWN, "cpu"), stop_after=1)
     with pytest.raises(KeyboardInterrupt):
         score(dataset, OWN, tmp_path / "s", stopped)
-    with pytest.raises(InputError, match="unfinished scores of another dataset, model or setting"):
+    with pytest.raises(
+        InputError, match="unfinished scores of a different dataset, model or setting"
+    ):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
 
 
@@ -411,7 +416,7 @@ def test_a_dataset_of_which_nothing_can_be_scored_is_an_error(tmp_path: Path) ->
     tables = pair_tables(1)
     for row in tables["images"]:
         row["image"]["bytes"] = b"no picture"
-    with pytest.raises(InputError, match="not one of 4 images could be scored; v000-f0: undecod"):
+    with pytest.raises(InputError, match="none of the 4 images could be scored; v000-f0: undecod"):
         score(write_pairs(tmp_path / "d", tables), OWN, tmp_path / "s")
 
 

@@ -69,7 +69,7 @@ def test_the_table_is_that_of_the_same_scores_as_vectors(combined: Path, tmp_pat
     differences = [(c.subset, c.metric, c.found.difference) for c in found.comparisons]
     assert differences == [(c.subset, c.metric, c.found.difference) for c in expected.comparisons]
     assert found.paper_columns == expected.paper_columns
-    assert any("not the published subsets" in note for note in found.notes)
+    assert any("differ from those of the published subsets" in note for note in found.notes)
 
 
 def from_files(folder: Path, to: Path) -> list[str]:
@@ -166,7 +166,7 @@ def test_scores_that_are_missing_are_told(
 
     assert main(paths) == 2
     assert main([*paths, "--allow-missing", "--resamples", "10"]) == 0
-    assert "only where each has scores of every sample" in capsys.readouterr().out
+    assert "only between models that scored every sample" in capsys.readouterr().out
     (tmp_path / "some.csv").write_text("\n".join([head, *(x for x in lines if "eq-ag" not in x)]))
     assert main([*paths, "--allow-missing", "--resamples", "10"]) == 2
     assert "no sample of EqBen's subset ag has a score" in capsys.readouterr().err

@@ -147,6 +147,6 @@ def test_tables_without_a_model_in_common_are_refused(
 ) -> None:
     inside, outside = _table(tmp_path / "a.json", {"a": 1}), _table(tmp_path / "b.json", {"b": 1})
     assert main(["--format", "gap", str(inside), str(outside)]) == 2
-    assert "stand in both" in capsys.readouterr().err
+    assert "is in both" in capsys.readouterr().err
     assert main(["--format", "gap", str(inside)]) == 2
-    assert "takes two metrics.json" in capsys.readouterr().err
+    assert "needs two metrics.json" in capsys.readouterr().err

@@ -112,7 +112,7 @@ def test_an_array_of_python_objects_is_refused_in_words(tmp_path: Path) -> None:
 
 def test_an_array_needs_an_id_for_each_row(tmp_path: Path) -> None:
     np.save(tmp_path / "m.npy", np.zeros((3, 2)))
-    with pytest.raises(InputError, match=r"ids of its rows in .*/m\.ids\.txt, a line each"):
+    with pytest.raises(InputError, match=r"ids of its rows in .*/m\.ids\.txt, one per line"):
         read_file(tmp_path / "m.npy", *TWO)
     (tmp_path / "m.ids.txt").write_text("a\nb\n")
     with pytest.raises(InputError, match=r"each of the 2 ids, found an array of shape \(3, 2\)"):

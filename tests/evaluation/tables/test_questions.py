@@ -117,13 +117,13 @@ def test_groups_that_lack_a_question_are_told(
     assert main([*arguments, "--output", str(less)]) == 0
     measured(less, {row["sample_id"]: "Yes" for row in rows(less, "samples")}, tmp_path)
     said = capsys.readouterr().out
-    assert "1 of 2 groups have fewer than 4 questions, and are easier to answer whole" in said
+    assert "1 of 2 groups have fewer than 4 questions, and are easier to answer completely" in said
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"natural-bench/none": "Yes"}, "1 answers are of samples that the dataset does not have"),
+        ({"natural-bench/none": "Yes"}, "1 answers are for samples that the dataset does not have"),
         ({}, "8 of 8 samples have no answer"),
     ],
 )
@@ -178,7 +178,7 @@ def test_answers_of_another_dataset_or_form_are_refused(
     path = made.write_log(tmp_path / "m.jsonl", made.asked(questions(tmp_path)), made.right)
     for data, message in (
         (path.read_text(), "8 of 8 answers are to questions that the dataset does not have"),
-        ('{"task": "x", "pretrained": "y", "metrics": {}}', "holds no answers to a task"),
+        ('{"task": "x", "pretrained": "y", "metrics": {}}', "contains no answers to a task"),
     ):
         other = tmp_path / ("m.jsonl" if "doc_id" in data else "m.json")
         other.write_text(data)

@@ -247,9 +247,9 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
             "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,inf\n",
             "not a finite number",
         ),
-        ("a.csv", "sample_id," + "x" * 200_000, "is no CSV"),
+        ("a.csv", "sample_id," + "x" * 200_000, "is not valid CSV"),
         ("a.csv", "", "holds no rows"),
-        ("a.jsonl", "", "holds no score at all"),
+        ("a.jsonl", "", "contains no scores"),
         ("a.jsonl", "[" * 100_000, "line 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n' * 2, "appears twice"),
         (
@@ -309,7 +309,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     scores = _scored(tmp_path / "s", pairs, _pair_scores())
     (tmp_path / "out").write_text("mine")
     for arguments, message in (
-        ([pairs], "name scores of"),
+        ([pairs], "pass scores of"),
         (["--format", "pairs", scores], "eqforge metrics DATASET SCORES"),
         ([pairs, scores, "--json", "--show", "csv"], "expected one of --json and --show csv"),
         ([pairs, scores, "--output", tmp_path / "out"], "out: cannot be written"),
@@ -441,7 +441,7 @@ def test_files_that_contradict_each_other_are_refused(
     assert "second.csv: the subset of 'b0' is 'a', in" in capsys.readouterr().err
     second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
     assert main(["--format", "pairs", str(second)]) == 2
-    assert "a subset is called 'all'" in capsys.readouterr().err
+    assert "a subset is named 'all'" in capsys.readouterr().err
 
 
 def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
@@ -462,7 +462,7 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
     out = capsys.readouterr().out
     assert "0.00 [0.00, 15.44]" in out
     assert "100.00 [84.56, 100.00]" in out
-    assert "Those of shares are exact (Clopper and Pearson's)" in out
+    assert "Those of fractions are exact" in out
     assert "again against none: +0.00 [-15.44, +15.44]" in out
     assert "all against none: +100.00 [+78.17, +100.00]" in out
     assert json.loads((tmp_path / "o" / "metrics.json").read_text())["version"] == 2

@@ -307,7 +307,7 @@ def test_a_foreign_folder_is_left_alone(
 ) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     assert main(arguments(folder, tmp_path)) == 2
-    assert "is not empty and holds no training" in capsys.readouterr().err
+    assert "is not empty and does not contain a training run" in capsys.readouterr().err
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
@@ -352,7 +352,7 @@ def test_a_damaged_checkpoint_is_one_clear_error(
     saved = tmp_path / "out" / "_work" / "checkpoint-2" / "optimizer.bin"
     saved.write_bytes(b"cos\nsystem\n(S'touch out'\ntR.")
     assert main(line) == 2
-    assert "is no checkpoint of this training" in capsys.readouterr().err
+    assert "is not a checkpoint of this training run" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_not_finite_ends_the_training(

@@ -136,7 +136,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57569\
 TEXT_FORMS = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .feather, .ipc"
 REFUSED: dict[str, tuple[str, Write, str]] = {
     "Latin-1": ("t.csv", save(b"id,caption\n1,d\xe9\n"), "not UTF-8 text: line 2: the byte 0xe9"),
-    "an array in .jsonl": ("t.jsonl", save(ARRAY), "end the name of a JSON array in .json"),
+    "an array in .jsonl": ("t.jsonl", save(ARRAY), "a file with a JSON array must end in .json"),
     "pandas' split": ("t.json", pandas("to_json", orient="split"), "expected the fields caption, "),
     "ORC": ("t.orc", lambda path: pa.orc.write_table(TABLE, str(path)), TEXT_FORMS),
     "pickle": ("t.pkl", pandas("to_pickle"), TEXT_FORMS),
@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
     "Parquet in gzip": (
         "t.parquet.gz",
         save(gzip.compress(b"PAR1")),
-        "unpack it, and name the file",
+        "unpack it, and pass the file inside",
     ),
     "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found t.csv; a row"),
     "a compressed tar": ("t.tar.gz", partial(tarred, name="t.csv", data=text()), "plain .tar"),

@@ -102,7 +102,7 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")
     assert "holds 2 files that eqforge did not write" in said
-    assert "data/test/mine.txt, mine.txt; move them away" in said
+    assert "data/test/mine.txt, mine.txt; move them" in said
     assert files(output) == before
     (output / "data" / "test" / "mine.txt").unlink()
     (output / "mine.txt").rename(output / ".mine")
@@ -140,7 +140,7 @@ def test_a_folder_with_files_of_others_is_refused(
     before = files(dataset)
     for output in (dataset, tmp_path):
         message = refused(capsys, dataset, "pairs", output, "--overwrite")
-        assert "is there already, and no export wrote it" in message
+        assert "already exists and was not written by an export" in message
     assert files(dataset) == before
 
 
@@ -161,7 +161,7 @@ def test_a_hostile_note_deletes_nothing_outside(
 
     kept = (output / NOTE).read_bytes()
     for path, said in (
-        ("link/mine.txt", "did not write, or that changed since: link"),
+        ("link/mine.txt", "did not write or that have changed since: link"),
         ("../precious/mine.txt", "not the note of an export"),
         (str(outside), "not the note of an export"),
     ):
@@ -179,9 +179,11 @@ def test_another_dataset_or_other_settings_are_another_export(
     dataset = small(tmp_path / "d")
     output = run(dataset, "pairs", tmp_path / "out")
     for options in (("--max-side", 8), ("--image-format", "jpeg"), ("--rows-per-file", 1)):
-        assert "--overwrite replaces it" in refused(capsys, dataset, "pairs", output, *options)
+        assert "pass --overwrite to replace it" in refused(
+            capsys, dataset, "pairs", output, *options
+        )
     patch_manifest(dataset, lambda manifest: manifest.update(mode="paper"))
-    assert "--overwrite replaces it" in refused(capsys, dataset, "pairs", output)
+    assert "pass --overwrite to replace it" in refused(capsys, dataset, "pairs", output)
 
 
 @pytest.mark.parametrize("table", ["samples", "images"])
@@ -212,7 +214,7 @@ def test_what_is_left_out_or_unknown_is_said(
     assert "1 or more" in refused(capsys, dataset, "pairs", output, "--max-side", 0)
     assert "1 or more" in refused(capsys, dataset, "pairs", output, "--rows-per-file", 0)
     assert "simat dataset" in refused(capsys, dataset, "simat", output)
-    assert "is for --format jsonl, karpathy; pairs has no" in refused(
+    assert "works only with --format jsonl, karpathy; pairs has no" in refused(
         capsys, dataset, "pairs", output, "--image-files"
     )
     assert not output.exists()

@@ -171,8 +171,8 @@ def test_the_least_probability_refuses_what_is_less_likely_or_unknown(
         ({"verify": ("nli:x,devise=cpu",)}, "nli has no option 'devise'"),
         ({"verify": ("nli:x", "nli:x")}, "--verify nli:x: is named twice"),
         ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
-        ({"entailed_min": 0.5}, "--entailed-min: needs judges; name some with --verify"),
-        ({"refuse_by": "all"}, "--refuse-by: needs judges; name some with --verify"),
+        ({"entailed_min": 0.5}, "--entailed-min: needs judges; specify them with --verify"),
+        ({"refuse_by": "all"}, "--refuse-by: needs judges; specify them with --verify"),
         (
             {"verify": ("nli:x",), "refuse_by": "all"},
             "--refuse-by all: nothing is rejected; add a limit, such as --entailed-min",
@@ -193,7 +193,7 @@ def test_a_judge_that_sees_needs_pictures() -> None:
 def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
     assert prepare_judges(JudgeSettings(), "unused") is None
     least = JudgeSettings(probability_min=0.5)
-    with pytest.raises(InputError, match="--probability-min: no probability is known"):
+    with pytest.raises(InputError, match="--probability-min: the probability is known only if"):
         prepare_judges(least, "unused")
     assert prepare_judges(least, "unused", by_rules=True) is not None
     assert decide.JUDGE_REASONS.keys() >= {each.reason for each in QUESTIONS.values()}

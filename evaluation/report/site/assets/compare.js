@@ -30,7 +30,7 @@ eqforge.compare = (() => {
     const made = [];
     if (item.comparable) {
       const buttons = MODES.map(([mode, label]) => button(label, keys[mode], () => setMode(mode), { "data-mode": mode }));
-      made.push(make("span", { role: "group", "aria-label": "Compare the pictures", class: "group" }, ...buttons));
+      made.push(make("span", { role: "group", "aria-label": "Compare the images", class: "group" }, ...buttons));
     }
     const has = { boxes: item.panes.some((pane) => pane.boxes.length), masks: item.panes.some((pane) => pane.mask) };
     for (const [what, label] of TOGGLES) if (has[what]) made.push(button(label, keys[what], () => toggle(what), { "data-toggle": what }));
@@ -42,7 +42,7 @@ eqforge.compare = (() => {
   }
 
   function swipe() {
-    const range = make("input", { type: "range", min: 0, max: 100, value: 50, class: "swipe", "aria-label": "How much of the first picture is shown" });
+    const range = make("input", { type: "range", min: 0, max: 100, value: 50, class: "swipe", "aria-label": "Visible part of the first image" });
     const move = () => root.style.setProperty("--swipe", `${range.value}%`);
     range.addEventListener("input", move);
     move();

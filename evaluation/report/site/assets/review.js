@@ -47,7 +47,7 @@
   }
 
   function trouble(error) {
-    by("count").textContent = `${error.message}: was the whole folder copied?`;
+    by("count").textContent = `${error.message}: check that you copied the whole folder.`;
   }
 
   function missing(said) {
@@ -66,14 +66,14 @@
 
   function warn() {
     by("trouble").hidden = votes.isKept;
-    by("trouble").textContent = votes.isKept ? "" : "Your browser does not keep the votes: save them as a file before you close the page.";
+    by("trouble").textContent = votes.isKept ? "" : "Your browser does not store your votes. Save them as a file before you close the page.";
   }
 
   function end() {
     compare.stop();
     by("single").setAttribute("aria-busy", "false");
     by("vote").hidden = true;
-    by("single").replaceChildren(eqforge.item.make("p", { class: "done" }, "That was all. Save your votes as a file and send it to whoever asked you. ",
+    by("single").replaceChildren(eqforge.item.make("p", { class: "done" }, "You have answered all tasks. Save your votes as a file and send it to the person who asked you. ",
       eqforge.item.make("button", { type: "button", class: "quiet", onclick: undo }, "Undo the last answer")));
     by("save").focus();
   }

@@ -86,7 +86,7 @@
     const place = await select.find(now.id);
     if (mine !== turn) return;
     if (place < 0) {
-      by("count").textContent = `There is no ${now.id} here.`;
+      by("count").textContent = `This list has no item ${now.id}.`;
       await showList(state.changed(now, { id: "" }), mine);
       return;
     }
@@ -153,7 +153,7 @@
       await filters.models(by("models"), index);
       await refresh();
     } catch (error) {
-      by("count").textContent = `${error.message}: was the whole folder of the report copied?`;
+      by("count").textContent = `${error.message}: check that you copied the whole folder of the report.`;
     }
   }
 

@@ -16,7 +16,7 @@ eqforge.single = (() => {
     const line = index.again + quoted(item.id);
     const copy = make("button", { type: "button", class: "quiet" }, "Copy");
     copy.addEventListener("click", async () => {
-      try { await navigator.clipboard.writeText(line); copy.textContent = "Copied"; } catch { copy.textContent = "Mark it and copy"; }
+      try { await navigator.clipboard.writeText(line); copy.textContent = "Copied"; } catch { copy.textContent = "Select and copy it"; }
     });
     return make("div", { class: "again" }, make("h3", {}, "Reproduce"), make("pre", { tabindex: 0 }, line), copy);
   }
@@ -73,7 +73,7 @@ eqforge.single = (() => {
     const facts = make("ul", { class: "facts" }, ...item.facts.map(([name, said]) => make("li", {}, make("span", { class: "faint" }, `${name} `), said)));
     const step = (label, link, key) => (link ? make("a", { href: link, class: "button", "aria-keyshortcuts": key }, label) : make("span", { class: "button off" }, label));
     root().replaceChildren(
-      make("nav", { class: "way", "aria-label": "Way through the list" },
+      make("nav", { class: "way", "aria-label": "List navigation" },
         make("a", { href: way.list, class: "button" }, "Back to the list"), step("Previous", way.before, "k"), step("Next", way.after, "j"),
         make("span", { class: "faint" }, way.position)),
       make("h2", { class: "id", tabindex: -1 }, item.id), facts,

@@ -16,8 +16,8 @@ eqforge.form = (() => {
   function controls(item, before, all) {
     about = all;
     box = before?.box || null;
-    numbers = NAMES.map((name, place) => make("input", { type: "number", min: 0, max: 100, step: 0.1, "aria-label": `${name} in per cent`, onchange: () => written(place) }));
-    const shares = make("fieldset", { class: "shares" }, make("legend", {}, "The box in per cent of the picture; draw it, or write it"),
+    numbers = NAMES.map((name, place) => make("input", { type: "number", min: 0, max: 100, step: 0.1, "aria-label": `${name} in percent`, onchange: () => written(place) }));
+    const shares = make("fieldset", { class: "shares" }, make("legend", {}, "Box in percent of the image: draw it, or enter the numbers"),
       ...NAMES.map((name, place) => make("label", {}, name, " ", numbers[place])));
     return [...eqforge.fields.make(item, about.fields, before), shares];
   }

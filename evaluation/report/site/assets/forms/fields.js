@@ -4,10 +4,10 @@ eqforge.fields = (() => {
   const { make } = eqforge.item;
   const TOLD = {
     empty: () => "is empty",
-    few_words: (field) => `has to have ${field.min_words} words or more`,
-    never: (_, word) => `must not have the word "${word}"`,
+    few_words: (field) => `needs at least ${field.min_words} words`,
+    never: (_, word) => `must not contain the word "${word}"`,
     not_first: (_, word) => `must not start with "${word}"`,
-    same_answer: () => "has to be another one for each picture",
+    same_answer: () => "must differ between the images",
     not_listed: () => "is not in the list of answers",
   };
   let inputs = [];

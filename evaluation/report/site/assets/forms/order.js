@@ -36,7 +36,7 @@ eqforge.form = (() => {
   function given(missing) {
     if (order.length < item.panes.length) {
       const left = item.panes.length - order.length;
-      missing(left > 1 ? `${left} pictures are left.` : "One picture is left.");
+      missing(left > 1 ? `${left} images are left.` : "One image is left.");
       return null;
     }
     return draft();
