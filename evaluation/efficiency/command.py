@@ -38,6 +38,7 @@ main = Command(
     EfficiencySettings,
     efficiency_command,
     example="eqforge efficiency out/eq-video --model clip:FOLDER --output out/times.json",
+    basics=("task", "items", "repeats", "batches", "threads", "detector-s"),
     keeps_output=True,
 )
 

@@ -344,4 +344,5 @@ main = Command(
     Arguments,
     overlap_command,
     example="eqforge overlap out/coco-pairs --training-ids ids.txt --output out/overlap.parquet",
+    basics=("training-ids", "images", "datasets", "splits", "max-distance", "workers"),
 )
