@@ -193,7 +193,6 @@ class Ticker:
 
 
 def ticked(things: Iterable[T], total: int | None, unit: str, task: str = "") -> Iterator[T]:
-    """Yield things, and show progress."""
     ticker = Ticker(total, unit, task=task)
     try:
         for number, thing in enumerate(things):

@@ -156,7 +156,6 @@ def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def readable(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn errors of the system in the block into one that says that the file cannot be read."""
     try:
         yield
     except OSError as error:

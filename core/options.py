@@ -64,7 +64,6 @@ class Option:
         return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
     def read(self, values: Sequence[str], where: str) -> None:
-        """Raise InputError if the values are invalid for this option."""
         try:
             spec = self.spec
             if spec.choices and (wrong := [text for text in values if text not in spec.choices]):
@@ -105,7 +104,6 @@ def options_of(kind: type, defaults: Any = None, group: str = "") -> Iterator[Op
 
 @functools.cache
 def _texts(kind: type) -> dict[str, str]:
-    """Return the docstrings of a class's fields, by name."""
     import docstring_parser  # only for a help text
 
     found: dict[str, str] = {}

@@ -15,7 +15,6 @@ def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
-    """Check that a setting lies in a closed range, unless it is None."""
     if value is None or low <= value <= high:
         return
     is_percentage = high == 1 and 2 <= value <= 100

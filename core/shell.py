@@ -144,7 +144,6 @@ def local_path(text: str) -> Path:
 
 
 def media_root(text: str) -> str:
-    """Return the path or URL of a folder that an argument names."""
     return text if _URL.match(text) else str(Path(text))
 
 
@@ -165,7 +164,6 @@ _CONSOLE = "console"
 
 
 def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
-    """Add output options to the settings of a command."""
     if not isinstance(settings, type):
         return functools.reduce(
             operator.or_, (with_console(kind, console) for kind in get_args(settings))

@@ -197,7 +197,6 @@ def held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """Let signals through during the block, within `held`."""
     _listener.is_held = False
     try:
         yield
@@ -221,7 +220,6 @@ def forget() -> None:
 
 
 def is_of_signal(status: object) -> TypeGuard[int]:
-    """Return True if an exit status is that of a process ended by one of the signals."""
     return status in {128 + number for number in ENDING}
 
 

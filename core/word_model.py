@@ -38,7 +38,6 @@ class WordModel:
         )
 
     def _after(self, words: tuple[str, ...]) -> float:
-        """Return the log score of the last word given the words before it."""
         backoff = 0.0
         while len(words) > 1 and not self._counts[words]:
             words, backoff = words[1:], backoff + _BACKOFF

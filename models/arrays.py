@@ -53,7 +53,6 @@ def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
 
 
 def read_named_array(path: Path) -> tuple[NDArray[Any], list[str] | None]:
-    """Read the array of an .npz, and the texts that name its rows, if it has them."""
     expected = "one array of numbers and, if at all, one of texts, the ids of its rows"
     try:
         with zipfile.ZipFile(path) as archive:

@@ -75,7 +75,6 @@ class FusionScorer(ABC):
         pairs: IndexPairs,
         length: int | None = None,
     ) -> Matches:
-        """Score pairs in one batch; for `length`, see ContrastiveScorer.encode_captions."""
         with import_torch().inference_mode():
             read = [captions[index] for index in pairs[:, 1]]
             tokens = self._captions.encode(read, self._weights.device, length)

@@ -189,7 +189,6 @@ class NliModel:
 
 
 def class_places(names: dict[Any, str], model: str) -> list[int]:
-    """Return the positions of the three classes, by their names in any order and case."""
     found = [
         [place for place, name in names.items() if name.strip().lower().startswith(beginning)]
         for beginning in _BEGINNINGS
@@ -255,7 +254,6 @@ class ChatModel:
     def _generate(
         self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int
     ) -> tuple[Any, int, Any]:
-        """Return the generated tokens, the length of the question, and its tokens."""
         from PIL import Image
 
         torch = import_torch()

@@ -119,7 +119,6 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
 def _find(
     source: str, revision: str | None, checkpoint: Path | None
 ) -> tuple[str, str | None, str]:
-    """Return open_clip's name of the model, its weights file or None, and its revision."""
     if checkpoint is not None:
         if checkpoint.suffix != ".safetensors" or not checkpoint.is_file():
             raise InputError(f"weights={checkpoint}: expected a file in safetensors")

@@ -58,7 +58,6 @@ class Weights:
 
     @property
     def name(self) -> str:
-        """The id on the hub, or the folder's name without its path."""
         return self.source if self.folder is None else self.folder.resolve().name
 
     def digest(self) -> str:
@@ -153,7 +152,6 @@ def check_device(device: str) -> None:
 
 
 def onto_device(model: Any, device: str) -> Any:
-    """Move a loaded model to a device, for inference."""
     torch = import_torch()
     try:
         return model.to(device).eval()

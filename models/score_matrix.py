@@ -97,7 +97,6 @@ class MatrixScorer:
         return list(prepared)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Return the published scores of pairs, NaN for a pair without one."""
         table = self._table
         found = np.array([table.find(images[image], captions[text]) for image, text in pairs])
         # For finite log-odds, 0 and 1 count as the next numbers of the published type inside.

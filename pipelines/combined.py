@@ -174,7 +174,6 @@ def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]
 
 
 def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
-    """Yield a warning for each part whose certificate does not apply to the combination."""
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (

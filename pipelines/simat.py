@@ -132,7 +132,6 @@ class Simat(TextPipeline[Config, PlannedImage]):
         return image.paths if image.regions else ()
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yield, for each image with a region in the gallery, the first file that exists."""
         if (folder := self.images()) is not None:
             for image in read_plan(PlannedImage, plan.files):
                 found = list(media_in(IMAGES, folder, self.images_of(image)))

@@ -111,7 +111,6 @@ class Vlue(TextPipeline[Config, VlueBatch]):
         return names if folder is None else (match_name(folder, name) for name in names)
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yield the images of a plan, by their names in the items."""
         if (folder := self.images()) is not None:
             batches = read_plan(VlueBatch, plan.files)
             items = (item for batch in batches for item in batch.items)

@@ -75,7 +75,6 @@ Video = TypeVar("Video", bound=_Named)
 def read_files(
     paths: Sequence[Path], read: Callable[[Path], Iterable[Video]]
 ) -> list[tuple[Path, Video]]:
-    """Return the videos of all files, each with its file, ordered by id."""
     if not paths:
         raise InputError("--annotations: pass one or more files")
     files: set[Path] = set()
@@ -174,7 +173,6 @@ class BoundaryVideo:
 
 
 def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
-    """Return the videos of a GEB+ annotation file in the file's order."""
     return read_all(load_json(path).items(), _boundary_video)
 
 

@@ -34,7 +34,6 @@ MAX_ERRATA: Final = 20_000
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
-    """Read a file of errata, sorted."""
     found: dict[Erratum, int] = {}
     for number, line in read_lines(path):
         erratum = decode(line, Erratum, str(path), f"line {number}")
@@ -102,7 +101,6 @@ def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
 
 
 def unknown_errata(ids: Sequence[str]) -> str:
-    """Return a message on errata of unknown samples, with the first few."""
     verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
@@ -116,7 +114,6 @@ MAX_DROPPED: Final = 20_000
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:
-    """Read a file of decisions, sorted."""
     found: dict[str, tuple[int, Decision]] = {}
     for number, line in read_lines(path):
         where = f"line {number}"
@@ -157,7 +154,6 @@ def kept_samples(path: str | Path | None) -> tuple[str, ...]:
 
 
 def unknown_decisions(ids: Sequence[str]) -> str:
-    """Return a message on decisions about unknown samples, with the first few."""
     verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
@@ -184,7 +180,6 @@ def lines_of(found: Iterable[Line]) -> Iterator[str]:
 
 
 def write_lines(url: str, found: Iterable[Line]) -> int:
-    """Write a file of errata or decisions; return their number."""
     lines = list(lines_of(found))
     storage.write_bytes(url, "".join(lines).encode())
     return len(lines)

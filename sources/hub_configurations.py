@@ -48,7 +48,6 @@ class Configuration:
 
 
 def configurations(root: Path) -> tuple[Configuration, ...]:
-    """Return the configurations that a folder's card names; none without a card."""
     said = _said(root / CARD)
     if not said:
         return ()
@@ -68,7 +67,6 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
 
 
 def _said(card: Path) -> list[dict[str, Any]]:
-    """Return the configurations in the head of a card; nothing without a head."""
     if not card.is_file():
         return []
     try:

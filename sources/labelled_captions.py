@@ -102,7 +102,6 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 
 
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
-    """Yield the captions of a finished dataset of captions of one image, local or remote."""
     read = _reader(dataset)
     if read is None:
         raise InputError(f"{dataset.folder}: has no captions that were made from other captions")

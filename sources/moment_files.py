@@ -197,7 +197,6 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None
 
 
 def moment_files(path: Path, language: str | None = None) -> list[Path]:
-    """Return the caption files at a path; see `subtitles_of` for `language`."""
     rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
         raise InputError(
@@ -219,7 +218,6 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
 
 
 def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
-    """Yield the records of a file or of a folder; see moment_files."""
     (first, *_) = moment_files(path, language)
     table = partial(read_table, required={"video", "caption"})
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {

@@ -129,7 +129,6 @@ def first_line(path: Path) -> str:
 
 
 def read_json_lines(path: Path) -> Iterator[Record]:
-    """Yield a record for each line that is not blank."""
     with _opened(path) as stream:
         yield from _json_lines(path, _records(path, stream))
 
@@ -156,7 +155,6 @@ def is_json_lines(path: Path) -> bool:
 
 
 def read_json(path: Path) -> Iterator[Record]:
-    """Yield the elements of an array, or the records of JSON lines."""
     content = read_content(path)
     if not content.lstrip().startswith("["):  # JSON lines are given this ending, too
         yield from _json_lines(path, content.split("\n"))

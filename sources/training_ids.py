@@ -122,7 +122,6 @@ def _read_json(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[
 def _in_splits(
     entry: _Entry, listed: TrainingList, splits: tuple[str, ...], place: str
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the keys of an entry unless it belongs to another split."""
     split = entry.split if isinstance(entry, _Image) else None
     if split is None or split in splits or ALL_SPLITS in splits:
         yield _keys(entry, listed, place)

@@ -123,7 +123,6 @@ class _Phrase(msgspec.Struct, frozen=True):
 
 
 def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
-    """Yield the items of a file in its order."""
     path, number = Path(path), 0
     seen: set[str] = set()
     for item in _READERS[task](path):

@@ -36,7 +36,6 @@ def shards_of(source: Path) -> list[Path]:
 
 
 def pictures_of(shards: list[Path]) -> str | None:
-    """Return the shards as a folder of images; None without images."""
     if not any(member.name.lower().endswith(FILE_SUFFIXES) for member in _members(shards)):
         return None
     return str(shards[0] if len(shards) == 1 else Path(escape(str(shards[0].parent))) / "*.tar")

@@ -143,7 +143,6 @@ class Node:
             yield Node(self.file, f"{self.where}[{position}]", value)
 
     def text(self) -> str:
-        """Return a string that UTF-8 can encode."""
         if not isinstance(self.value, str):
             self.fail("a string")
         # JSON can escape half a surrogate pair, which UTF-8 cannot encode.

@@ -325,7 +325,6 @@ def _rows_of(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can express."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, list):

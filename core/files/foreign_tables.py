@@ -96,7 +96,6 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file with a header, or of a `.tsv` file."""
     try:
         with (
             readable(path),

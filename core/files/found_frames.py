@@ -56,7 +56,6 @@ FoundVideo = FoundFile | FoundFrames
 def find_video(
     folder: SourceFolder, name: str, suffixes: Sequence[str]
 ) -> FoundVideo | MissingFile:
-    """Return a video's file or, without one, the folder of its frames."""
     return or_frames(folder, name, suffixes, folder.find(name, suffixes))
 
 

@@ -54,7 +54,6 @@ def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
 
 
 def remove_half_written(folder: str, paths: Collection[str] | None = None) -> None:
-    """Delete partial files of killed writers below a folder; follow no links."""
     if storage.is_local(folder):
         for path in files_below(folder, hidden=True) if paths is None else paths:
             if storage.TEMPORARY.fullmatch(os.path.basename(path)):
@@ -123,7 +122,6 @@ def _line(file: tuple[str, str]) -> bytes:
 
 
 def files_below(folder: str, hidden: bool = False) -> list[str]:
-    """Return the sorted paths of files below a folder, and of links, which are not followed."""
     system, root = storage.locate(folder)
     if storage.is_local(folder):
         found = []

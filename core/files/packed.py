@@ -76,7 +76,6 @@ def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
 
 @contextlib.contextmanager
 def _readable(path: str | Path) -> Iterator[None]:
-    """Turn errors of unpackers on a damaged or encrypted file into one InputError."""
     try:
         yield
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:

@@ -237,7 +237,6 @@ def read_input(url: str | Path) -> bytes:
 
 
 def digest_input(url: str | Path) -> str:
-    """Return the SHA-256 of an annotation file, a path or URL; see `open_input`."""
     if storage.is_local(str(url)):
         with open_source(url) as source:
             sha256 = source.digest()

@@ -101,7 +101,6 @@ class SourceFolder:
             raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
 
     def share(self, url: str) -> None:
-        """Write the list of files, if there is one, for the workers of a run."""
         if _kind(self.root) == "listed":
             storage.write_bytes(url, msgspec.json.encode(_index(self)))
 
@@ -203,7 +202,6 @@ def _names(folder: SourceFolder) -> frozenset[str]:
 
 
 def _list(root: str) -> dict[str, tuple[str, State]]:
-    """Return URL and state of every object below a root, by its name, sorted."""
     system, path = storage.locate(root)
 
     def ask() -> dict[str, dict[str, object]]:

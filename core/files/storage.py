@@ -50,7 +50,6 @@ def join(root: str, *parts: str) -> str:
 
 
 def locate(url: str) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path on it."""
     import fsspec
     from fsspec.registry import known_implementations
 
@@ -178,7 +177,6 @@ def read_range(url: str, start: int, stop: int) -> bytes:
 
 
 def digest(url: str) -> tuple[int, str]:
-    """Return the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
     with system.open(path, "rb") as stream:
         return disk.digest_stream(stream)

@@ -213,7 +213,6 @@ def _footer(stream: IO[bytes]) -> Iterator[Any]:
 
 
 def _leaves(metadata: Any, columns: Sequence[str] | None) -> list[int]:
-    """Return the indices of the leaf columns below these columns, or of all."""
     paths = [f"{metadata.schema.column(n).path}." for n in range(metadata.num_columns)]
     names = [""] if columns is None else [f"{name}." for name in columns]
     return [n for n, path in enumerate(paths) if path.startswith(tuple(names))]
@@ -265,7 +264,6 @@ def _num_bytes(array: pa.Array) -> int:
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """Yield rows in pieces that are small enough for a message."""
     if batch.nbytes > _PIECE_BYTES and batch.num_rows > 1:
         half = batch.num_rows // 2
         yield from _pieces(batch.slice(0, half))

@@ -56,7 +56,6 @@ def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
 
 
 def main(lifeline: str, ending: str, *program: str) -> None:
-    """Tie this process to its parent and become the program."""
     end_with_parent(int(lifeline), int(ending))
     os.execvp(program[0], program)
 

@@ -44,7 +44,6 @@ def outcomes(path: str) -> dict[str, str]:
 
 
 def probe(request: dict[str, object], alive: Callable[[], None]) -> Iterator[str]:
-    """Yield the system's error for each try; "" if allowed."""
     tries, path = request["tries"], request["path"]
     assert isinstance(tries, list)
     assert isinstance(path, str)

@@ -81,7 +81,6 @@ def console_of(pipeline: type[AnyPipeline]) -> type[DocumentOptions]:
 def print_plan(
     pipeline: type[AnyPipeline], line: shell.CommandLine, recipe: "Manifest | None" = None
 ) -> None:
-    """Print what the build of a command line, or of a recipe, would make and cost."""
     from eqforge.pipelines.base.plan import plan_dataset
 
     options, pilots = line.console, 0

@@ -73,7 +73,6 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         raise NotImplementedError
 
     def load(self) -> None:
-        """Load the models that draw, on this machine's device if it lacks the workers' device."""
         raise NotImplementedError
 
     def rules(self, work: str) -> Any:

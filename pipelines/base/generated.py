@@ -121,7 +121,6 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         return {}
 
     def supply(self, kind: str) -> int:
-        """Number of distinct pairs of a kind."""
         raise NotImplementedError
 
     def most(self) -> dict[str, int]:

@@ -142,7 +142,6 @@ def identity(header: Manifest) -> list[Any]:
 
 
 def plan_name(header: Manifest) -> str:
-    """Return the name of a dataset's own plan folder in a work folder."""
     return fingerprint(identity(header))[:16]
 
 
@@ -264,7 +263,6 @@ def claim_output(output: str, header: Manifest) -> None:
 
 
 def remove_half_written(output: str) -> None:
-    """Remove partial files of a killed run; keep finished ones."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
         for name in filter(storage.TEMPORARY.fullmatch, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))

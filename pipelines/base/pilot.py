@@ -88,7 +88,6 @@ class Piloted(Pipeline[Configured, Record]):
         return True
 
     def try_records(self, records: Sequence[Record], folder: str) -> PilotCost:
-        """Build records in a temporary work folder; return the cost."""
         raise NotImplementedError
 
 

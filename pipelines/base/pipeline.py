@@ -133,7 +133,6 @@ Input: TypeAlias = Path | str | NamedFile
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
-    """Yield the path itself, or the files in the folder."""
     for file in files:
         folder = path if file.is_relative_to(path) else path.parent  # of which it is a split
         yield file if file == path else NamedFile(file.relative_to(folder).as_posix(), str(file))
@@ -221,7 +220,6 @@ class Pipeline(Generic[Configured, Record]):
         return replace(self.folder(option), index=self._index(option))
 
     def share_folders(self) -> None:
-        """Write the lists of all folders of media for the workers of a run."""
         for option in MEDIA:
             if self.place(option) is not None:
                 self.folder(option).share(self._index(option))

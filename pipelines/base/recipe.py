@@ -240,7 +240,6 @@ def command_of(
 
 
 def _part(part: InputFile, folders: Mapping[str, str]) -> str:
-    """Return a part as a command-line argument, with the name that its user gave it."""
     folder = folders.get(part.sha256, part.name)
     is_named = part.name.partition("@")[0] != folder.partition("@")[0]
     return f"{part.name}={FOLDER}/{folder}" if is_named else f"{FOLDER}/{folder}"

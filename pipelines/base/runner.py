@@ -267,7 +267,6 @@ def _measured(output: str, manifest: Manifest) -> Iterator[tuple[str, float, flo
 
 
 def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterator[str]:
-    """Yield the message for a complete dataset: counts by stage and reason, and the rows."""
     samples = _num_samples(manifest)
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)

@@ -73,7 +73,6 @@ class TextPipeline(Pipeline[Configured, Record]):
     record: type[Record]
 
     def inputs(self) -> Iterator[Input]:
-        """Yield the files in the settings; captions may be a folder of files."""
         captions = self.config.captions if isinstance(self.config, CaptionDataset) else None
         for path in super().inputs():
             if captions is not None and path == captions:
@@ -82,7 +81,6 @@ class TextPipeline(Pipeline[Configured, Record]):
                 yield path
 
     def images_of(self, record: Any) -> Iterable[str]:
-        """Yield the images that a record of the plan names, as paths in the folder."""
         return (text.image for text in record.captions)
 
     def confirm(self, plan: PlanFiles) -> None:
@@ -114,7 +112,6 @@ class TextPipeline(Pipeline[Configured, Record]):
         return None if self.place("images") is None else self.folder("images")
 
     def check_images(self) -> None:
-        """Raise an InputError if the images folder is not a folder, or cannot be reached."""
         if (folder := self.images()) is not None:
             folder.check("images")
 
@@ -130,7 +127,6 @@ class TextPipeline(Pipeline[Configured, Record]):
         return ImageFolder(self.shared_folder("images"), self.media_root)
 
     def media_tables(self, records: int) -> tuple[Table, ...]:
-        """Return the tables of images, if any, and of rejects."""
         return media_tables(records, None if self.place("images") is None else self.media_root)
 
 
@@ -140,7 +136,6 @@ def language_of_mode(mode: Mode) -> dict[str, Any]:
 
 
 def check_language(language: Language) -> None:
-    """Load the language detector before any work that needs it."""
     if language == "en":
         refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
 

@@ -267,7 +267,6 @@ class VideoPipeline(Piloted[Videos, Clip]):
                 yield Medium(kind=VIDEOS, name=request.frame_id, file=None)
 
     def _find(self, clips: Iterable[Clip]) -> Iterator[tuple[Clip, FoundVideo | MissingFile]]:
-        """Yield clips, each with its video or the reason why it is missing."""
         folder = self.folder("videos")
         for clip, found in folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES):
             yield clip, or_frames(folder, clip.video, VIDEO_SUFFIXES, found)
@@ -383,7 +382,6 @@ def score_clip(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -
 
 
 def measure_clip(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
-    """Return a clip with the pairs of its usable frames measured."""
     work = drop_frames(scored, rules.image_filters)
     work = measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
     return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))

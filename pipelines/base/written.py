@@ -157,7 +157,6 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         )
 
     def _written(self) -> Written | None:
-        """Return how a language model writes hard positives; None if rules make them."""
         config = self.config
         if config.model is None:
             return None
@@ -179,7 +178,6 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         )
 
     def check_edits(self) -> None:
-        """Check and load editors and judges of captions before any work."""
         config = self.config
         self.check_images()
         check_language(config.language)
@@ -265,7 +263,6 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
 
 
 def writer_of(config: ModelSettings) -> WriterSettings:
-    """Return the model that the settings name, and how it answers."""
     return WriterSettings(
         model=str(config.model),
         revision=config.model_revision,
@@ -304,8 +301,6 @@ def check_writer(config: ModelSettings, mode: Mode) -> None:
 
 
 def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator[str]:
-    """Describe the requests to a model and their cost."""
-
     def price(times: int) -> str:
         return "" if prices is None else f"; at your prices {times * found.price(prices):,.2f}"
 

@@ -162,7 +162,6 @@ def _meaning(manifest: Manifest) -> str:
 
 
 def splits_section(profile: Profile) -> str:
-    """Return the number of rows of each split; empty if rows have no split."""
     rows = [
         (table, split, f"{count:,}")
         for table, counts in profile.facts.splits.items()
@@ -226,7 +225,6 @@ def _books(profile: Profile) -> str:
 
 
 def _certificate(manifest: Manifest) -> str:
-    """Describe the certificate of the texts; empty without one."""
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""

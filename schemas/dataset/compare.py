@@ -34,7 +34,6 @@ Digests = NDArray[np.bytes_]
 
 
 def digest_of(value: Any, size: int = _BYTES) -> bytes:
-    """Return a digest of a column's value, a row or a key."""
     return hashlib.blake2b(_encode(value), digest_size=size).digest()
 
 
@@ -202,7 +201,6 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
 
 
 def _same_files(a: TableRows, b: TableRows) -> list[set[str]]:
-    """Return the paths of the files that both tables have, in each."""
     files = [
         {f.path: f.sha256 for f in rows.dataset.files(rows.table) if f.rows} for rows in (a, b)
     ]
@@ -218,7 +216,6 @@ def _same_files(a: TableRows, b: TableRows) -> list[set[str]]:
 def _changes(
     both: Sequence[TableRows], indexes: Sequence[RowIndex], changed: Digests, examples: int
 ) -> tuple[dict[str, int], tuple[ChangedRecord, ...]]:
-    """Return the number of changed records by column, and the first of them."""
     names = both[0].columns
     counts = np.zeros(len(names), dtype=np.int64)
     shown: list[dict[str, tuple[Any, ...]]] = [{}, {}]

@@ -95,7 +95,6 @@ def read_said(text: str) -> dict[str, Any]:
 
 
 def described_files(text: str) -> dict[str, str]:
-    """Return the SHA-256 of each file in a description, by path."""
     said = json.loads(text)
     parts = said.get("distribution") if isinstance(said, dict) else None
     if not isinstance(parts, list):
@@ -145,7 +144,6 @@ def _about(profile: Profile) -> dict[str, Any]:
 
 
 def _responsibility(profile: Profile) -> dict[str, Any]:
-    """Return the known properties of the extension for responsible AI."""
     about = profile.about
     inputs = [f"{file.name} (SHA-256 {file.sha256})" for file in profile.manifest.inputs]
     licences = list(statements.licences(profile))

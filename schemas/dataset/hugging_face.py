@@ -56,6 +56,5 @@ def _of_table(table: str, splits: list[str]) -> Iterator[Configuration]:
 
 
 def split_name(split: str) -> str:
-    """Return a split's name in a form that `datasets` accepts."""
     name = re.sub(r"\W", "_", split)
     return WHOLE if name in ("", "all") else name

@@ -177,7 +177,6 @@ class Manifest:
     max_error_rate: float | msgspec.UnsetType = msgspec.UNSET
 
     def num_rows(self, table: str) -> int:
-        """Return the number of rows of a table; 0 without the table."""
         return sum(file.rows for file in self.tables.get(table, []))
 
 

@@ -214,7 +214,6 @@ def _together(licences: Iterable[str | None]) -> str:
 
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
-    """Return the columns that name a source, each with its licence column, if any."""
     nested = _nested(schema)
     if nested or "generation" in schema.names:  # what is made up has no source
         return nested
@@ -235,7 +234,6 @@ def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
 
 
 def unit_of_sources(profile: Profile) -> str:
-    """Return the unit of a dataset's sources: files, or images as its rows name them."""
     parts = profile.parts()
     if parts:
         units = set(map(unit_of_sources, parts))

@@ -156,7 +156,6 @@ class Dataset:
 
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
-        """Open one of the manifest's files."""
         if path in self.changed:
             raise InputError(f"{path}: is not read: {self.changed[path]}")
         _, file = self._listed(path)

@@ -117,7 +117,6 @@ class RecordedDataset(Dataset):
 
 
 def as_recorded(dataset: Dataset) -> Dataset:
-    """Return a dataset in its recipe's form; a recipe unchanged."""
     if dataset.manifest.format == FORMAT:
         return dataset
     kept = {name: dataset.manifest.tables[name] for name in tables_of(dataset.manifest)}
@@ -148,7 +147,6 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
 
 
 def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the columns that name a source file, each with its digest column."""
     found = [
         (f"{field.name}.source_path", f"{field.name}.source_sha256")
         for field in schema

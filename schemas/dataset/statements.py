@@ -78,7 +78,6 @@ def with_amount(text: str, profile: Profile) -> tuple[str, int]:
 
 
 def is_made(profile: Profile) -> bool:
-    """Return True if eqforge made the rows, False if it took them over."""
     parts = profile.parts()
     return all(map(is_made, parts)) if parts else profile.manifest.dataset in DATASETS
 
@@ -259,7 +258,6 @@ def texts_licences(profile: Profile) -> dict[str, str]:
 
 
 def licences(profile: Profile) -> Iterator[str]:
-    """Yield the licences of its sources, each with the number of sources that state it."""
     for name, licence in texts_licences(profile).items():
         yield f"{licence}: the texts{f' of {name}' if profile.parts() else ''}"
     for licence, count in profile.facts.licences.items():

@@ -102,7 +102,6 @@ def _caption(node: Node) -> str:
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the record of a pair in the format of the file for all subsets."""
     others = kept(row) if row["dataset"] == EQBEN else {}
     record = {"image0": row["image_0"], "caption0": _captions(row, others, 0)}
     record |= {"image1": row["image_1"], "caption1": _captions(row, others, 1)}

@@ -232,7 +232,6 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Return the record of a row, with the fields of its import."""
     if len(fields.images) > 1:
         columns = ("image_0", "image_1", "caption_0", "caption_1")
     else:

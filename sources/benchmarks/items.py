@@ -177,7 +177,6 @@ def shards_in(source: Path, forms: Sequence[Form]) -> list[Path]:
 
 
 def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
-    """Return the Hugging Face folder at a path; None for other files."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None
     return row_folder(source)
@@ -188,7 +187,6 @@ def _patterns(forms: Sequence[Form]) -> list[str]:
 
 
 def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Return the files below a folder, except files of eqforge's datasets."""
     patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
     tables = {
         path: path.with_suffix("") if path.suffix == ".gz" else path for path in source.rglob("*")
@@ -375,7 +373,6 @@ class _Names:
         self._seen: dict[str, tuple[str, int, str]] = {}
 
     def suffix(self, entry: Entry, name: str) -> str:
-        """Return the suffix of the ids of a record's items."""
         digest = short_digest(with_names(entry.node.value))
         here = f"{entry.node.file}: {entry.node.where}"
         known, count, place = self._seen.get(name, (digest, 0, here))

@@ -50,7 +50,6 @@ CHECKLIST: Final = ("Attribute", "Object", "Relation")
 
 
 def read_order(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield an item for each false order of a caption."""
     node = entry.node
     image, cells = picture(entry, "image_path")
     true, *false = (option.text() for option in node["caption_options"].elements())
@@ -71,7 +70,6 @@ def read_order(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def read_checklist(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield an item for each caption of a record and its negative."""
     image, captions = entry.node.elements()
     true, false = ([each.text() for each in captions[name].elements()] for name in ("POS", "NEG"))
     if not true or len(true) != len(false):
@@ -101,7 +99,6 @@ def write_checklist(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def read_negclip(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield an item for each negative of a caption."""
     node = entry.node
     image = node["filepath"].text()
     name = record_id(entry, image, None)
@@ -130,7 +127,6 @@ def _texts(node: Node) -> list[str]:
 
 
 def read_candidates(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield a pair for each image drawn for a negative."""
     node = entry.node
     image = node["filename"].text()
     name = record_id(entry, image, own_id(node, "index"))
@@ -272,7 +268,6 @@ def _group(entries: list[Entry]) -> Entry:
 
 
 def is_record(value: Any) -> bool:
-    """Return True if a value is a question with its image, its answer and its kind."""
     is_row = isinstance(value, list) and len(value) == 4
     return is_row and all(isinstance(part, str) for part in value)
 
@@ -292,7 +287,6 @@ def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield the four questions of a row of the hub."""
     node = entry.node
     pictures = [picture(entry, f"Image_{side}") for side in (0, 1)]
     name = record_id(entry, pictures[0][0], own_id(node, "Index"))

@@ -108,7 +108,6 @@ def _is_exported(row: Any) -> bool:
 
 
 def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
-    """Restore the image names and the annotation of an exported row."""
     shown = tuple(
         said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
     )

@@ -128,7 +128,6 @@ def _provision(endpoint: str, worker: str) -> Any:
 
 
 def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
-    """Fetch the files that the job stages; return their folder, or None without files."""
     if not info.dependencies:
         return None
     folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))

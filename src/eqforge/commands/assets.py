@@ -157,7 +157,6 @@ def fetch_assets(
     say: Callable[[str], object],
     at_once: int = AT_ONCE,
 ) -> dict[str, str]:
-    """Copy assets into a folder and pin them in its manifest; return failures by id."""
     url = storage.join(folder, MANIFEST)
     copies = dict(manifest_to_grow(url, "copies").assets)
     made: dict[str, Asset] = {}

@@ -44,7 +44,6 @@ def check_files(dataset: Dataset) -> Iterator[str]:
 
 
 def changed_files(dataset: Dataset) -> dict[str, str]:
-    """Return faults of files whose bytes differ from the manifest, by path."""
     files = (file for files in dataset.manifest.tables.values() for file in files)
     faults = {file.path: _fault_of_file(dataset, file) for file in files}
     return {path: fault for path, fault in faults.items() if fault is not None}
@@ -264,7 +263,6 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Check the caption pairs with the dataset's own settings."""
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return

@@ -51,7 +51,6 @@ def complete(arguments: Arguments) -> int:
 
 
 def _options(name: str, module: str) -> Any:
-    """Return the options of a command; None if it needs a missing package."""
     if name in ("plan", "build", "import"):
         console = PlanOptions if name == "plan" else DocumentOptions
         return _one_of(

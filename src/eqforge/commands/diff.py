@@ -106,7 +106,6 @@ def write_report(arguments: Arguments, output: Path) -> str:
 def diff_datasets(
     a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
 ) -> Difference:
-    """Compare two datasets, in some tables and columns or in all."""
     from eqforge.schemas.dataset.compare import compare_tables
     from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
 

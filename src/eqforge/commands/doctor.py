@@ -168,7 +168,6 @@ def _packages() -> Iterator[Fact]:
 
 
 def _sandbox() -> Iterator[Fact]:
-    """Try operations that the sandbox denies decoders."""
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",
@@ -193,7 +192,6 @@ def _sandbox() -> Iterator[Fact]:
 
 
 def _first_line(*command: str) -> str | None:
-    """Return the first line of a program's output; None if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:

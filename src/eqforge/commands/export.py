@@ -78,7 +78,6 @@ def export(arguments: Arguments) -> "ExportNote":
 
 
 def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
-    """Yield the written files one by one or, if there are many, by top folder."""
     is_few = sum(1 for file in files if file.rows) <= 20
     folders: defaultdict[str, list[DataFile]] = defaultdict(list)
     for file in files:

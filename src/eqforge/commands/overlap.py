@@ -216,7 +216,6 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
 
 
 def collection_of(dataset: "Dataset") -> Collection | None:
-    """Return the collection whose images a dataset names; None if unknown."""
     name = dataset.manifest.dataset
     known = BENCHMARKS.get(name)
     return known.collection if known else dataset_type(name).collection

@@ -59,7 +59,6 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
 
 
 def _check_pairs(dataset: Dataset) -> Iterator[str]:
-    """Remeasure how much the two images of a pair differ."""
     columns = ["sample_id", "image_0_id", "image_1_id", *TOLERANCES]
     if not {*columns} <= {*dataset.columns("samples")}:
         return
@@ -80,7 +79,6 @@ def check_specs(dataset: Dataset) -> Iterator[str]:
 
 
 def check_proofs(dataset: Dataset) -> Iterator[str]:
-    """Compare stored measures of pairs with measures of their images."""
     yield from _check_pairs(dataset)
     rows = list(_rendered(dataset))
     is_measured = any(row["versions"] for row in rows)

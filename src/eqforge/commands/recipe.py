@@ -128,7 +128,6 @@ def main(command: str, argv: Sequence[str]) -> int:
 
 
 def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the folder given by the option (empty if none), and the other arguments."""
     own, beam_args = list(argv), list[str]()
     if "--" in argv:
         own, beam_args = own[: own.index("--")], own[own.index("--") :]

@@ -129,7 +129,6 @@ class StoredRejects:
         return found if len(found) == len(names) and there else []
 
     def items(self, rejects: Sequence[Row], whys: Whys) -> list[Item]:
-        """Return the items to draw: rejects whose images are stored."""
         items = [
             Item(id=row["candidate_id"], panes=tuple(panes), texts=(plain(whys.why_of(row)),))
             for row in rejects
@@ -181,7 +180,6 @@ def _generated_pairs(
 
 
 def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str, str], int]]:
-    """Yield the id, the captions and the seed of each planned pair."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for prompts in read_plan(PromptPair, plan):
             name, captions, seed = prompts.sample_id, prompts.captions, prompts.seed

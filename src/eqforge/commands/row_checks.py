@@ -23,7 +23,6 @@ _JSON = ("annotation", "parameters", "settings", "spec_0", "spec_1")
 
 
 def is_measured(key: str, rows: int) -> bool:
-    """Return True if a row of a table of this size is remeasured."""
     return int(sha256_hex(key.encode())[:8], 16) * rows < MAX_MEASURED << 32
 
 
@@ -79,7 +78,6 @@ def measured_faults(record: Any) -> Iterator[str]:
 
 
 def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) -> Iterator[str]:
-    """Yield faults of an edit: of words or, if rules made it, of pieces of text."""
     (before, after), spans = attrgetter(*texts)(record), attrgetter(*columns)(record)
     edit, distance = word_edit(before, after), getattr(record, "word_edit_distance", None)
     if distance not in (None, edit.distance):
