@@ -150,10 +150,7 @@ CHANCE = {
     "consistent": 1 / 8,
     "right in all": 1 / 16,
 }
-"""Chance levels: a coin toss for every question.
-
-A model that always says "1;2" gets 1/2 over all orders, and is never consistent.
-"""
+"""Chance levels: a coin toss per question. A constant "1;2" gets 1/2, but is not consistent."""
 
 
 def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
@@ -242,7 +239,6 @@ class _Foreign(msgspec.Struct):
 
 
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
-    """Read answers of any program from JSON lines."""
     found = []
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
     for line, data in read_lines(path):

@@ -52,7 +52,6 @@ class Item:
 
 
 Ready = list[tuple[Any, str]]
-"""Prepared images with a caption each."""
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
@@ -183,11 +182,7 @@ def _synchroniser(device: str) -> Action:
 def time_items(
     scorer: Scorer, items: Sequence[Item], settings: EfficiencySettings, device: str
 ) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
-    """Time each image with its caption, one by one, after warming up on the first ones.
-
-    Returns seconds per item for each stage of STAGES, the prepared items, and the number of
-    unusable items by error.
-    """
+    """Time each item alone after a warm-up; return seconds by stage, prepared items, and errors."""
     wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
     ready: Ready = []
@@ -262,7 +257,6 @@ def sweep(
 
 
 def machine(device: str) -> dict[str, Any]:
-    """Describe the machine, as far as times depend on it."""
     import torch
 
     names = _in_proc("cpuinfo", "model name")

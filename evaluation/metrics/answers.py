@@ -123,7 +123,6 @@ def judge_choices(
 
 
 def _choices(kind: str, right: Mapping[tuple[str, int], float]) -> dict[str, float]:
-    """Return the papers' metrics from the probability that each question is answered right."""
     if kind == "foils":
         return {"pairwise": right["text", 0]}
     if kind == "rewordings":
@@ -145,7 +144,6 @@ published numbers.
 """
 
 ORDERS = range(1, 5)
-"""Lengths of n-grams, in words."""
 _SIGMA = 6.0
 _DROPPED = {
     *("''", "'", "``", "`", '"', "(", ")", "{", "}", "[", "]", ".", "?", "!", ",", ":", "-"),

@@ -75,7 +75,7 @@ def equivariance(scores: Scores, rule: TieRule = "strict") -> Credits:
 
 
 def pair_ties(scores: Scores) -> Flags:
-    """Return where a comparison within the sample ties [n], even if others decide it."""
+    """Flag samples with a tied comparison [n], even if other comparisons decide them."""
     right, swapped = scores[:, [0, 1], [0, 1]], scores[:, [0, 1], [1, 0]]
     return (right[:, :, None] == swapped[:, None, :]).any(axis=(1, 2))
 
@@ -136,7 +136,7 @@ def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
 
 
 def foil_ties(scores: Scores) -> Flags:
-    """Return where the last caption ties with another [n]."""
+    """Flag samples whose last caption ties with another [n]."""
     return (scores[:, :-1] == scores[:, [-1]]).any(axis=1)
 
 

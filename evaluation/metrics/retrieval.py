@@ -29,8 +29,7 @@ BLOCK_SCORES = 8_000_000
 class ScoreRows:
     """Scores of queries with all candidates, computed in blocks of queries.
 
-    `rows` maps the start and stop of a block to its scores [queries, candidates]; -inf for pairs
-    that were not scored.
+    `rows` maps start and stop of a block to scores [queries, candidates]; -inf if not scored.
     """
 
     queries: int
@@ -73,7 +72,6 @@ class Truths:
 
     @classmethod
     def of_pairs(cls, queries: Indices, candidates: Indices, count: int) -> "Truths":
-        """Group true (query, candidate) pairs by query."""
         order = np.lexsort([candidates, queries])
         sizes = np.bincount(queries, minlength=count)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -223,7 +221,7 @@ def relevance_of(
 
 
 def relative_drop(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (before - after) / before; NaN where the score before is 0."""
+    """Return (before - after) / before; NaN if the score before is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(before > 0, (before - after) / before, np.nan)
 

@@ -16,7 +16,6 @@ Credits: TypeAlias = "NDArray[np.float64]"
 """The credit of each item, in [0, 1]; a metric is their mean."""
 Flags: TypeAlias = "NDArray[np.bool_]"
 Unit = Literal["share", "number"]
-"""Unit of a number in a table; shares and relative drops are printed as percentages."""
 
 TieRule = Literal["strict", "half", "expectation"]
 TIE_RULES: dict[TieRule, str] = {
@@ -67,8 +66,5 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
 
 
 def both(first: Credits, second: Credits, rule: TieRule = "strict") -> Credits:
-    """Return the credits of items that need two comparisons of different scores [n].
-
-    Under `expectation` the two are independent and multiply.
-    """
+    """Combine the credits of two comparisons [n]; under `expectation` they are independent."""
     return first * second if rule == "expectation" else np.minimum(first, second)

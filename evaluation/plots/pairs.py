@@ -54,10 +54,7 @@ def read_pair_scores(
     allow_missing: bool,
     quantity: str | None = None,
 ) -> list[PairScores]:
-    """Read each model's folder or file of scores, and a numeric column of the samples if named.
-
-    `quantity` applies to score files; folders record their own.
-    """
+    """Read each model's scores; `quantity` is that of files, as folders record their own."""
     names = dataset.columns("samples")
     wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
     for name in (*PAIRS.images, *PAIRS.captions, *wanted):
@@ -176,10 +173,7 @@ def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bin:
-    """Pairs of similar minimality: smallest, largest and median measure, and their score in [0, 1].
-
-    The score has a 95 % interval by a cluster bootstrap.
-    """
+    """Pairs of similar minimality: range and median of the measure, and score with its interval."""
 
     low: float
     high: float
@@ -230,7 +224,6 @@ def draw_minimality(
     title: str,
     path: Path,
 ) -> None:
-    """Draw a line per model, with intervals, over the bins' medians; chance is dotted."""
     with drawing(path, title, measure.replace("_", " "), f"{metric} score, per cent") as axes:
         for place, (name, bins) in enumerate(models):
             shares = [(one.score, one.score_low, one.score_high) for one in bins]

@@ -98,7 +98,6 @@ def words(text: str) -> str:
 
 
 def colour(place: int) -> dict[str, str]:
-    """Colour and line style of the n-th model; styles differ when colours run out."""
     line = LINES[place // len(COLOURS) % len(LINES)]
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}
 
@@ -127,7 +126,6 @@ class _Table(msgspec.Struct):
 
 
 def read_numbers(paths: Sequence[Path]) -> list[Number]:
-    """Read the `metrics.json` files of `eqforge metrics --output`, in order."""
     found: list[Number] = []
     for path in paths:
         try:
@@ -163,7 +161,6 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
 
 
 def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draw the relative drop under each perturbation, one bar per model, with intervals."""
     models = list(dict.fromkeys(one.model for one in numbers))
     subsets = list(dict.fromkeys(one.subset for one in numbers))
     cells = {(one.model, one.subset): one for one in numbers}
@@ -188,7 +185,6 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
 
 
 def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[float, Number]]]:
-    """Group numbers by model and method, with the strength of each, ascending."""
     found: dict[tuple[str, str], list[tuple[float, Number]]] = {}
     for one in numbers:
         method, separator, strength = one.subset.rpartition(_STRENGTH)

@@ -56,7 +56,7 @@ def write_comparison(
     )
     replaced = check_place(output, note, overwrite=overwrite, option="--report")
     pictures, others = (read_pictures(dataset, whole=True) for dataset in (a, b))
-    pictures.stored |= others.stored  # equal ids are equal pictures
+    pictures.stored |= others.stored  # images with equal ids are equal
     pictures.scores |= others.scores
     pictures.masks |= others.masks
     items: dict[str, list[Shown]] = {
@@ -78,7 +78,6 @@ def write_comparison(
 
 
 def _items(dataset: Dataset, keys: Sequence[str]) -> Iterator[tuple[Item, Row]]:
-    """Yield samples in the order of their ids, with their rows."""
     make, wanted = kind_of(dataset).make(dataset), pa.array(sorted(keys), pa.string())
     batches = [
         batch.filter(pc.is_in(batch.column("sample_id"), value_set=wanted))
@@ -104,10 +103,7 @@ def _changed(
 def _both(
     a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]], only: Sequence[str] = ()
 ) -> Item:
-    """Show two versions of a sample: changed images, and values.
-
-    If only some columns are compared, only images in these columns count as changed.
-    """
+    """Show two versions of a sample; with `only`, ignore changed images in other columns."""
     pairs = [
         (one, other)
         for one, other in zip(a.panes, b.panes, strict=False)
@@ -132,7 +128,6 @@ def _both(
 
 
 def _versions(column: str, a: Any, b: Any) -> Iterator[Text]:
-    """Yield a column's values in A and in B, with differing words of texts marked."""
     if isinstance(a, str) and isinstance(b, str):
         spans = differing_words(a, b)
         yield marked(a, spans[0], f"{column} in A")

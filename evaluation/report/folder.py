@@ -103,16 +103,12 @@ class Folder:
         self.listing.write(self.below + path, text.encode())
 
     def put(self, path: str, make: Callable[[], bytes]) -> None:
-        """Write a file unless it exists."""
         if not os.path.exists(storage.join(self.listing.folder, self.below + path)):
             self.listing.write(self.below + path, make())
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value for JavaScript.
-
-    Infinite numbers and NaN become null; numbers that JavaScript would round become text.
-    """
+    """Convert a value for JavaScript: NaN and infinity become null, inexact integers text."""
     if type(value) is int and abs(value) > 2**53:
         return str(value)
     if isinstance(value, float):
@@ -171,7 +167,6 @@ def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, 
 
 
 def link(page: str, **facets: str) -> str:
-    """Return a link to the items of a page with the given facet values."""
     values = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
     return f"{page}#{values}" if values else page
 
@@ -202,7 +197,7 @@ def write_assets(folder: Folder) -> None:
 def write_pages(
     folder: Folder, first: str, report: dict[str, Any], lists: Sequence[tuple[str, str, int]]
 ) -> None:
-    """Write the pages of a report and their data.
+    """Write pages and data.
 
     Args:
       first: template of the first page.

@@ -143,7 +143,6 @@ def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Ite
 
 
 def _frames_of(row: Row) -> tuple[str, ...]:
-    """Return the ids of the frames or images for which a pair may have been rejected."""
     if row["reason"] == "frame_rejected":
         return (row["detail"],)
     name = row["candidate_id"]

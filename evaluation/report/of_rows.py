@@ -32,7 +32,6 @@ _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "
 
 
 def of_pair(row: Row) -> Item:
-    """Show two images with a caption each; mark the edited words."""
     captions = row["caption_0"], row["caption_1"]
     spans = _given(row, "edited_spans_0"), _given(row, "edited_spans_1")
     if spans == (None, None):
@@ -59,7 +58,6 @@ def of_pair(row: Row) -> Item:
 
 
 def _boxes(row: Row, side: int) -> Iterator[Box]:
-    """Yield the boxes of an image: rendered objects, or Action Genome's annotation."""
     for shown in row.get(f"objects_{side}") or ():
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
@@ -112,7 +110,6 @@ _EDITS: Final = {
     "hard_positive": ("caption_spans", "hard_positive_spans"),
     "hard_negative": ("foil_spans", "hard_negative_spans"),
 }
-"""Edits of a caption, with the columns of the spans they touch, before and after."""
 
 
 def of_perturbations(rows: Sequence[Row]) -> Item:
@@ -147,7 +144,6 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
-    """Show each question of a group once, with its answer to each image."""
     pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
     asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
@@ -172,7 +168,6 @@ def of_questions(rows: Sequence[Row]) -> Item:
 
 
 def queries(gallery: Iterable[Row], captions: Iterable[Row]) -> Callable[[Row], Item]:
-    """Return a function that shows a query of SIMAT: crop, word change, and true targets."""
     regions = {row["region_id"]: row for row in gallery}
     spoken = {str(row["caption_id"]): str(row["caption"]) for row in captions}
     of_triplets: dict[str, list[str]] = {}
@@ -220,7 +215,6 @@ def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
 
 
 def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
-    """Return a function that shows an item of VLUE with its task's row and findings."""
     of_items = {row["sample_id"]: (name, row) for name, some in rows.items() for row in some}
     wrong: dict[str, list[Row]] = {}
     for each in findings:
@@ -253,7 +247,6 @@ _OF_TASKS: Final = {
     "answers": "answer",
     "references": "reference",
 }
-"""Labels for the text columns of VLUE's task tables."""
 
 
 def _told(row: Row, column: str, role: str) -> Iterator[Text]:
@@ -281,7 +274,6 @@ def _pane(row: Row) -> Pane:
 
 
 def _given(row: Row, column: str) -> Spans | None:
-    """Return a column's spans; None if the row has no such column."""
     found = row.get(column)
     return None if found is None else [(span["start"], span["end"]) for span in found]
 

@@ -110,7 +110,6 @@ def _facets(samples: Written) -> Iterable[dict[str, Any]]:
 def charts_of(
     written: Written, limits: Limits, rejects: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the distributions of the samples' numbers, with limits and rejected values."""
     measured = [row for row in rejects if None not in (row["value"], row["threshold"])]
     refused: dict[str, list[float]] = {}
     stated: dict[str, set[tuple[str, float]]] = {}

@@ -86,7 +86,6 @@ def _below(image_id: str) -> str:
 def read_pictures(
     dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
 ) -> Pictures:
-    """Read the metadata of all images, or of some by their ids."""
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "scores"]
     names: dict[str, str] = {}
@@ -112,10 +111,7 @@ def read_pictures(
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, folder: "Folder") -> None:
-    """Write the images of a dataset, and thumbnails; existing files stay.
-
-    Images that cannot be decoded are copied, and noted in `pictures.bad`.
-    """
+    """Write images and thumbnails, unless they exist; note undecodable images in `pictures.bad`."""
     encoded = _encoded(dataset, "images", "image_id")
     write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, folder)
     _write_masks(dataset, pictures, pictures.masks, folder)

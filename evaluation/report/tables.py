@@ -27,7 +27,6 @@ FACETS: Final = (
     *("hard_negative_kind", "hard_positive_kinds", "hard_negative_kinds", "source_word"),
     *("target_word", "repairs", "findings", "answer_listed", "judges", "changed columns"),
 )
-"""Columns whose values distinguish kinds of rows."""
 
 LINKED: Final = frozenset(("stage", "reason", "changed columns"))
 """Facets that first pages link to; kept even if all items have the same value."""
@@ -96,7 +95,6 @@ LABELS: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "probability": ("Probability of drawing the row", "Weight of the row in training."),
 }
-"""Label with unit, and meaning, of displayed numbers."""
 
 
 def label_of(title: str) -> str:
@@ -132,7 +130,6 @@ class Facet:
         return bool(values) and several and len(values) <= MOST_VALUES
 
     def data(self) -> dict[str, Any]:
-        """Encode each item's value numbers for the pages."""
         places = {value: place for place, value in enumerate(self.counts())}
         size = 1 if len(places) < 0xFF else 2
         kind = np.uint8 if size == 1 else np.uint16
@@ -169,8 +166,6 @@ def _base64(numbers: NDArray[Any]) -> str:
 
 
 class _Columns:
-    """The columns of all items, gathered item by item."""
-
     def __init__(self, pictures: Pictures, answers: Sequence[Answers]) -> None:
         self._pictures, self._answers = pictures, answers
         self._facets: dict[str, Facet] = {}
@@ -210,7 +205,6 @@ class _Columns:
         column.found.append(math.nan if value is None else value)
 
     def _pad(self, column: Facet | Numbers) -> None:
-        """Fill in missing values for earlier items."""
         none: Any = () if isinstance(column, Facet) else math.nan
         column.found.extend([none] * (self.items - len(column.found)))
 

@@ -76,10 +76,7 @@ def write_report(
     whole_pictures: bool = True,
     overwrite: bool = False,
 ) -> Report:
-    """Write the report of a dataset, or finish one that was interrupted.
-
-    Without `whole_pictures` only thumbnails are written.
-    """
+    """Write or resume the report of a dataset; without `whole_pictures`, write only thumbnails."""
     manifest = dataset.manifest
     if manifest.num_rows("samples") + manifest.num_rows("rejects") == 0:
         raise InputError(f"{dataset.folder}: has neither samples nor rejects to show")
@@ -194,7 +191,6 @@ def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float6
 
 
 def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
-    """Add a column of judgements to the samples, if the dataset has any."""
     if not dataset.files(_JUDGEMENTS) or not samples.num_rows:
         return samples
     known = read_table(dataset, _JUDGEMENTS, "sample_id").combine_chunks()

@@ -142,7 +142,6 @@ def reviewers_of(
 
 
 def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | None, Interval]:
-    """Return the share of true values, and its interval from resampling the items."""
     known = [*of_items]
     if not known:
         return None, NO_INTERVAL
@@ -260,7 +259,6 @@ def _alpha(
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yield bootstrap samples of `range(items)`, drawn with replacement."""
     rng = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         yield rng.integers(0, items, items)

@@ -121,7 +121,6 @@ def doubtful(
 
 
 def _judgements(dataset: Dataset) -> Iterator[Judgement]:
-    """Yield a judgement for each sample, an empty one if the dataset has none."""
     known = {row.sample_id: row for row in read_judgements(dataset)}
     beside = ["role"] if "role" in dataset.columns("samples") else []
     for row in dataset.rows("samples", ["sample_id", *beside]):
@@ -178,10 +177,7 @@ def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[
 def assign(
     ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
-    """Assign tasks to reviewers, each in their own order.
-
-    Each item goes to the `overlap` reviewers with the fewest so far; ties go to the lowest rank.
-    """
+    """Assign items to the `overlap` reviewers with the fewest; ties go to the lowest rank."""
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
         by_load = sorted(own, key=lambda name: (len(own[name]), rank("who", name, item), name))

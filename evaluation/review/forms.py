@@ -14,7 +14,6 @@ from eqforge.schemas.records.judgements import VERDICTS, Verdict
 Item = Mapping[str, Any]
 """A task's content, as `blinded` returns it."""
 Said = Callable[[str], list[str]]
-"""Returns the values of a Label Studio control, by its name."""
 Level = Literal["nominal", "ordinal"]
 Answer = Verdict | Literal["given", "skipped"]
 
@@ -203,7 +202,6 @@ def _read_choices(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str
 
 
 def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
-    """Return name and label of each text to write, as pages show them."""
     return [
         (f"{field.name}_{place}", f"{field.label} {pane['name']}".rstrip())
         if field.per_picture

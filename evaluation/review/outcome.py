@@ -374,14 +374,12 @@ def _phrases(given: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[R
 
 
 def _plain(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    """Yield the texts of a user-defined protocol, with the names of the images."""
     for each in given:
         images = [names.get(image_id) for image_id in each.panes]
         yield {"item": each.item, "images": images, **each.texts}
 
 
 def _once(rows: Iterable[Row]) -> Iterator[Row]:
-    """Skip rows whose first field, the id, was seen before."""
     seen: set[Any] = set()
     for row in rows:
         name = next(iter(row.values()))

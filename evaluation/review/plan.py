@@ -50,7 +50,6 @@ _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _NO_PAGES: Final = re.compile(r"index|con|prn|aux|nul|(com|lpt)[0-9]")
 _USUAL_OVERLAP: Final = 2
 _CHUNK: Final = 20
-"""Number of items in a file of tasks."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +69,6 @@ class ReviewPlan:
 
 
 class _Own(NamedTuple):
-    """One reviewer's vote file header, tasks, and their content."""
-
     about: dict[str, Any]
     tasks: Sequence[Task]
     items: list[dict[str, Any]]
@@ -131,7 +128,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     }
     is_pages, place = settings.tool == "pages", label_studio.place_of(plan)
     home = folder if is_pages else replace(folder, below=f"data/{place}/")
-    write_some(dataset, panes, pictures, home)  # finds the pictures that cannot be decoded
+    write_some(dataset, panes, pictures, home)  # finds images that cannot be decoded
     own = {
         name: _Own(
             about={**about, "reviewer": name},

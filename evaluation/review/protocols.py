@@ -28,7 +28,6 @@ Unit = Literal[
     "boxes",
     "phrases",
 ]
-"""The kinds of items; `units.py` implements each."""
 
 TEXT_RULES: Final[Mapping[str, str]] = {
     "empty": "Nothing is written.",
@@ -38,7 +37,6 @@ TEXT_RULES: Final[Mapping[str, str]] = {
     "same_answer": "Two images have the same answer.",
     "not_listed": "The answer is not in the list of answers.",
 }
-"""What is asked of texts, by the name of each rule."""
 
 _MOST_PICTURES: Final = 9
 """Maximum number of images with a text each."""

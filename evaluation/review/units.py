@@ -27,7 +27,6 @@ T = TypeVar("T")
 PICTURES_A_QUERY: Final = 25
 """Number of images to order for each text. Source: EqBen, figure 1."""
 _MOST_PICTURES: Final = 100
-"""Limit of images to order by hand."""
 _AT_ONCE: Final = 10_000
 _TONES: Final[dict[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 
@@ -40,10 +39,7 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Units:
-    """All ids, a function that builds items, and the digest of the source file.
-
-    `is_telling` is set if ids reveal the text, so that reviewers must not see them.
-    """
+    """All ids, a function that builds items, and a file digest; `is_telling` ids reveal texts."""
 
     ids: Sequence[str]
     make: Callable[[Sequence[str]], dict[str, Item]]
@@ -77,7 +73,6 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
-    """Return the items of a protocol; `file` holds queries or boxes."""
     if unit == "boxes":
         found = _boxes(dataset, file)
     elif unit == "queries":
@@ -118,7 +113,6 @@ def _sample_ids(dataset: Dataset) -> list[str]:
 
 
 def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
-    """Return samples as items; a training text comes with its original."""
     kind = kind_of(dataset)
     make = kind.make(dataset)
     rows = _rows(dataset, "sample_id", ids)
@@ -212,13 +206,11 @@ _TOLD: Final = frozenset({"label", "finding", "true targets", "change", "looks f
 
 
 def claims_shown(item: Item, task: Task, reviewer: str) -> list[Claim]:
-    """Return an item's claims in an order drawn by hash for a task."""
     again = str(task.is_repeat)
     return sorted(claims_of(item), key=lambda claim: rank("text", reviewer, again, claim.text))
 
 
 def places_shown(item: Item, form: Form, unit: Unit, task: Task, reviewer: str) -> list[int]:
-    """Return the image to show at each position."""
     places = list(range(len(item.panes)))
     if form == "order":
         return shuffled("picture", task, reviewer, len(places))
@@ -354,7 +346,6 @@ def boxes_of(file: Path) -> dict[str, DrawnBox]:
 
 
 def _queries(dataset: Dataset, file: Path) -> Units:
-    """Return the texts of a file with their images, given by id or by name in their source."""
     ids: dict[str, str] = {}
     several: set[str] = set()
     for image_id, name in picture_names(dataset):

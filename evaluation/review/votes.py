@@ -23,7 +23,6 @@ _ITEMS: Final[Mapping[Unit, str]] = {
     "picture pairs": "sample",
     "queries": "query",
 }
-"""The singular of units for which it is not the same word."""
 
 
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +69,6 @@ class Votes:
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
-    """Read the votes on a dataset; `check_ids` checks their items."""
     files: dict[str, VoteFile] = {}
     places: dict[str, Path] = {}
     for path in paths:

@@ -157,10 +157,7 @@ class Batch:
 def cut_batches(
     dataset: Dataset, numbers: dict[str | None, int], batch_images: int, unit_batches: int
 ) -> tuple[list[Batch], list[str]]:
-    """Cut the requested images into batches, and these into units of several batches.
-
-    Returns the batches, with units ascending from 0, and the ids that are not in the dataset.
-    """
+    """Cut images into batches and units, numbered from 0; also return ids that do not exist."""
     batches: list[Batch] = []
     seen = np.zeros(len(numbers), dtype=bool)
     pieces: list[Piece] = []
@@ -193,7 +190,6 @@ def cut_batches(
 def _wanted(
     dataset: Dataset, numbers: dict[str | None, int]
 ) -> Iterator[tuple[str, int, NDArray[np.int64], NDArray[np.int64]]]:
-    """Yield path, row group, requested rows, and the numbers of their images."""
     for file in dataset.files("images"):
         for group, table in enumerate(dataset.groups(file.path, ["image_id"])):
             ids = table.column("image_id").to_pylist()

@@ -84,16 +84,12 @@ class Folder:
 
 
 def lists_of(values: pa.Array, length: int, count: int) -> pa.Array:
-    """Return an array of lists of one length from their concatenated values."""
     offsets = pa.array(np.arange(count + 1, dtype=np.int32) * length)
     return pa.ListArray.from_arrays(offsets, values)
 
 
 def _texts(schema: pa.Schema) -> list[str]:
-    """Return the Parquet paths of the columns of strings and of lists of strings.
-
-    Only these are dictionary-encoded: scores hardly repeat, so their dictionary would be larger.
-    """
+    """Return the Parquet paths of text columns, the only ones that a dictionary makes smaller."""
     found = []
     for field in schema:
         listed = pa.types.is_list(field.type)
@@ -133,7 +129,6 @@ def gather_samples(
     values: Values,
     header: ScoresManifest,
 ) -> Gathered:
-    """Write one row per sample, in as many files as the dataset has."""
     failed = folder.image_failures()
     files = dataset.files("samples")
     names = [[column.name for column in columns] for columns in (task.images, task.captions)]
@@ -282,15 +277,12 @@ def _write_vectors(
 
 
 class _Cells:
-    """Counts which cells of a grid have a score."""
-
     def __init__(self, captions: int) -> None:
         self.scored = 0
         self.missing: dict[int, int] = {}
         self.asked, self.answered = np.zeros((2, captions), dtype=bool)
 
     def count(self, image: int, captions: NDArray[np.int64], there: NDArray[np.bool_]) -> None:
-        """Count an image's scored cells among its captions."""
         self.scored += int(there.sum())
         if not there.all():
             self.missing[image] = int((~there).sum())
@@ -299,11 +291,7 @@ class _Cells:
 
 
 def gather_grid(folder: Folder, work: Path, pairs: Pairs) -> Gathered:
-    """Write one row per image, with the scores of the captions it was paired with.
-
-    Scores that are not finite are left out and counted. Images and captions without any other score
-    fail.
-    """
+    """Write each image's finite scores in a row; images and captions without a score fail."""
     scores, index = open_map(work, "values", "r"), folder.index
     texts = pa.array(index.captions, pa.string())
     cells = _Cells(len(index.captions))

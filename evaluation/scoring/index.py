@@ -33,11 +33,7 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """The images and captions that a task scores.
-
-    Attributes:
-      crossed: score all images with all captions, instead of those in each row of `samples`.
-    """
+    """Images and captions to score: within each row of `samples`, or all with all if `crossed`."""
 
     name: str
     images: tuple[Column, ...]
@@ -106,7 +102,6 @@ TASKS: Final[Mapping[str, Task]] = {
 
 
 def task_of(dataset: Dataset, name: str | None = None) -> Task:
-    """Return the named task, or by default the one for the dataset's tables."""
     if name is not None and name not in TASKS:
         known = ", ".join(TASKS)
         raise InputError(f"--task {name}: expected one of {known}{nearest(name, TASKS)}")
@@ -280,7 +275,6 @@ def numbered(
     files: Sequence[int] | None = None,
     rows: int = ROWS,
 ) -> Iterator[NumberedRows]:
-    """Yield the samples of a task in chunks, from all files or those of `files`."""
     images, captions = index.image_numbers(), index.caption_numbers()
     columns = [column.name for column in (*task.images, *task.captions)]
     table = dataset.files("samples")
@@ -334,7 +328,6 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
 def _vectors(
     scores: ScoresFolder, kind: str, numbers: dict[str | None, int]
 ) -> tuple[NDArray[np.int64], Vectors]:
-    """Return numbers, ascending, and vectors of the keys in `numbers`."""
     key = "image_id" if kind == "image" else "caption"
     found: list[NDArray[np.int64]] = []
     vectors: list[Any] = []

@@ -158,7 +158,6 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
-    """Create the work folder, or check that the existing one belongs to the same scores."""
     plan = work / "plan.json"
     wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
     if plan.exists():
@@ -217,7 +216,6 @@ def _do(
 
 
 def _unit_sizes(batches: Sequence[Batch], captions: int, caption_unit: int) -> Counter[str]:
-    """Return the number of images or captions in each unit, by the name of its note."""
     found: Counter[str] = Counter()
     for batch in batches:
         found[note_name("images", batch.unit)] += sum(len(piece.rows) for piece in batch.pieces)

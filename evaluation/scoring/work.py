@@ -218,7 +218,6 @@ _POLL_S = 0.2
 
 
 def share(job: Job, devices: Sequence[str]) -> list[Job]:
-    """Distribute the units of a job over devices, one process each."""
     units = sorted({batch.unit for batch in job.batches})
     of_unit = {unit: place % len(devices) for place, unit in enumerate(units)}
     return [

@@ -208,7 +208,6 @@ _SEEN_OF_QUESTIONS = {
     "language_model_total": "a language model's probability of the question and an answer",
     "language_model_per_token": "the same for each token, so that length does not count",
 }
-"""Description of each blind answerer."""
 
 
 _UNITS = {
@@ -217,7 +216,6 @@ _UNITS = {
     "image": "Are all questions on an image answered right?",
     "group": "Are all questions of a group answered right?",
 }
-"""Description of each metric."""
 
 
 def questions_as_text(name: str, audit: BlindAudit) -> str:

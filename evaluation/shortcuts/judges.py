@@ -16,11 +16,9 @@ from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_j
 from eqforge.models.pretrained import torch_threads
 
 WITH_CLUES = ("words", "letters")
-"""Probes whose clues the report lists."""
 
 Numbers = npt.NDArray[np.float64]
 Texts = tuple[Sequence[str], Sequence[str]]
-"""True and false captions, in pairs."""
 
 Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
 CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
@@ -36,7 +34,6 @@ CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
         "Which is the original, the positive or the hard positive?",
     ),
 }
-"""The contrasts that a probe is tested on: right caption, wrong caption, and description."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,10 +90,7 @@ def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
 
 
 def likelihood_judge(folds: int) -> Judge:
-    """Judge the likelier caption true.
-
-    The word model learns only from the true captions of the other folds.
-    """
+    """Judge the likelier caption true; the model learns from the other folds' true captions."""
 
     def margins(train: Texts, test: Texts) -> Numbers:
         model = WordModel()
@@ -151,7 +145,6 @@ def split_folds(
 
 _WIDTH = 32
 _WORDS = 48
-"""Maximum number of words read from a caption."""
 _EPOCHS = 6
 _BATCH = 64
 _RATE = 1e-3
@@ -161,10 +154,7 @@ _PADDING, _UNKNOWN, _KNOWN = 0, 1, 2
 def train_transformer(
     train: Sequence[Sequence[str]], test: Sequence[Sequence[str]]
 ) -> npt.NDArray[np.float64]:
-    """Return the margins in favour of the true captions of the test pairs.
-
-    It runs on one core: sums over several threads differ from run to run.
-    """
+    """Return the test pairs' margins; run on one core, as threaded sums differ between runs."""
     import torch
     from torch.nn.functional import softplus
 

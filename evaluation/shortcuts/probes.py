@@ -28,7 +28,6 @@ def words_of(text: str) -> list[str]:
 
 
 def fit_length(texts: Sequence[str]) -> Featurizer:
-    """Count characters, words, and characters per word."""
     del texts
 
     def featurize(captions: Sequence[str]) -> Matrix:
@@ -87,7 +86,6 @@ PROBES: dict[str, Callable[[Sequence[str]], Featurizer]] = {
     "words": fit_words,
     "letters": fit_letters,
 }
-"""The fitting function of each probe, for the captions of the training folds."""
 
 
 def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
@@ -171,10 +169,7 @@ class Clue:
 
 
 def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
-    """Return up to ten pieces of text with the largest weights of a probe trained on all pairs.
-
-    `length` and `rarity` count no pieces of text.
-    """
+    """Return up to ten clues of a probe trained on all pairs; none for `length` and `rarity`."""
     featurize = PROBES[probe]([*right, *wrong])
     if not isinstance(featurize, Counts):
         return ()
@@ -185,7 +180,6 @@ def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue,
 def weightiest(
     featurize: Counts, model: Any, sides: tuple[Sequence[str], Sequence[str]]
 ) -> tuple[Clue, ...]:
-    """Return the heaviest clues of a classifier of two classes, with counts of texts."""
     weights = np.round(model[-1].coef_[0], 4)
     names = featurize.vectorizer.get_feature_names_out()
     have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in sides]

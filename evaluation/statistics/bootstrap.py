@@ -73,7 +73,6 @@ class Resampled:
         return most * low, most * high
 
     def share(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Share:
-        """Return a mean of values in [0, most] as a share of `most`."""
         return Share(
             value=float(self.values[metric]) / most,
             draws=self.draws[:, metric] / most,
@@ -263,10 +262,7 @@ def compare_paired(
     resamples: int = RESAMPLES,
     most: float | None = None,
 ) -> Comparison:
-    """Compare two models by their credits [n] on the same samples, in the same order.
-
-    Clusters, weights and groups are as in `resample_means`; credits are in [0, most], or unbounded.
-    """
+    """Compare two models by credits [n] of the same samples, in [0, most] or unbounded."""
     gains = second - first
     found = resample_means(
         gains if most is None else with_parts(gains),

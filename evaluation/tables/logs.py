@@ -155,7 +155,6 @@ BIVLC_SCORES: Final[Mapping[str, tuple[str, str]]] = {
     "image": ("image_score_c0", "image_score_c1"),
     "group": ("text_score", "image_score"),
 }
-"""Each score of BiVLC's code, with the two scores that it combines."""
 _FLAGS: Final = {"True": True, "False": False}
 
 

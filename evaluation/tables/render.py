@@ -13,7 +13,6 @@ from eqforge.evaluation.metrics.ties import TIE_RULES, TieRule, Unit
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, RESAMPLES, Comparison
 
 DROP = "drop "
-"""Prefix of metrics that are the relative drop of another metric."""
 
 VERSION = 2
 """Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
@@ -174,10 +173,7 @@ FILES = {
 
 
 def number(measure: Measure, value: float | None) -> str:
-    """Format a value: two decimals for percentages, four for other numbers.
-
-    A threshold is infinite if it is not reached, a slope if the curve is a step.
-    """
+    """Format a value, which may be infinite: two decimals for percentages, four for others."""
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):

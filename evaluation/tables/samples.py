@@ -125,10 +125,7 @@ def make_samples(
 def wrong_samples(
     ids: Collection[str], path: Path | None
 ) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return the samples that errata drop or correct, and notes on how many and why.
-
-    Corrected samples were scored with the old text, so their scores are meaningless.
-    """
+    """Return the samples that errata drop or correct, whose scores are void, and notes on them."""
     if path is None:
         return frozenset(), ()
     errata = read_errata(path)

@@ -266,7 +266,6 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
 
 
 def _records(path: Path) -> Iterator[tuple[str, _Line]]:
-    """Yield the records of JSON lines, or of one JSON document, each with its location."""
     if path.suffix == ".jsonl":
         for number, data in read_lines(path):
             yield f"line {number}", decode(data, _Line, str(path), f"line {number}")

@@ -293,12 +293,7 @@ def _parts_of(average: str) -> Sequence[str]:
 def _averages(
     subsets: Mapping[str, Numbers], sizes: Sequence[int]
 ) -> Iterator[tuple[str, str, Numbers]]:
-    """Yield name, metric and rows of every average; each is linear in the subsets' numbers.
-
-    Args:
-      subsets: rows of text, image and group by subset [rows, 3], such as means and draws.
-      sizes: number of samples of each subset.
-    """
+    """Yield name, metric and rows of every average, linear in each subset's scores [rows, 3]."""
     parts = np.stack(list(subsets.values()))
     averages = {
         KUBRIC: domains(subsets)[KUBRIC],
@@ -322,12 +317,7 @@ def _weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
 
 
 def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share:
-    """Return an average over subsets as a share.
-
-    Args:
-      rows: the average, then its draws [1 + resamples].
-      weights: weight of each number [subsets, 3].
-    """
+    """Return an average as a share, from its rows [1 + resamples] and weights [subsets, 3]."""
     shares = weights.sum(axis=1)
     told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
     binary = all(part.binary.all() for part in parts)
@@ -410,7 +400,7 @@ def compare_averages(
 
 
 def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
-    """Return percentiles of a difference, or the interval of two shares where it never varies."""
+    """Return percentiles of a difference, or the interval of two shares if it never varies."""
     if np.ptp(rows) > ROUNDING:
         return percentile_interval(rows[1:])
     gained, lost = rows.clip(min=0), (-rows).clip(min=0)

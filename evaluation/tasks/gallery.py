@@ -120,12 +120,7 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Side:
-    """Queries or candidates.
-
-    Attributes:
-        keys: image ids or caption texts [n].
-        entries: gallery entry of each [n]; a candidate is true for queries with the same entry.
-    """
+    """Queries or candidates: ids or texts, and gallery entries [n]; equal entries match."""
 
     keys: NDArray[Any]
     entries: Indices
@@ -154,8 +149,8 @@ class Damaged:
     """Text-to-image retrieval with the captions of one perturbation.
 
     Attributes:
-        of: gallery index of each query's original caption [queries].
-        expected: number of captions, scored or not.
+      of: gallery index of each query's original caption [queries].
+      expected: number of captions, scored or not.
     """
 
     queries: Side
@@ -216,10 +211,7 @@ class Contest:
                 )
 
     def _retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
-        """Rank all candidates for all queries, and credit the ranks of the true ones.
-
-        For shares and DCG_CM, ties lose: false candidates rank above true ones of equal score.
-        """
+        """Rank all candidates and credit the true ones; in shares and DCG_CM, ties lose."""
         truths = _truths(queries, candidates)
         deep = self.recall == "share" or self._relevance is not None
         rows = _rows(direction, self.scores, queries, candidates)

@@ -178,7 +178,6 @@ def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _is_comparable(number: _Number) -> bool:
-    """Return True if higher is better, and the number is not computed from others."""
     return not (
         number.metric in COSTS
         or number.metric in ("mean", "consistent", "1;2", "not read")

@@ -68,8 +68,6 @@ class _Asked:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Part:
-    """One model's file: credits of samples by subset, or sums alone."""
-
     judged: Mapping[str, Judged] = field(default_factory=dict)
     sums: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -186,7 +184,6 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
 
 
 def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    """Score a user-defined task: the mean of its scores, and whether all are right."""
     check_known(path, answers.scores, asked.known, "samples are ones")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:

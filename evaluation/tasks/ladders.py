@@ -72,8 +72,6 @@ class _Score(msgspec.Struct, frozen=True):
 
 
 class _Own(msgspec.Struct, frozen=True):
-    """Fields of a rendered pair that a combined pair keeps as JSON."""
-
     change: str
     scores: list[_Score] | None
 
@@ -125,8 +123,6 @@ def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
 
 
 class _Ladders:
-    """Adds each change's curve and the rows of every size, and collects notes."""
-
     def __init__(self, steps: Sequence[_Step], rules: Rules) -> None:
         steps = [each for each in steps if each.size]
         self._rules = rules
@@ -212,7 +208,6 @@ def fitted(
 
 
 def _limits(where: str, curves: Curves) -> Iterator[str]:
-    """Note a threshold at either end of the sizes, and a curve that is a step."""
     threshold, slope, smallest, largest = (
         float(values[0])
         for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)

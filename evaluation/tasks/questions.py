@@ -165,7 +165,6 @@ def _checked_answers(
 
 
 def _is_unread(row: Mapping[str, Any], answers: Mapping[str, str]) -> bool:
-    """Return True if an answer names none of the options."""
     said, right = answers.get(row["sample_id"]), short_answer(row["answer"], row["options"])
     if said is None or right is None:
         return False

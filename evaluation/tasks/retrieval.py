@@ -162,7 +162,6 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
 
 
 def drop_measures(contest: Contest) -> Iterator[Measure]:
-    """Yield scores and drops by perturbation, and the overlap of the captions they harm."""
     before = {}
     for metric, credits in contest.to_image.credits.items():
         before[metric] = np.full(len(contest.scored), np.nan)  # by index in the gallery

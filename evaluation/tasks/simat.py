@@ -180,7 +180,7 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
 
 
 _Known = tuple[NDArray[np.float64], Indices, Indices, str]
-"""P(match), NaN where unknown; the row of each region and column of each caption; a name."""
+"""P(match), NaN if unknown; the row of each region and column of each caption; a name."""
 
 
 def _of_matrix(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
@@ -213,7 +213,7 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
         raise InputError(f"{oracle}: an oracle must return P(match); these are {quantity}s")
     known = scores.grid.astype(np.float64)
     known[np.isneginf(known)] = np.nan
-    if quantity == "logit":  # above 0 where the probability is above one half
+    if quantity == "logit":  # above 0 if the probability is above one half
         known = np.where(np.isnan(known), np.nan, (known > 0).astype(np.float64))
     rows = scores.places("images", simat.regions["image_id"])
     return known, rows, scores.places("captions", simat.texts), scores.model

@@ -200,7 +200,6 @@ def _prepare(
 
 
 def train(job: Job) -> list[dict[str, float]]:
-    """Train to the end of the plan, from the checkpoint if any; return the last log entries."""
     settings, accelerator, steps = job.settings, job.accelerator, job.plan.steps
     groups = parameter_groups(job.network, settings.weight_decay)
     # The betas and epsilon are CLIP's.

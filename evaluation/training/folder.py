@@ -23,10 +23,7 @@ LOG = "log.jsonl"
 
 
 class RunFolder:
-    """The folder of one training run.
-
-    A run resumes only with an equal `identity`: JSON values that determine the trained weights.
-    """
+    """The folder of a run, which resumes only with an equal `identity` (JSON values)."""
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder
