@@ -22,7 +22,6 @@ from eqforge.core import signals
 from eqforge.core.visible import shortened
 
 MAX_MESSAGE_CHARS = 4_000
-"""The longest message on a terminal; the rest is cut off."""
 
 
 class EqforgeError(Exception):

@@ -16,7 +16,7 @@ from eqforge.core.visible import nearest
 
 ALL = "--help-all"
 MAIN = "main"
-"""The group of the options that are in no group."""
+"""Group of options without a group."""
 _COLUMN, _WIDEST, _LONG = 30, 100, 40
 
 

@@ -158,7 +158,7 @@ MediaRoot = Annotated[
         str_from_instance=lambda value: [value],
     ),
 ]
-"""A folder of media: of this machine, or in a store, or tar shards."""
+"""A folder of media: local, in a store, or tar shards."""
 
 _CONSOLE = "console"
 

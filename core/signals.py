@@ -21,11 +21,11 @@ ENDING = frozenset((signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
 SAME_S = 1.0
 """Signals so soon after the first are the same request: `timeout` sends its signal twice."""
 GRACE_S = 8.0
-"""For the cleanup. Docker kills after 10 s, Slurm and Kubernetes after 30."""
+"""Time for cleanup. Docker kills after 10 s, Slurm and Kubernetes after 30."""
 TOLD_S = 0.3
 """A cleanup that takes longer is announced."""
 LAST_S = 1.0
-"""For what is left after the last message: threads and exit handlers."""
+"""Time for threads and exit handlers after the last message."""
 _LOOK_S = 0.05
 _IMPORT = "<frozen importlib._bootstrap>"
 

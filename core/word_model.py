@@ -14,7 +14,7 @@ WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _ORDER: Final = 3
 _BACKOFF: Final = math.log(0.4)
 _UNKNOWN: Final = 0.5
-"""How often a word counts that is in no text learnt from."""
+"""Count of an unseen word."""
 
 
 class WordModel:

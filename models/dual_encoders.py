@@ -154,7 +154,7 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
         scale=lambda model: 1 / 0.07,
     ),
 }
-"""By their names on the command line; used for scoring, as oracles and in training."""
+"""By command-line name; used for scoring, as oracles and in training."""
 
 
 CENTRE = 0.3

@@ -253,7 +253,7 @@ class ViltScorer(PixelFusion):
 
 
 REGIONS = 36
-"""How many regions of an image LXMERT was trained on."""
+"""Regions per image in LXMERT's training."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -106,7 +106,7 @@ class Grounder:
 
 
 _SIZES: Final = ("original_sizes", "reshaped_input_sizes")
-"""What SAM's processors say of the picture's size before and after they scaled it."""
+"""Keys of SAM's processors for the image size before and after scaling."""
 
 
 class _Loaded:

@@ -150,7 +150,7 @@ class CausalLikelihood:
 
 
 CLASSES: Final = ("entailment", "neutral", "contradiction")
-"""What a classifier tells apart, in the order of its probabilities here."""
+"""Classes in the order of the probabilities returned here."""
 
 _BEGINNINGS: Final = ("entail", "neutral", "contradict")
 

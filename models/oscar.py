@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_TOKENS, MAX_REGIONS = 70, 50
-"""How much the authors' retrieval reads of caption and tags together, and of the regions."""
+"""Limits of the authors' retrieval: caption and tags together, and regions."""
 
 CAPTION_SEGMENT, TAGS_SEGMENT = 0, 1
 

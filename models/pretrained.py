@@ -28,7 +28,7 @@ Precision = Literal["float32", "bfloat16", "float16"]
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _READ = frozenset({".json", ".safetensors", ".bin", ".txt", ".model"})
-"""Suffixes of the files of a model's folder that its digest covers."""
+"""Suffixes of model files that the digest covers."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NO_TAGS = "none"
-"""As OSCAR's option `tags`: the model reads no object tags."""
+"""Value of OSCAR's option `tags` for a model without object tags."""
 
 _OPTION = re.compile(r",([a-z]+)=")
 _SECOND = re.compile(r"\+([A-Za-z0-9-]+):")
@@ -234,14 +234,14 @@ SCORERS: Mapping[str, _Kind] = {
 }
 _OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")
 FAMILIES = tuple(dict.fromkeys([*(each.family for each in ARCHITECTURES.values()), *_OF_PAIRS]))
-"""The families of the models; that of a matrix may be any."""
+"""Model families; a matrix may have any family."""
 
 
 ENCODERS: Mapping[str, frozenset[str]] = {
     DINOV2: _HELD,
     **{kind: SCORERS[kind].options - {"scale", "centre"} for kind in (*ARCHITECTURES, "open-clip")},
 }
-"""The kinds of encoders of pictures, with the options that decide their vectors."""
+"""Kinds of image encoders, with the options that affect their vectors."""
 
 
 class ImageEncoder(Protocol):

@@ -152,7 +152,7 @@ def _listed_frames(path: str | Path) -> Iterator[str]:
 _READER: Final = f"{__name__}:members"
 _AT_ONCE: Final = 1_000
 _FREE_BYTES: Final = 16 << 20
-"""What members may take as JSON whatever the file's length; they may refer to the same parts."""
+"""Bytes that members may take as JSON whatever the file's length, as they may share parts."""
 
 # NumPy arrays and scalars as every NumPy since 1.x pickles them.
 _NAMES: Final = frozenset(

@@ -30,7 +30,7 @@ from eqforge.schemas.records.judgements import Decision, Erratum, Tally
 Line = TypeVar("Line", Erratum, Decision)
 
 MAX_ERRATA: Final = 20_000
-"""The most errata of a file: the manifest holds them all."""
+"""Maximum number of errata in a file; the manifest holds them all."""
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
@@ -110,7 +110,7 @@ def by_reason(errata: Iterable[Erratum]) -> Counter[tuple[str, str]]:
 
 
 MAX_DROPPED: Final = 20_000
-"""The most samples that a file drops: the manifest names them all."""
+"""Maximum number of samples that a file drops; the manifest names them all."""
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:

@@ -25,7 +25,7 @@ from eqforge.core.files.checked import name_of
 CARD: Final = "README.md"
 _DEFAULT: Final = "default"
 _TRAIN: Final = "train"
-"""The split of files for which none is named, as `datasets` has it."""
+"""Split of files without a named one, as in `datasets`."""
 _HEAD: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _MOST_CHARS: Final = 1 << 20
 _MOST_DEEP: Final = 50

@@ -39,7 +39,7 @@ _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
 _SHARD = re.compile(r"(?P<split>\w[\w.]*)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
 _PART = re.compile(r"(?P<split>.+)-(?P<number>\d{5,})-of-(?P<all>\d{5,})(?:-\w+)?")
-"""A file of a configuration, whose name may begin with anything."""
+"""A file of a configuration; its name may have any prefix."""
 _NUMBERS = (*TIMES, "bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 

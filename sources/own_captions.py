@@ -27,7 +27,7 @@ KNOWN: Final = (
     "Flickr30k's results_*.token, results.csv (image_name| comment_number| comment) or "
     "flickr_annotations_30k.csv (raw, filename, split), and a folder of Hugging Face's"
 )
-"""What captions may be, for messages."""
+"""Supported caption formats, for messages."""
 
 _IMAGES = ("image", "file_name", "filename")
 CAPTIONS = ("caption", "text")

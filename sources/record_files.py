@@ -24,7 +24,7 @@ TIMES = ("timestamp_s", "start_s", "end_s")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
 _DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
 _LONGEST_LINE: Final = 16 << 20
-"""Characters of a record of JSON lines or of a table."""
+"""Maximum characters of a record of JSON lines or of a table."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -71,7 +71,7 @@ def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
 
 
 FEW: Final = 5
-"""Records that may be bad however small a file is, unless none may be."""
+"""Bad records allowed in a file of any size, unless none are allowed."""
 
 
 def allowed_bad(share: float, records: int) -> int:

@@ -41,7 +41,6 @@ _DATASET_COLUMNS = {
     *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
 }
 EQBEN = frozenset({"image0", "image1", "caption0", "caption1"})
-"""The fields of EqBen's records."""
 BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 

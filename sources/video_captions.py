@@ -39,7 +39,7 @@ FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", 
 MAX_TIME_S = 10_000_000
 """A third of a year: no video is longer, so larger numbers are not times in seconds."""
 MAX_CARRIED_CHARS = 10_000
-"""The limit for all other fields of a line; they are repeated in every pair of the moment."""
+"""Limit for all other fields of a line, which are repeated in every pair of its frame."""
 _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d{1,6})?)", re.ASCII)
 
 

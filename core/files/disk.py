@@ -73,7 +73,7 @@ class DigestingStream(io.RawIOBase):
     """Write to `stream`, which stays open, and compute the SHA-256 of the bytes."""
 
     INLINE_BYTES = 64 << 10
-    """Less than this is digested sooner than another thread is woken."""
+    """Smaller writes are digested faster than another thread wakes up."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS: Final = 1_000
-"""So many rows of Parquet are decoded at a time."""
+"""Parquet rows decoded at a time."""
 _PART_CHARS: Final = 1 << 20
 _REMEMBERED: Final = 4
-"""So many groups of pictures are in memory at a time."""
+"""Groups of images kept in memory."""
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"
 _FILE: Final = b"ARROW1"
 _MEDIA: Final = frozenset(("bytes", "path"))
@@ -64,7 +64,7 @@ class Cell:
 
 
 _groups: deque[tuple[tuple[str, str, int | None], int, list[bytes]]] = deque(maxlen=_REMEMBERED)
-"""File, column and index of groups that were read, their first row, and the pictures."""
+"""For each group: file, column and index; its first row; its images."""
 
 
 def with_names(row: Any) -> Any:

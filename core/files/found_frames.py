@@ -50,7 +50,6 @@ class FoundFrames:
 
 
 FoundVideo = FoundFile | FoundFrames
-"""A video's file, or the folder of its frames."""
 
 
 def find_video(

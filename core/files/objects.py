@@ -27,7 +27,7 @@ STORE_REASONS = {
     "--max-error-rate.",
     "too_large_to_copy": "The file is larger than --cache-gb, the space for copies from stores.",
 }
-"""Why a file of a store cannot be used, besides what goes for every file."""
+"""Additional reasons for which a stored file cannot be used."""
 
 WAITS_S = (1.0, 2.0, 4.0, 8.0)
 TIMEOUT_S = 120.0

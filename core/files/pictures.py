@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 VERSION: Final = "2"
-"""Version of the pixels; recorded with what was measured on them."""
+"""Version of the decoded pixels; recorded with their measurements."""
 
 SUFFIXES: Final = {
     "JPEG": ".jpg",
@@ -33,16 +33,16 @@ SUFFIXES: Final = {
     "BMP": ".bmp",
     "TIFF": ".tif",
 }
-"""The formats that are read, and their file suffixes.
+"""Supported formats, and their file suffixes.
 
-No other is tried: Pillow hands PostScript to an interpreter, and other formats to old decoders.
+Others are rejected: Pillow hands PostScript to an interpreter, and some formats to old decoders.
 """
 
 FILE_SUFFIXES: Final = (*sorted(set(SUFFIXES.values())), ".jpeg", ".tiff")
-"""All suffixes of files that hold such pictures, in lower case."""
+"""All suffixes of image files, in lower case."""
 
 MAX_PIXELS: Final = 2**26
-"""Pictures with more pixels are rejected undecoded unless a setting says otherwise."""
+"""Larger images are rejected undecoded unless a setting says otherwise."""
 
 _OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
 _CLOCKWISE_DEG: Final = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}  # by EXIF's orientation

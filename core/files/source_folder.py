@@ -251,7 +251,7 @@ def _find_on_web(folder: SourceFolder, names: tuple[str, ...]) -> FoundFile | Mi
 
 
 LOOKED_AT = 100_000
-"""How many files of a folder are looked at; a folder of frames may hold millions."""
+"""Maximum number of files searched; a folder of frames may hold millions."""
 
 
 def namesakes(

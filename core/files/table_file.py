@@ -21,15 +21,15 @@ from eqforge.core.files.untrusted import Unreadable, check_taken
 
 ADVICE: Final = "run eqforge verify to find all damage"
 MAX_DEPTH: Final = 8
-"""The deepest nesting of structs and lists."""
+"""Maximum nesting of structs and lists."""
 
 _MAX_ELEMENTS: Final = 2_000
-"""The limit for any list in the footer: columns, nested ones included, and row groups."""
+"""Maximum length of any list in the footer: columns, including nested ones, and row groups."""
 
 _PIECE_BYTES: Final = 64 << 20
 _HEADER_BYTES: Final = 1 << 16
 _LENGTH_BYTES: Final = 4
-"""Before each value of a plain page stands its length."""
+"""Bytes of the length before each value of a plain page."""
 
 # Thrift's numbers of types; fields of PageHeader and DataPageHeader; Parquet's number of PLAIN.
 _FLAGS, _NUMBERS, _BINARY, _STRUCT = (1, 2), (4, 5, 6), 8, 12

@@ -21,10 +21,10 @@ from eqforge.core.sandbox.sandbox import Sandbox
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
-"""What is read of a file may take MAX_EXPANSION times its length plus FREE_BYTES."""
+"""The content of a file may take MAX_EXPANSION times its length plus FREE_BYTES."""
 
 _SPARE_BYTES: Final = 1 << 30
-"""Address space for what readers hold beside what they return, such as packed pages."""
+"""Address space for readers' internal data, such as packed pages."""
 _SILENCE_S, _CPU_S, _MOST_IDLE = 300.0, 3600.0, 4
 _idle: list[Child] = []
 

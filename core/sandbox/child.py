@@ -31,7 +31,7 @@ _PIPE_BYTES = 2**20
 MOST_MESSAGE_BYTES = 2**30
 """An image with the maximum number of pixels takes a third of it."""
 MOST_READ_BYTES = 2**24
-"""A child asks for at most so many bytes of a file at once."""
+"""Maximum bytes of a file per request from a child."""
 
 
 class ChildDied(EqforgeError):

@@ -21,7 +21,7 @@ VARIABLE: Final = "EQFORGE_CAGE"
 """Environment variable: `off` for none, or its limits, such as `memory_gb=16,cpu_s=7200`."""
 
 _MOST: Final = 2.0**32
-"""Limits are below: the system counts bytes and seconds in 64 bits."""
+"""Upper bound of limits: the system counts bytes and seconds in 64 bits."""
 
 MOST_OPEN_FILES: Final = 1024
 MOST_STDERR_BYTES: Final = 2**24

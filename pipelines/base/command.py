@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.manifest import Manifest
 
 UNNAMED = "no folder"
-"""Stands for the output of a plan that names none; it is never read."""
+"""Placeholder for the output of a plan without one; never read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 Planned = TypeVar("Planned")
 Loaded = TypeVar("Loaded")
 Numbers = Mapping[str, range]
-"""Of each kind, the numbers of some draws."""
+"""Draw numbers by kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,13 +18,13 @@ from eqforge.transforms.filters.minimality import PairMeasures
 _FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
 _SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
 FEW = 0.05
-"""Share of kept candidates below which a build says which limits rejected most."""
+"""Share of kept candidates below which a build names the limits that rejected most."""
 BINS = 24
 HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 _ENDINGS = ("", "_fraction", "_mean")
 _REACHED = ("cut_histogram_change", "cut_registered_points")
-"""Scores that are dropped where they reach all limits that are set."""
+"""Scores for which a pair is rejected only if all set limits are reached."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -33,7 +33,6 @@ Mode = Literal["paper", "corrected"]
 MAX_ERROR_RATE = 0.01
 
 MEDIA = ("videos", "images", "masks")
-"""Options that name a folder of media."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +117,6 @@ class DatasetConfig:
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 Record = TypeVar("Record")
-"""A record of a dataset's plan."""
 
 
 class NamedFile(NamedTuple):
@@ -129,7 +127,7 @@ class NamedFile(NamedTuple):
 
 
 Input: TypeAlias = Path | str | NamedFile
-"""A file that a plan is made from: a path or URL, with another name for the manifest or without."""
+"""Input file of a plan: a path or URL, optionally with a different name for the manifest."""
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
@@ -153,7 +151,7 @@ class Target:
 
 
 RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target], None]], None]"
-"""Runs what a function wires for a plan, whose files are copied to a folder for workers."""
+"""Runs the pipeline that a function wires for a plan; its files are copied for workers."""
 
 
 class Pipeline(Generic[Configured, Record]):

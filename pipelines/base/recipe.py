@@ -25,9 +25,8 @@ from eqforge.schemas.tables.datasets import TYPES
 
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10
-"""Names in a line."""
 _TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
-"""Texts that a recipe may set. A user names all others: they may say what is loaded, and where."""
+"""Texts that a recipe may set. The user sets all others, which may name code or files to load."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,9 +170,9 @@ def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 FOLDER = "path/to"
-"""Stands for a folder of the user, which a manifest does not name."""
+"""Placeholder for a user's folder, which a manifest does not name."""
 DIGITS: Final = 12
-"""So many digits of a manifest's digest tell datasets of one name apart."""
+"""Digits of a manifest's digest that distinguish datasets of one name."""
 
 
 def commands_of(manifest: Manifest) -> Iterator[str]:

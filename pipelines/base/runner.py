@@ -47,7 +47,7 @@ from eqforge.transforms.engines.options import pipeline_options
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
 SHOWN_REASONS = 5
-"""Reasons that the last lines of a build name for a stage."""
+"""Maximum reasons per stage in the last lines of a build."""
 EXPLAINED = frozenset(("outside_root",))
 """Reasons whose sentence is always printed: it names the option that fixes them."""
 

@@ -21,7 +21,7 @@ from eqforge.schemas.tables.columns import holds_pictures
 from eqforge.schemas.tables.datasets import table_type
 
 CHANGED_AT_ONCE: Final = 1 << 20
-"""The columns of so many changed records are compared at a time, with 8 bytes for each."""
+"""Changed records whose columns are compared at a time, 8 bytes each."""
 
 BATCH_ROWS: Final = 1_000
 _BYTES: Final = 16

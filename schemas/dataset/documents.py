@@ -14,7 +14,7 @@ DOCUMENTS: Final[Mapping[str, Callable[[Profile], str]]] = {
     card.FILE_NAME: card.dataset_card,
     croissant.FILE_NAME: croissant.croissant,
 }
-"""What writes each document, by the name of its file."""
+"""Writer of each document, by file name."""
 
 _PATH = re.compile(r'^(    path: | *"(?:contentUrl|includes)": ")(?=data/)', re.MULTILINE)
 

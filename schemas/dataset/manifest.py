@@ -21,17 +21,17 @@ from eqforge.schemas.records.ranges import Sha256
 
 FILE_NAME = "dataset.json"
 WORK = "_work"
-"""The folder of what is not part of a finished dataset: notes, parts, media."""
+"""Folder of temporary files that are not part of a finished dataset: notes, parts, media."""
 IDENTITY = "identity.json"
-"""The file of that folder that says what is built."""
+"""File in WORK that identifies the dataset being built."""
 NEXT = "_next"
-"""The folder in which the replacement of a finished dataset is built."""
+"""Folder in which the replacement of a finished dataset is built."""
 EXPORT_NOTE = "eqforge-export.json"
-"""The file that lists what an export wrote."""
+"""File that lists the files of an export."""
 FORMAT = "eqforge dataset"
 FORMAT_VERSION = 1
 MAX_BYTES: Final = 16 << 20
-"""The most bytes of a manifest; one of ten thousand files has 2 MB."""
+"""Maximum size of a manifest; for ten thousand files it has 2 MB."""
 
 REMOVED: Final = frozenset({"graded-captions"})
 """Datasets that earlier versions built, and that no command reads any more."""

@@ -22,7 +22,7 @@ from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
 
 UNSTATED: Final = ""
-"""Stands for the licence of a source that states none."""
+"""Licence of a source that states none."""
 
 _ROWS: Final = 50_000
 _LICENCE: Final = "licence"

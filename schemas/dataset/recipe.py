@@ -25,7 +25,7 @@ FILE_NAME: Final = "recipe.json"
 FORMAT: Final = "eqforge recipe"
 SUFFIX: Final = "_sha256"
 LEFT_OUT: Final = frozenset(("images", "masks", "rejects"))
-"""Tables of which a recipe has no records: pictures, and what is no record of the dataset."""
+"""Tables without records in a recipe."""
 
 _PLAIN: Final = frozenset(
     (

@@ -42,7 +42,7 @@ FILE_STEMS = {
     "grid": "grid",
     "failures": "failures",
 }
-"""What the file names of each table begin with."""
+"""Prefix of the file names of each table."""
 
 FAILURE_REASONS = {
     "undecodable_image": "The image's bytes cannot be decoded to pixels.",
@@ -198,7 +198,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
         pa.types.is_fixed_size_list(kind) and pa.types.is_floating(kind.value_type)
     ),
 }
-"""The tests for the types of columns that are not text."""
+"""Type checks of columns that are not text."""
 
 
 def _checked(

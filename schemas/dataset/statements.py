@@ -29,10 +29,10 @@ _FACES = {
     "both": "dlib's and OpenCV's detectors together",
 }
 _AMOUNT = re.compile(r"(\bby eqforge\b.{0,200} )It has \d[^.\n]{0,2000}\.$", re.MULTILINE)
-"""How much there is, behind what made it: see made_by and amount."""
+"""The amount, after the maker; see made_by and amount."""
 _PARTS = ("only", "limit", "sample")
 _REVIEW = "review"
-"""The stage of what people decided; see transforms/dataset/errata.py."""
+"""Stage of human decisions; see transforms/dataset/errata.py."""
 
 
 def title(profile: Profile) -> str:

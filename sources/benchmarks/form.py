@@ -19,7 +19,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.text_pairs import box_of
 
 SPLIT: Final = "test"
-"""The split of records that name none: benchmarks are for testing."""
+"""Split of records without one, as benchmarks are for testing."""
 
 BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 _LARGEST_ID: Final = 10**40
@@ -27,9 +27,9 @@ _LARGEST_ID: Final = 10**40
 NOT_CONFIRMED: Final = "not_confirmed"
 
 ORDER: Final = "source_order"
-"""The field of `annotation` with a record's place among those of its kind, from 0."""
+"""Field of `annotation` with a record's position among the records of its kind, from 0."""
 ORDERED: Final = frozenset(("eqben", "replace-swap"))
-"""Benchmarks whose rows have such a place: their records have no ids, and are known by it."""
+"""Benchmarks whose records have no ids and are identified by position."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

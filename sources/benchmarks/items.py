@@ -36,7 +36,7 @@ SUFFIXES: Final = (
 _PACKED: Final = (".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
 _ALL_BAD: Final = 100
-"""Where so many first records are all bad, the file is of another form."""
+"""If this many first records are all bad, the file has a different form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,6 @@ def _elements(record: dict[str, Any]) -> dict[str, Any]:
 
 
 NAMED: Final = Columns()
-"""Columns as the form calls them."""
 
 
 def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:

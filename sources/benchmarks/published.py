@@ -54,11 +54,11 @@ _OWN: Final = Fields(
     may_lack_image=True,
 )
 _TEXTS: Final = ("sample_id", "dataset", "annotation")
-"""The columns that rows of all datasets have."""
+"""Columns of all datasets."""
 _IDS: Final = ("item_id", "group_id")
 _PICTURES: Final = ("image", "image_0", "image_1")
 _NULLS: Final = (None, "null")
-"""Nothing, of a nested column; the second in an ImageFolder, where such columns are JSON."""
+"""Empty values of a nested column; the second in an ImageFolder, where it is JSON."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -151,7 +151,7 @@ OWN_FORMS: Final = {
 
 
 CONFIRMED: Final = 2
-"""Of three annotators of VALSE."""
+"""Minimum of VALSE's three annotators who must confirm an item."""
 
 
 def _valse(node: Node) -> str:

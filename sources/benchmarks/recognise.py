@@ -15,10 +15,10 @@ from eqforge.sources.benchmarks.form import Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
 
 _DEPTH: Final = 5
-"""Records of EqBen are three levels below the whole file."""
+"""EqBen's records are three levels below the root of the file."""
 _WHOLE: Final = "this is the form of"
 _SIMILAR: Final = 60.0
-"""From here on names are similar, of 100."""
+"""Similarity of names, up to 100, from which they count as similar."""
 _SIGNS: Final = re.compile(r"[\W_]+")
 _ANSWERS: Final = frozenset(("Text_Q0", "Text_Q1", "Image_Q0", "Image_Q1"))
 _OF_ANSWERS: Final = (

@@ -61,7 +61,7 @@ _MODULES = {
     "finetune": "evaluation.training.command",
     "setup": "commands.setup_tools",
 }
-"""The modules of commands, below eqforge, that are not named like their command."""
+"""Modules, below eqforge, whose names differ from their commands."""
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
 EVERYWHERE = """Every command accepts --help, --help GROUP, --help-all, --verbose, --quiet (print
@@ -70,7 +70,7 @@ also set options in the environment: EQFORGE_SEED=3 is the same as --seed 3. `eq
 -V prints the version."""
 
 _LAST_S = 5.0
-"""How many seconds the program may take to exit after its command."""
+"""Seconds that the program may take to exit after its command."""
 
 GO_ON = frozenset(
     (

@@ -36,7 +36,7 @@ from eqforge.transforms.engines.exclusive_job import locked
 
 MANIFEST = "manifest.json"
 SCANS_LICENCE = "CC-BY-4.0"
-"""Of Google Scanned Objects."""
+"""Licence of Google Scanned Objects."""
 
 AT_ONCE = 4
 PINNED_EVERY = 20

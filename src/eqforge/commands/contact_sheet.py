@@ -25,7 +25,7 @@ SIDE_PX: Final = 224
 GAP_PX: Final = 6
 TEXT_PX: Final = 13
 WIDTH_PX: Final = 1_440
-"""About how wide a sheet is."""
+"""Approximate width of a sheet."""
 
 MOST_PANES: Final = 4
 BACKGROUND, INK, BOX = (255, 255, 255), (20, 20, 20), (255, 220, 0)

@@ -35,7 +35,7 @@ SMALL_EDITS = (
     *("--steps", "2", "--cpu-threads", "1"),
     *("--max-changed-area", "None", "--min-background-ssim", "None"),
 )
-"""Some photographs by a model of random weights, which changes everything."""
+"""Some photographs edited by a model of random weights, which changes everything."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

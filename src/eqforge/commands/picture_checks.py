@@ -32,13 +32,13 @@ NOT_STORED = frozenset({"overlap_m_0", "overlap_m_1"})
 """Scores of the meshes, which are not in the dataset."""
 
 TOLERANCE = 0.001
-"""Greatest difference of a score that other versions of NumPy or SciPy may make."""
+"""Largest difference of a score between versions of NumPy or SciPy."""
 
 TOLERANCES = {
     **dict.fromkeys(("changed_area_fraction", "ssim", "background_ssim"), 0.005),
     **{"luminance_shift": 0.1, "phash_distance": 8},
 }
-"""The same for measures of pairs of JPEG images, which other decoders also change."""
+"""The same for measures of JPEG pairs, which also depend on the decoder."""
 
 
 def check_locks(dataset: Dataset) -> Iterator[str]:

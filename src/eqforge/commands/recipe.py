@@ -40,7 +40,7 @@ from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"
 NAMED = 1_000
-"""Number of added, removed or changed records that the document names."""
+"""Maximum number of added, removed or changed records in the document."""
 
 USAGE = f"""usage: eqforge {{command}} {OPTION} RECIPE [options]
 

@@ -36,7 +36,7 @@ Image = TypeVar("Image", bound=StoredImage)
 
 _MAKING: Final = (DRAWINGS_STAGE.name, RENDERS_STAGE.name)
 _UNMADE: Final = ("error:", "safety_checker")
-"""Beginnings of the reasons of these stages for pairs that have no images."""
+"""Prefixes of reasons for pairs without images."""
 
 _LIST: Final = "; without --sheet they are listed"
 

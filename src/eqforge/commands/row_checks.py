@@ -17,7 +17,7 @@ from eqforge.schemas.tables.vlue import RetrievalCaption
 from eqforge.transforms.dataset.errata import EDITS
 
 MAX_MEASURED = 10_000
-"""Rows of a table that are measured again; of a larger table about as many, chosen by hash."""
+"""Rows remeasured per table; in larger tables about this many, chosen by hash."""
 
 _JSON = ("annotation", "parameters", "settings", "spec_0", "spec_1")
 
