@@ -159,7 +159,7 @@ def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bo
         return False
     dataset = Dataset(folder=run.output, manifest=manifest)
     changed = list(compare_media(dataset, pipeline.media(plan)))
-    check_differences(run, f"holds {pipeline.name}", changed)
+    check_differences(run, f"contains {pipeline.name}", changed)
     return is_complete(manifest, run.output)
 
 
