@@ -62,11 +62,11 @@ FAILURES = pa.schema(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class AnswersManifest:
-    """Everything a reader has to know about a folder of answers.
+    """The manifest of a folder of answers.
 
     Attributes:
       dataset_sha256: SHA-256 of the dataset's `dataset.json`.
-      settings: everything else than the model that the answers depend on.
+      settings: everything except the model that the answers depend on.
       chosen: SHA-256 of the ids of the pairs to ask about.
       counts: the counts of `samples`.
       forms: how many answers have each form; see `questions.FORMS`.

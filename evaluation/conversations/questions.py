@@ -37,7 +37,7 @@ Order = tuple[int, int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrangement:
-    """How a pair is shown: the images from left to right, and the captions numbered 1 and 2."""
+    """The order of a pair: the images from left to right, and the captions numbered 1 and 2."""
 
     images: Order
     captions: Order
@@ -165,7 +165,6 @@ def _in_format(text: str, numbered: str) -> list[tuple[str, str]]:
 
 
 def _numbered(text: str, captions: tuple[str, str]) -> str:
-    """Replace quoted captions of two or more words by `caption 1` and `caption 2`."""
     for number in sorted((0, 1), key=lambda one: -len(captions[one])):
         caption = captions[number].strip().rstrip(".")
         if len(caption.split()) > 1 and captions[0] != captions[1]:

@@ -160,7 +160,6 @@ def _named(dataset: Dataset, task: Task) -> Iterator[tuple[str, str]]:
 def seconds_of(
     action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Time an action until the device has finished it."""
     wait()
     start = clock()
     action()
@@ -169,7 +168,6 @@ def seconds_of(
 
 
 def _synchroniser(device: str) -> Action:
-    """Return a function that waits until the device has finished all queued work."""
     name = device.partition(":")[0]
     if name not in ("cuda", "mps", "xpu"):
         return lambda: None

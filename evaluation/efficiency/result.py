@@ -111,15 +111,14 @@ class BatchSpeed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Efficiency:
-    """What one model costs on one machine.
+    """The cost of one model on one machine.
 
     Attributes:
       clocks: `before` and `after` the measurement, with the load of the machine.
-      detector_s: seconds per image of a detector, as given by the user; None where the model
-        reads pixels.
+      detector_s: the user's seconds per image of a detector; None for models that read pixels.
       stages: times of one image-caption pair at a time: `decode`, `prepare`, `model`, `detector`
         if there is one, and `total`.
-      stopped: why the sweep ended before the largest size asked for; None if it did not.
+      stopped: why the sweep ended before the largest requested size; None if it did not.
     """
 
     format: str = FORMAT

@@ -94,8 +94,8 @@ def judge_choices(
     caption of both images, `image` the right image of both captions, and `group` both, like
     Winoground's scores. For foils, `pairwise` needs the caption and not the foil. For rewordings
     this is `original`; `augmented` also needs the reworded caption, and `brittleness` counts
-    samples with only one of them. `accuracy` is the share of questions answered right, `says A` of
-    answers A, and `not read` of answers without a letter, which are wrong.
+    samples with only one of them. `accuracy` is the share of questions answered right, `says A`
+    the share answered A, and `not read` the share without a letter, which counts as wrong.
 
     Returns the credits of each metric [n], and each metric's mean for random letters.
     """
@@ -165,7 +165,6 @@ def score_captions(
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Return each text as lower-case words separated by single spaces, without punctuation."""
     lines = [" ".join(text.split()) for text in texts]
     cut = _by_treebank(lines) if tokenizer == "treebank" else _by_java(lines)
     return [" ".join(word for word in words if word not in _DROPPED) for words in cut]

@@ -105,8 +105,7 @@ def reviewers_of(
         answers = Counter(vote.answer for vote in own.values())
         again = [vote for vote in some if vote.is_repeat and vote.id in own]
         same = sum(vote.content == own[vote.id].content for vote in again)
-        # The others' votes are not compared with each other, so their carelessness does
-        # not count.
+        # The others' votes are not compared with each other: their carelessness does not count.
         pairs = [
             (item, mine, vote)
             for item, mine in own.items()
@@ -253,7 +252,7 @@ def _alpha(
         return value, NO_INTERVAL
     times = (np.bincount(draw, minlength=number) for draw in _resampled(number, seed))
     found = [alpha_of(np.repeat(counts, each[items], axis=0), level) for each in times]
-    # Where all votes of a draw are the same, nobody disagrees.
+    # If all votes of a draw are equal, nobody disagrees.
     known = [1.0 if each is None else each for each in found]
     return value, percentile_interval(np.array(known))
 

@@ -283,7 +283,6 @@ class _Written(NamedTuple):
 def _written(
     votes: Votes, first: First, units: Units, settings: Import
 ) -> tuple[list[_Written], Counter[str]]:
-    """Return answers without rule violations, by item and reviewer, and count the violations."""
     listed = settings.answer_list
     answers = None if listed is None else read_answer_list(listed)
     given: list[_Written] = []

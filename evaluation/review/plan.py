@@ -83,8 +83,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     overlap = settings.overlap
     if overlap is None:
         overlap = min(_USUAL_OVERLAP if protocol.repeats else 1, len(reviewers))
-        # Decisions do not record who voted, so disputed items go to all reviewers and nobody is
-        # left out.
+        # Decisions do not record who voted, so disputed items go to all reviewers.
         if settings.disagreed is not None or protocol.form == "order":
             overlap = len(reviewers)
     _check(settings, protocol, reviewers, overlap, only.ids)

@@ -192,7 +192,6 @@ def claims_of(item: Item) -> list[Claim]:
 
 
 def _kind(item: Item, text: Text) -> str:
-    """Return a text's role, with the kind of its edit if the row has one."""
     facts, role = dict(item.facts), text.role or "caption"
     kind = facts.get(f"{role.replace(' ', '_')}_kind") or (
         text.tone == "false" and facts.get("kind")

@@ -125,7 +125,6 @@ def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[s
 
 
 def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
-    """Return the letter of the highest score; ties go to the most usual letter."""
     letters = [LETTERS[place] for place, score in enumerate(scores) if score == max(scores)]
     return next((letter for letter in usual if letter in letters), letters[0])
 

@@ -69,7 +69,6 @@ def blind_judges(folds: int = 5) -> dict[str, Judge]:
 
 
 def unasked() -> list[str]:
-    """Name the judges that cannot run on this machine, with the reason."""
     return [] if can_train() else ["transformer: torch is not installed, of the extra 'models'"]
 
 

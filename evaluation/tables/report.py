@@ -217,7 +217,6 @@ def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
 
 
 def labelled(report: Report, labels: Sequence[str]) -> Report:
-    """Replace the models' names by labels; notes keep the names."""
     if not labels:
         return report
     named = labels_of(models_of(report), labels)

@@ -50,7 +50,6 @@ class Samples:
         )
 
     def without(self, gone: Collection[str]) -> "Samples":
-        """Leave out some samples, and the subsets that become empty."""
         left = self.only(~np.isin(self.keys, np.array(sorted(gone), dtype=object)))
         some = {name: members for name, members in left.subsets.items() if members.any()}
         return replace(left, subsets=some)
@@ -65,7 +64,6 @@ def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[s
 
 
 def sorted_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read columns as arrays of Python objects, rows sorted by the first column."""
     found = {
         name: np.array(values, dtype=object)
         for name, values in read_columns(dataset, table, columns).items()

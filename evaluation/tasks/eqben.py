@@ -193,7 +193,6 @@ def _mean_of_15(judged: Mapping[str, Judged]) -> float:
 
 
 def is_eqben(dataset: Dataset) -> bool:
-    """Return True if the pairs come from all seven of EqBen's subsets."""
     if dataset.manifest.dataset not in (PAIRS_NAME, EQBEN):
         return False
     kinds = set(read_columns(dataset, "samples", ["kind"])["kind"])

@@ -136,7 +136,6 @@ class VectorFeed:
 def encode_frozen(
     start: "Start", pictures: Pictures, units: Sequence[Unit], texts: Texts, workers: int
 ) -> VectorFeed:
-    """Encode each distinct image and text once, and return a feed of the vectors."""
     import torch
     from torch.utils.data import DataLoader
 
