@@ -1,4 +1,4 @@
-"""Reads captioned images: COCO, Karpathy's splits, Flickr30k, own captions, Hugging Face's folders.
+"""Read captioned images: COCO, Karpathy's splits, Flickr30k, own captions, Hugging Face's folders.
 
 `own` is a user's table, JSON array or JSON lines; own_captions.py has the fields:
 
@@ -7,14 +7,14 @@
 `image` is a path below the images folder, or empty; `id` (default: the image, `#` and a digest of
 image, caption and split) has to be unique; `split` is `all` by default.
 
-`text-pairs` reads the true captions of VL-CheckList, ARO and the other files of text pairs; it has
-to be named, since their suffixes are those of other formats.
+`text-pairs` reads the true captions of VL-CheckList, ARO and other files of text pairs. It must be
+named, since other formats share their suffixes.
 
-`hugging-face` is a folder as hugging_face.py describes, with the fields of own captions as columns.
-`image` may be a picture, whose path counts. The split is the folder's where the rows name none.
+`hugging-face` is a folder as in hugging_face.py, with the fields of own captions as columns. For an
+embedded image, its path counts. Rows without a split get the folder's.
 
-COCO and Karpathy files are held in memory as bytes and as the fields that are read, JSON arrays
-whole; the other formats stream.
+COCO and Karpathy files are held in memory, as bytes and as the required fields, and so are JSON
+arrays; the other formats stream.
 """
 
 import codecs

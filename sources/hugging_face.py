@@ -1,15 +1,14 @@
-"""Finds and reads the rows of folders that Hugging Face's `datasets` writes, or reads.
+"""Find and read the rows of folders in the formats of Hugging Face's `datasets`.
 
-  saved           what `save_to_disk` writes: `state.json` and Arrow files; of several splits a
-                  folder each, beside `dataset_dict.json`
-  hub             a snapshot of the hub: `data/train-00000-of-00002.parquet` and others; where its
+  saved           output of `save_to_disk`: `state.json` and Arrow files; several splits have a
+                  folder each, next to `dataset_dict.json`
+  hub             a snapshot of the hub: `data/train-00000-of-00002.parquet` and others; if its
                   card names configurations, the files of the default one
   image folder    `metadata.csv`, `.jsonl` or `.parquet` in it or in folders below, one row a file,
                   whose `file_name` is relative to the table
 
-A split is a folder by itself in the first and the third; `FOLDER/SPLIT` names it in all of them,
-and `FOLDER/CONFIGURATION` a configuration that a card names.
-Only tables are opened here, no pictures.
+In the first and the third, a split is a folder by itself. In all, `FOLDER/SPLIT` names a split, and
+`FOLDER/CONFIGURATION` a configuration of the card. Only tables are opened here, no images.
 """
 
 import contextlib

@@ -1,4 +1,4 @@
-"""Reads text pairs: published files, eqforge's datasets and folders of Hugging Face's.
+"""Read text pairs: published files, eqforge's datasets and folders of Hugging Face's.
 
 The fields of the records tell the format:
 

@@ -1,4 +1,4 @@
-"""Reads lists of the images that a model was trained on: COCO, Visual Genome, Flickr, or names.
+"""Read lists of the images that a model was trained on: COCO, Visual Genome, Flickr, or names.
 
 An image is known by keys: `coco:391895`, `vg:2361911`, `flickr:2496483816`, or its file as
 `name:holiday/001.jpg` if the name is none of those. Formats, detected from suffix and content:
@@ -9,7 +9,7 @@ An image is known by keys: `coco:391895`, `vg:2361911`, `flickr:2496483816`, or 
     JSON array          numbers or file names; a JSON object of such arrays has them by split
     any other file      a number or file name per line; a number after the name is skipped
 
-A bare number does not tell its collection, so such a file is given as `coco=FILE`, `vg=FILE` or
+A bare number does not name its collection, so pass the file as `coco=FILE`, `vg=FILE` or
 `flickr=FILE`.
 
 Source: the released annotation files of Visual Genome 1.2 (`image_data.json`), COCO 2014 and 2017,

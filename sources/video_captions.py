@@ -1,22 +1,21 @@
-"""Reads a user's own captioned videos.
+"""Read a user's own captioned videos.
 
-A file of captioned videos is JSON lines, one captioned moment per line:
+A file of captioned videos is JSON lines, one caption with its time per line:
 
     {"video": "kitchen/take1.mp4", "start_s": 2.0, "end_s": 5.5, "caption": "cut the onion"}
     {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
 
-A CSV or TSV file has these fields as columns, and an empty cell says nothing; a JSON file is an
-array of such objects, and a folder of Hugging Face's has them as columns (see hugging_face.py; what
-metadata call `file_name` is `video`). Subtitles are a file of their own per video, which is named
-like it, with or without a language, alone or in a folder: the times of a cue, and its text as the
-caption.
+A CSV or TSV file has these fields as columns, and empty cells are ignored. A JSON file is an array
+of these objects. A Hugging Face folder has them as columns (see hugging_face.py; `file_name` in
+metadata is `video`). Subtitles are one file per video, named after it, with or without a language;
+each cue gives a time and a caption.
 
 `video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
-has those of its video's other lines. Any other field is kept as annotation.
+takes them from other lines of its video. Any other field is kept as annotation.
 
-The order of the lines never matters. A line that is not a captioned moment is rejected; a file with
-too many of them is an error that lists the first.
+The order of the lines never matters. Invalid lines are rejected; too many of them raise an error
+that lists the first.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Reads Visual Genome: relations between boxes, sizes and folders of images, and aliases.
+"""Read Visual Genome: relations between boxes, sizes and folders of images, and aliases.
 
   relationships.json   [{"image_id", "relationships": [{"relationship_id", "predicate", "subject",
                        "object"}]}]; subject and object are boxes with a name

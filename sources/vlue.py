@@ -1,4 +1,4 @@
-"""Reads VLUE's out-of-distribution test sets, and a user's own sets in the same formats.
+"""Read VLUE's out-of-distribution test sets, and a user's own sets in the same formats.
 
 Each file is one JSON array of objects, or JSON lines (`.jsonl`) of the same objects:
 

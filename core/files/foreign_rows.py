@@ -1,10 +1,9 @@
 """Rows of Arrow and Parquet files of any origin, read in the sandboxed process of `untrusted`.
 
-Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them, or files of
-it, as polars and pandas write Feather. Pictures, videos and sound stand there as a structure of
-bytes and path, or as a list of them; the path is what is read, or where the bytes are. Columns of
-other bytes are left out. A number that Hugging Face's features call a class is read as the name of
-the class.
+Arrow files are IPC streams, as Hugging Face's `datasets` saves them, or IPC files, as polars and
+pandas write Feather. Images, videos and sound are structures of bytes and path, or lists of them;
+only the path is read, or the position of the bytes. Other columns of bytes are skipped. Class
+numbers of Hugging Face's features become class names.
 """
 
 import json
@@ -68,7 +67,7 @@ _groups: deque[tuple[tuple[str, str, int | None], int, list[bytes]]] = deque(max
 
 
 def with_names(row: Any) -> Any:
-    """Return a row with the names of its images in place of their places."""
+    """Return a row with the names of its images instead of their positions."""
 
     def named(value: Any) -> Any:
         return value.name if isinstance(value, Cell) else value
@@ -268,7 +267,7 @@ def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
 
 
 def _classes(schema: "pa.Schema") -> dict[str, list[str]]:
-    """Name of the classes of each column that Hugging Face's features call a ClassLabel."""
+    """Return the class names of each column that Hugging Face's features call a ClassLabel."""
     try:
         features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
         return {

@@ -24,7 +24,7 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 _ENDINGS = ("", "_fraction", "_mean")
 _REACHED = ("cut_histogram_change", "cut_registered_points")
-"""Scores for which a pair is rejected only if all set limits are reached."""
+"""Scores whose values are rejected when they reach a limit, not when they miss it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,7 +1,7 @@
-"""The benchmarks that can be imported: the forms of their records, of most by the fields' names.
+"""The benchmarks that can be imported, and the forms of their records.
 
-A further benchmark is an entry here and in `schemas/tables/benchmarks.py`. Where records are no
-objects, or several of them make an item, a function in a module of its own reads them. Sources:
+To add a benchmark, add an entry here and in `schemas/tables/benchmarks.py`. If records are not
+objects, or several make one item, a function in a separate module reads them. Sources:
 
   winoground       Thrush et al. 2022; huggingface.co/datasets/facebook/winoground
   coco-counterfactuals  Le et al. 2023; huggingface.co/datasets/Intel/COCO-Counterfactuals
@@ -16,11 +16,10 @@ objects, or several of them make an item, a function in a module of its own read
   conme            Huang et al. 2024; github.com/jmiemirza/ConMe, COMBINED_LLM. `image` is a path on
                    the authors' machine; the images are those of COCO's val2017
 
-Your own pairs, foils, rewordings or questions have the columns of eqforge's tables, or columns that
-are named. `id`, `split` and `kind` are optional, and so is the image of a foil or a question: a
-text without one is about none. What `eqforge export` wrote comes back as it was: such a row has the
-columns of eqforge's tables. Its id is that of the row without the name of its dataset, its picture
-has the name that it had in its source, and what had no column stands in `annotation` already.
+Your own pairs, foils, rewordings or questions have the columns of eqforge's tables, or columns
+that you name. `id`, `split` and `kind` are optional, and so is the image of a foil or a question.
+Exported rows are restored: the id loses the dataset's name, the image regains its source name, and
+`annotation` is kept.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,10 +1,9 @@
-"""`eqforge-beam-boot`: starts a Beam worker in this Python, where a runner asks for a process.
+"""`eqforge-beam-boot`: start a Beam worker in this Python when a runner asks for a process.
 
-Runners that run on other machines start workers by Beam's container contract: a program is called
-with the addresses of the runner's services, fetches what the job brings along, and becomes the
-worker. Beam's own such program is in its container images; this one needs no container, because
-eqforge is installed wherever it is called. Use it with --environment_type=PROCESS, or as the
---container_executable of Beam's worker pool.
+Runners on other machines start workers by Beam's container contract: a program is called with the
+addresses of the runner's services, fetches the job's files, and becomes the worker. Beam ships that
+program in its container images. This one needs no container, because eqforge is installed. Use it
+with --environment_type=PROCESS, or as the --container_executable of Beam's worker pool.
 
 Source: Beam's container contract, and `boot.go` of its Python container for the variables.
 """
