@@ -183,7 +183,6 @@ def _numbers(row: Mapping[str, str]) -> list[tuple[float, ...]]:
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
-    """Check that models were timed on the same kind of machine, images and captions."""
     expected = dict(_conditions(measured[0]))
     for path, one in zip(paths[1:], measured[1:], strict=True):
         for name, value in _conditions(one):

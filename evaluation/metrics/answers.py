@@ -251,8 +251,6 @@ def cider_d(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[n
 
 
 class _Weighted:
-    """The n-grams of a text by order, weighted by term and inverse document frequency."""
-
     def __init__(self, counts: Counter[Gram], documents: Counter[Gram], size: float) -> None:
         self._by_order: list[dict[Gram, float]] = [{} for _ in ORDERS]
         for gram, count in counts.items():

@@ -78,7 +78,6 @@ class Truths:
         return cls(start=start, index=candidates[order].astype(np.int64))
 
     def of(self, queries: Indices) -> "Truths":
-        """Select queries, repeated ones included."""
         first, counts = self.start[queries], np.diff(self.start)[queries]
         rows, within = spread(counts)
         return Truths.of_pairs(rows, self.index[first[rows] + within], len(queries))

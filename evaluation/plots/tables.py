@@ -151,7 +151,6 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
 
 
 def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
-    """Keep one subset of a table of SIMAT, whose rows are named `SUBSET: METHOD`."""
     found = [one for one in numbers if one.subset.startswith(f"{subset}: ")]
     if not found:
         parted = (one.subset.partition(": ") for one in numbers)

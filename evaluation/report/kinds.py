@@ -122,7 +122,6 @@ def spread_places(total: int, rows: int) -> set[int]:
 
 
 def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Item]:
-    """Return up to `most` items spread over a dataset in the order of their ids, or only one."""
     if not dataset.manifest.num_rows("samples"):
         return []
     kind = kind_of(dataset)

@@ -26,7 +26,6 @@ FACTS: Final = (
 
 _PERSON, _THING = 0, 1
 _TRUE_TARGETS: Final = 6
-"""Number of matching crops shown for a query of SIMAT."""
 
 _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 

@@ -31,7 +31,6 @@ _OTHERS: Final = {
 """Settings that limit scores with different names."""
 
 Limits = Mapping[str, Sequence[tuple[str, float]]]
-"""Limits by score name, each with its setting or reason."""
 
 
 def summary(

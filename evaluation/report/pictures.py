@@ -120,7 +120,6 @@ def write_pictures(dataset: Dataset, pictures: Pictures, folder: "Folder") -> No
 def write_some(
     dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, folder: "Folder"
 ) -> None:
-    """Write the images and masks of some panes; skip those that the dataset lacks."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):

@@ -144,7 +144,6 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
 def read_answers(
     dataset: Dataset, paths: Sequence[Path], quantity: str | None = None
 ) -> list[Answers]:
-    """Read the scores of several models, or a harness's results; samples may be missing."""
     found = [_read(dataset, path, quantity) for path in paths]
     names = model_names([each.name for each in found], list(paths))
     return [replace(each, name=name) for name, each in zip(names, found, strict=True)]

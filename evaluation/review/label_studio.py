@@ -107,7 +107,6 @@ def tasks_of(
     items: Sequence[Item],
     controls: Sequence[Control],
 ) -> str:
-    """Return a reviewer's tasks as Label Studio JSON; `file` has the vote file's other fields."""
     # Each task must have all fields of the config.
     asked = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
     asked |= dict.fromkeys(_data(controls), "")

@@ -109,7 +109,6 @@ def protocols() -> Mapping[str, Protocol]:
 
 
 def unit_of(name: str, form: Form) -> Unit:
-    """Return the unit of a built-in protocol by its name, or of a user-defined one by its form."""
     if (known := protocols().get(name)) is not None:
         return known.unit
     own: dict[Form, Unit] = {"rank": "captions", "order": "queries", "box": "pictures"}

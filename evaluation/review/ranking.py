@@ -60,7 +60,6 @@ class Correlation:
 
 
 def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
-    """Return the queries with at least one ranking; votes are first votes by item and reviewer."""
     found = []
     for name, own in votes.items():
         images = sorted(pane.image_id for pane in items[name].panes if pane.image_id is not None)

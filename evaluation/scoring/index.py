@@ -41,7 +41,6 @@ class Task:
     crossed: bool
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Columns by table, both in order of first use."""
         found: dict[str, dict[str, None]] = {}
         for column in (*self.images, *self.captions):
             found.setdefault(column.table, {})[column.name] = None

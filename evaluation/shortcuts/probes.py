@@ -140,7 +140,6 @@ def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]
 
 
 def fit_classifier(features: Matrix, labels: Sequence[Any], *, fit_intercept: bool = True) -> Any:
-    """Fit a logistic regression of features scaled to [-1, 1]."""
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline

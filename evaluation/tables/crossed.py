@@ -49,7 +49,6 @@ class CrossedScores:
 
     @property
     def why(self) -> str:
-        """The failures in brackets; empty if there are none."""
         said = ", ".join(f"{count:,} {reason}" for reason, count in self.failures.items())
         return f" ({said})" if said else ""
 

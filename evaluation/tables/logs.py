@@ -130,7 +130,6 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
 
 
 def read_vlmevalkit(path: Path) -> Answers:
-    """Read predictions, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`."""
     texts: dict[str, str] = {}
     rows: Iterator[Mapping[str, Any]]
     if path.suffix == ".json":

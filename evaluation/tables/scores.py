@@ -175,7 +175,6 @@ class _Line(msgspec.Struct):
 
 
 def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
-    """Read a text column of a file of scores, in row order; None if it is absent."""
     found: list[Any] = []
     if path.suffix == ".parquet":
         if name in column_names(path):

@@ -189,7 +189,6 @@ class Contest:
         self.damaged = dict(self._damage())
 
     def _damage(self) -> Iterator[tuple[str, Damaged]]:
-        """Judge the captions of each perturbation against the unperturbed gallery."""
         for name, perturbed in self.gallery.perturbed.items():
             kept = perturbed.changed | (self.settings.mode == "paper")
             scored = self.scores.places("captions", perturbed.texts) >= 0

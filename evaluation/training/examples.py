@@ -173,7 +173,6 @@ class Plan:
 
 
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
-    """Return the number of batches of a run: `steps`, or by default those of all epochs."""
     if units < batch_size:
         raise InputError(
             f"--batch-size {batch_size}: the dataset has {units} samples; use at most that many"
