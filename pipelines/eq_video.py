@@ -46,7 +46,7 @@ class EqVideo(VideoPipeline[Config]):
     Config = Config
     stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
     drops_faces = ("paper",)
-    # Two moments of a video differ in one thing where this share of the picture changes.
+    # Two frames of a video differ in one thing if this share of the image changes.
     gates = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
     registers = True
 

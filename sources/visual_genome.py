@@ -50,7 +50,7 @@ class ImageData:
     path: str
 
 
-# No picture is larger; a number beyond is an error.
+# No image is larger; a larger number is an error.
 _Pixels = Annotated[float, msgspec.Meta(ge=-(2**24), le=2**24)]
 
 

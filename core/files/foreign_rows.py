@@ -194,7 +194,7 @@ def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[tuple[pa.Schema, p
             if field.type.num_fields == 1:  # a path alone, which names a file
                 continue
             if has_cells and not all(has_no_null(opened, number, each) for each in (path, data)):
-                columns.append(data)  # else each row surely has a picture, and its name
+                columns.append(data)  # else each row has an image with a name
         for batch in opened.iter_batches(_ROWS, [number], columns, use_threads=False):
             yield schema, batch
 

@@ -26,7 +26,7 @@ VERSION: Final = "2"
 
 SUFFIXES: Final = {
     "JPEG": ".jpg",
-    "MPO": ".jpg",  # a JPEG followed by more pictures, as phones write; the first counts
+    "MPO": ".jpg",  # a JPEG followed by more images, as phones write; the first counts
     "PNG": ".png",
     "WEBP": ".webp",
     "GIF": ".gif",

@@ -29,7 +29,7 @@ from eqforge.core.visible import visible
 Item = TypeVar("Item")
 ASKED_AT_ONCE = 32
 _SHARDS = (shards.SUFFIX, *shards.COMPRESSED)
-# What may lie beside shards in their folder.
+# Other files allowed in a folder of shards.
 _BESIDE = (".json", ".jsonl", ".txt", ".csv", ".tsv", ".md", ".parquet", ".idx", ".md5", ".sha256")
 
 

@@ -105,7 +105,7 @@ def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
             return name_of(key) + rest, _at(parts[key], rest)
         return place, _at(_without_mark(data), place)
     except (ValueError, LookupError, TypeError, RecursionError, StopIteration):
-        return place, None  # a key is not told, or what follows the mistake is no JSON
+        return place, None  # the key is unknown, or the rest is invalid JSON
 
 
 def _fits(data: msgspec.Raw, type_: Any) -> bool:

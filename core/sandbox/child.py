@@ -177,7 +177,7 @@ class _Process:
         os.set_blocking(self._input, False)
         if sys.platform == "linux":
             for pipe in (self._input, self._output):  # a sixteenth of the changes of process
-                with contextlib.suppress(OSError):  # a user may have only so many
+                with contextlib.suppress(OSError):  # a per-user limit
                     fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         self._writable = select.poll()
         self._writable.register(self._input, select.POLLOUT)

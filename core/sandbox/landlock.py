@@ -26,7 +26,7 @@ _KNOWN_FROM: Final = {2: _REFER, 3: _TRUNCATE, 5: _IOCTL_DEVICE}
 _ALL_OF_1 = (1 << 13) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 _READ = _READ_FILE | _READ_DIR
-# Whoever can create a device, as root can, has access to the disk behind it.
+# A process that can create a device, as root can, has access to its disk.
 _NOWHERE = _EXECUTE | _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE
 _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11, 0b11
 

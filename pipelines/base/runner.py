@@ -100,7 +100,7 @@ def build_dataset(
             pipeline.check()
             header = header_of(pipeline)
             check_output(run, header)
-            with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
+            with contextlib.suppress(OSError):  # the lock reports problems with the folder
                 before = storage.info(manifest)
             is_checked = True
             if not _plan_and_run(pipeline, header, options):

@@ -101,7 +101,7 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
     from huggingface_hub.utils import yaml_dump
 
     about = profile.about
-    # Where somebody else annotated the rows, or the author says who, the hub is told nothing.
+    # Left out if others annotated the rows, or if the author names the annotators.
     is_annotated = statements.is_made(profile) and not about.annotation
     licence: str | None = "other"
     if not about.licence and not about.licence_url:
@@ -124,7 +124,7 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
     ).to_dict()
     text = yaml_dump(data, sort_keys=False, line_break="\n")
     if visible(text.replace("\n", "")) != text.replace("\n", ""):
-        # Writes out what is hidden.
+        # Writes out hidden characters.
         text = yaml_dump(data, sort_keys=False, line_break="\n", allow_unicode=False)
     return f"---\n{text}---"
 

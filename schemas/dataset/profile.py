@@ -215,7 +215,7 @@ def _together(licences: Iterable[str | None]) -> str:
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
     nested = _nested(schema)
-    if nested or "generation" in schema.names:  # what is made up has no source
+    if nested or "generation" in schema.names:  # generated images have no source
         return nested
     named = next((name for name in (image, *_SOURCES) if name in schema.names), None)
     if named is None:

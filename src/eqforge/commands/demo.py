@@ -102,7 +102,7 @@ def demo(arguments: Arguments) -> int:
     if not arguments.all:
         chosen = {name: build for name, build in chosen.items() if name not in LARGE}
     missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
-    for name, text in missing.items():  # told before the work, and at its end
+    for name, text in missing.items():  # printed before the work, and at its end
         print(visible(f"{name} is left out: {text}"), file=sys.stderr)
     built = [name for name in chosen if name not in missing]
     status = max(_build(name, chosen[name], arguments) for name in built)

@@ -70,7 +70,7 @@ class StoredRejects:
 
     def __init__(self, dataset: Dataset) -> None:
         work = storage.join(dataset.folder, WORK)
-        # The plan that the dataset was built by; others may lie beside it.
+        # The plan of this dataset; the folder may hold others.
         folder = storage.join(work, "plan", plan_name(dataset.manifest))
         plan = [storage.join(folder, file) for file in storage.list_files(folder)]
         self._dataset, self._work = dataset, work
