@@ -145,7 +145,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
         ("here --max_sid=3", "no option --max-sid; did you mean '--max-side'?"),
         ("here --name a", "no option --name; did you mean '--names'?"),
         ("here --xyzzy 1", "no option --xyzzy; eqforge try --help-all lists the options"),
-        ("here --dry-run", "no option --dry-run; eqforge plan shows what a build would make, and "),
+        ("here --dry-run", "no option --dry-run; eqforge plan shows what a build would produce "),
         ("--mode a", "eqforge try needs PATH; eqforge try --help shows an example"),
     ],
 )

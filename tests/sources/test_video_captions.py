@@ -197,7 +197,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),
-        ("", "holds no captioned moment"),
+        ("", "holds no captioned frame"),
     ],
 )
 def test_a_file_without_any_moment_is_refused_whatever_the_share(

@@ -234,7 +234,7 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
     chart.locator("canvas").wait_for()
 
     assert chart.locator("figcaption").inner_text().split() == [
-        *("Changed", "area,", "share", "of", "the", "image"),
+        *("Changed", "area,", "fraction", "of", "the", "image"),
         *("kept", "rejected", "by", "this", "limit"),
     ]
     said = chart.locator(".note").inner_text()

@@ -895,7 +895,7 @@ def test_a_box_is_drawn_with_the_pointer_or_written(
     page.page.wait_for_function("() => !document.querySelector('textarea').value")
     wait(page)
     for name, value in (("left", "10"), ("top", "20"), ("width", "95"), ("height", "30")):
-        page.page.fill(f"[aria-label='{name} in per cent']", value)
+        page.page.fill(f"[aria-label='{name} in percent']", value)
         page.press("Tab")
     page.page.fill("textarea", "cat")
     page.press("Enter")
