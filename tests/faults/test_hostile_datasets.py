@@ -128,7 +128,7 @@ def test_what_is_no_plain_file_below_the_folder_is_not_read(
     for reader in READERS[1:]:
         assert outcome_of_reader(reader, dataset.parent) == "refused"
     assert verify.main([str(dataset)]) == 1
-    assert "no plain file" in capsys.readouterr().out
+    assert "is not a regular file" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("place", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
