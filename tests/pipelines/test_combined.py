@@ -113,7 +113,7 @@ def test_the_order_of_parts_and_the_number_of_workers_do_not_matter(
     assert dataset_bytes(again) == dataset_bytes(eqben)
     capsys.readouterr()
     combine(eqben, *reversed(EQBEN), *SMALL_FILES)
-    assert "was finished already" in capsys.readouterr().out
+    assert "is already finished and was not changed" in capsys.readouterr().out
 
 
 def test_killed_halfway_and_started_again_it_ends_with_the_same_bytes(

@@ -358,7 +358,7 @@ def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path
         known = verdicts(one) | verdicts(other)
         found = verdicts(output)
         assert found == {name: known[name] for name in found}
-        assert len(found) == (4 if limit else 6)
+        assert 2 <= len(found) < 6 if limit else len(found) == 6
 
 
 def test_nothing_is_known_of_a_text_that_people_wrote_anew(captions: Path, tmp_path: Path) -> None:
