@@ -179,8 +179,8 @@ def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
 def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
     """Return each sample's smallest margin [n] from its scores [n, images x captions].
 
-    A sample is right above 0, tied at 0 and wrong below. Pairs have four comparisons, those of the
-    group score (Winoground, section 3.1); hard positives two, those of the augmented accuracy.
+    A sample is right above 0, tied at 0 and wrong below. Pairs have the four comparisons of the
+    group score (Winoground, section 3.1), and hard positives the two of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:

@@ -67,7 +67,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         for reviewer, order in given.items():
             if sorted(order) != images:
                 raise InputError(
-                    f"votes of {reviewer}: {name}: its images are not those that were shown"
+                    f"votes of {reviewer}: {name}: its images differ from the images shown"
                 )
         if given:
             ranks = [[1 + order.index(image) for image in images] for order in given.values()]
@@ -112,7 +112,7 @@ def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
 def with_models(
     queries: Sequence[Ranked], paths: Sequence[Path], dataset: Dataset
 ) -> list[Correlation]:
-    """Correlate the rankings of models with those of people.
+    """Correlate model rankings with human rankings.
 
     Each path is an `eqforge score` folder of all images with all captions, or a CSV file with the
     columns query, image_id and score.

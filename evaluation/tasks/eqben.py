@@ -234,7 +234,7 @@ def eqben_samples_report(
         notes.append(_ALL_SCORED)
     if others := [name for name, size in sizes.items() if size != EQBEN_SIZES[name]]:
         parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in others)
-        notes.append(f"These sizes differ from those of the published subsets: {parts}.")
+        notes.append(f"These sizes differ from the published subsets: {parts}.")
     return _report(judged, sizes, settings.rules, notes, is_whole=is_whole)
 
 

@@ -160,7 +160,7 @@ def drawn_couples(
 ) -> "Tensor":
     """Couple each pair with `count` texts and images, drawn by their logits without replacement.
 
-    Arguments and result are those of `top_k_couples`. The random generator is on the CPU, so that
+    It has the arguments and result of `top_k_couples`. The random generator is on the CPU, so that
     all devices draw the same couples.
 
     Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with

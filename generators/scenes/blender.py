@@ -216,7 +216,7 @@ _AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
 def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     """Import an OBJ, glTF or GLB file into the current Blender scene as one mesh object.
 
-    The arguments are those of the Blender 2.93 importers, as in kubric's manifests.
+    It takes the arguments of the Blender 2.93 importers, as in kubric's manifests.
     """
     import bpy
 

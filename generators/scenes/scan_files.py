@@ -1,6 +1,6 @@
 """Find scanned objects in folders, in several layouts, and pack their files.
 
-The layouts are those of Google Scanned Objects for Gazebo (`NAME/meshes/model.obj`,
+It reads the layouts of Google Scanned Objects for Gazebo (`NAME/meshes/model.obj`,
 `NAME/materials/textures/texture.png`, `NAME/metadata.pbtxt`) and for MuJoCo (`NAME/model.obj`,
 `NAME/texture.png`), and any folder with one OBJ, GLB or glTF file.
 

@@ -10,8 +10,8 @@ A context is written as places separated by ";": `subject:living;object:room,-ga
   end       nothing but punctuation follows
   clause    a noun phrase and a finite verb of action follow: not "a man is there"
 
-After a colon come the classes, of which the noun must have one; after a minus, classes of which it
-must have none; after "=", texts, of which the noun phrase must be one.
+A colon introduces classes: the noun must have one of them. A minus introduces classes that the noun
+must not have. "=" introduces texts: the noun phrase must equal one of them.
 
 The classes of a noun are the noun itself, its groups among the closed classes of objects, "living",
 "shapeless" (water, a light), and the name of a WordNet file, such as "artifact" or "food": that of

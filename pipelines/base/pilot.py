@@ -163,11 +163,12 @@ def forecast_of(
     seconds, size = found.total_seconds, found.total_bytes
     duration = f"{seconds / 3600:.1f} hours" if seconds > 3600 else f"{seconds:.0f} s"
     storage = f"{size / 1e9:.1f} GB" if size > 1e9 else f"{size / 1e6:.1f} MB"
+    is_few = found.kept < FEW * (found.kept + len(cost.rejects))
     return found, (
         f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
         f"kept: {counted(found.kept, 'pairs')}; rejected: {refused or 'none'}",
         *histogram_lines(found.scores),
-        *limit_hints(pipeline.config, found.kept, _measured(cost.rejects)),
+        *(limit_hints(pipeline.config, _measured(cost.rejects)) if is_few else ()),
         f"the pilot's first {pilot.records} may not be typical; the pilot deleted its output",
         f"all: about {duration} on {pilot.clock} and {storage} of images",
     )
@@ -186,12 +187,9 @@ def histograms(
     import numpy as np
 
     limits: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for name, limit in filters_of(config):
-        kind, _, stem = name.partition("_")
-        if kind in ("min", "max") and not isinstance(limit, str):
-            scores = [*(stem + ending for ending in _ENDINGS), f"cut_{stem}"]
-            for score in filter(values.get, scores):
-                limits[score][name.replace("_", "-")] = limit
+    for option, score, limit in _limits(config):
+        if values.get(score):
+            limits[score][option] = limit
     for name, by_option in limits.items():
         ends = [*values[name], *(limit for limit in by_option.values() if limit is not None)]
         counts, edges = np.histogram(values[name], bins=BINS, range=(min(ends), max(ends)))
@@ -204,8 +202,24 @@ def histograms(
         )
 
 
+def _limits(config: DatasetConfig) -> Iterator[tuple[str, str, Any]]:
+    """Yield each option that is a limit, with the name of a score that it may limit, and its value.
+
+    `--max-x` limits the score `x`, `x_fraction`, `x_mean` or `cut_x`.
+    """
+    for name, limit in filters_of(config):
+        kind, _, stem = name.partition("_")
+        if kind in ("min", "max") and not isinstance(limit, str):
+            for score in (*(stem + ending for ending in _ENDINGS), f"cut_{stem}"):
+                yield name.replace("_", "-"), score, limit
+
+
+def _size(name: str, value: float) -> float:
+    return abs(value) if name == "luminance_shift" else value
+
+
 def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> bool:
-    size = abs(value) if name == "luminance_shift" else value
+    size = _size(name, value)
     reached = [
         size >= limit if option.startswith("min-") else size <= limit
         for option, limit in limits.items()
@@ -240,31 +254,30 @@ def _bars(found: ScoreHistogram) -> str:
 
 
 def limit_hints(
-    config: DatasetConfig, kept: int, rejects: Iterable[tuple[str, float, float]]
+    config: DatasetConfig, rejects: Iterable[tuple[str, float, float]]
 ) -> Iterator[str]:
-    """Suggest looser values for the three limits that rejected most; nothing if 5 % passed.
+    """Yield how many candidates looser limits would pass, for the three that rejected most.
 
     Args:
-        rejects: score, value and limit of each reject that has them.
+      rejects: score, value and limit of each reject that has them.
     """
+    options = {(score, limit): option for option, score, limit in _limits(config)}
     values: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
     for score, value, limit in rejects:
-        values[score, limit].append(value)
-    total = kept + sum(map(len, values.values()))
+        if (score, limit) in options and score not in _REACHED:
+            values[score, limit].append(_size(score, value))
     ranked = sorted(values.items(), key=lambda each: (-len(each[1]), each[0]))
     tries = list[str]()
-    for (score, limit), found in ranked[:3] if kept < FEW * total else ():
-        named = [name for name, value in filters_of(config) if value == limit and name[4:] in score]
-        if not named:
-            continue
-        option = "--" + max(named, key=len).replace("_", "-")
-        is_upper = found[0] > limit
+    for (score, limit), found in ranked[:3]:
+        option, is_upper = options[score, limit], found[0] > limit
         near = sorted(found, reverse=not is_upper)
-        looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper): q for q in (0.5, 0.9)}
-        passed = [sum(x <= value if is_upper else x >= value for x in near) for value in looser]
-        effects = [f"{value:g} would pass {n:,}" for value, n in zip(looser, passed, strict=True)]
-        tries += [f"{option} {next(iter(looser)):g}"]
-        yield f"  {option} {limit:g} rejected {len(near):,} by {score}; {', '.join(effects)}"
+        looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper) for q in (0.5, 0.9)}
+        effects = [
+            f"{each:g} would pass {sum(x <= each if is_upper else x >= each for x in near):,}"
+            for each in sorted(looser, reverse=not is_upper)
+        ]
+        tries.append(f"--{option} {effects[0].partition(' ')[0]}")
+        yield f"  --{option} {limit:g} rejected {len(near):,} by {score}; {', '.join(effects)}"
     if tries:
         yield f"to keep more, run the same command with {tries[0]} and --overwrite"
 

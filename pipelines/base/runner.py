@@ -28,7 +28,7 @@ from eqforge.pipelines.base.identity import (
     plan_name,
     remove_half_written,
 )
-from eqforge.pipelines.base.pilot import limit_hints
+from eqforge.pipelines.base.pilot import FEW, limit_hints
 from eqforge.pipelines.base.pipeline import AnyPipeline, Target
 from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
@@ -253,8 +253,10 @@ def _report(
     manifest = load_manifest(output)
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
-    limits = limit_hints(pipeline.config, _num_samples(manifest), _measured(output, manifest))
-    show(in_lines([*lines, *limits]))
+    most = max((books.candidates for books in manifest.stages.values()), default=0)
+    if _num_samples(manifest) < FEW * most:
+        lines += limit_hints(pipeline.config, _measured(output, manifest))
+    show(in_lines(lines))
     return BuildReport(output=output, state=outcome, manifest=manifest, warning=warning)
 
 

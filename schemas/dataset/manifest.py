@@ -79,7 +79,7 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A dataset that was combined into this one. The other fields are those of its manifest.
+    """A dataset that was combined into this one. The other fields are copied from its manifest.
 
     Attributes:
       name: prefix of the names of its stages, such as `eq-ag`; for nested datasets,

@@ -358,7 +358,9 @@ def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path
         known = verdicts(one) | verdicts(other)
         found = verdicts(output)
         assert found == {name: known[name] for name in found}
-        assert 2 <= len(found) < 6 if limit else len(found) == 6
+        # Two samples are in both parts. The part that comes first by its digest has them, so that
+        # the other has one or three: two of each part are one and two, or two and two.
+        assert len(found) in ((3, 4) if limit else (6,))
 
 
 def test_nothing_is_known_of_a_text_that_people_wrote_anew(captions: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_the_table_is_that_of_the_same_scores_as_vectors(combined: Path, tmp_pat
     differences = [(c.subset, c.metric, c.found.difference) for c in found.comparisons]
     assert differences == [(c.subset, c.metric, c.found.difference) for c in expected.comparisons]
     assert found.paper_columns == expected.paper_columns
-    assert any("differ from those of the published subsets" in note for note in found.notes)
+    assert any("differ from the published subsets" in note for note in found.notes)
 
 
 def from_files(folder: Path, to: Path) -> list[str]:
