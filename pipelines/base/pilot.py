@@ -271,7 +271,7 @@ def limit_hints(
     for (score, limit), found in ranked[:3]:
         option, is_upper = options[score, limit], found[0] > limit
         near = sorted(found, reverse=not is_upper)
-        looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper) for q in (0.5, 0.9)}
+        looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper) for q in (0.25, 0.75)}
         effects = [
             f"{each:g} would pass {sum(x <= each if is_upper else x >= each for x in near):,}"
             for each in sorted(looser, reverse=not is_upper)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
 from eqforge.pipelines.base.command import plan_command
+from eqforge.pipelines.base.pilot import limit_hints
 from eqforge.pipelines.base.pipeline import AnyPipeline
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import rows
@@ -233,9 +235,22 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
     assert found is not None
     assert found[0] in planned
     assert int(found[1]) == len(values)
-    assert int(found[3]) == sum(value <= float(found[2]) for value in values) >= len(values) / 2
+    assert int(found[3]) == sum(value <= float(found[2]) for value in values) >= len(values) / 4
     assert f"run the same command with --max-changed-area {found[2]} and --overwrite" in printed
     looser = [*argv, "--max-changed-area", found[2], "--overwrite"]
     assert eq_video.main(looser) == 0
     assert len(rows(tmp_path / "out", "samples")) == int(found[3])
     assert "would pass" not in capsys.readouterr().out
+
+
+def test_hints_of_limits_go_away_from_the_limit() -> None:
+    usual = eq_video.EqVideo.usual(output="x")
+    gates = replace(usual.settings.gates, max_luminance_shift=20.0, min_ssim=0.6)
+    config = replace(usual, settings=replace(usual.settings, gates=gates))
+    rejects = [("ssim", 0.5, 0.6), ("luminance_shift", -40.0, 20.0), ("ssim", -0.11, 0.6)]
+    assert list(limit_hints(config, [*rejects, ("ssim", 0.2, 0.1)])) == [
+        "  --min-ssim 0.6 rejected 2 by ssim; 0.5 would pass 1, -0.11 would pass 2",
+        "  --max-luminance-shift 20 rejected 1 by luminance_shift; 40 would pass 1",
+        "to keep more, run the same command with --min-ssim 0.5 and --overwrite",
+    ]
+    assert list(limit_hints(config, [])) == []
