@@ -82,7 +82,7 @@ def test_chance_is_what_all_throws_of_a_coin_give() -> None:
 
 def test_answers_have_to_be_complete() -> None:
     whole = answered("a", [1, 2, 2, 1])
-    with pytest.raises(InputError, match="twice"):
+    with pytest.raises(InputError, match="has two answers in the order"):
         judge_answers([*whole, whole[0]])
     with pytest.raises(InputError, match="no answer in the order"):
         judge_answers(whole[:3])
