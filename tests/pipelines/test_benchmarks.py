@@ -268,7 +268,7 @@ def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
     with pytest.raises(SystemExit, match="2"):
         main(["import", "bivlc", str(path), "--output", str(tmp_path / "out")])
-    assert "`eqforge metrics` reads" in capsys.readouterr().err
+    assert "measure them with `eqforge metrics`" in capsys.readouterr().err
 
 
 def test_a_structure_of_a_path_alone_names_its_picture(tmp_path: Path) -> None:

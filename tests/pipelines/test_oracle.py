@@ -180,7 +180,7 @@ def test_the_manifest_says_who_judged(made: Made, tmp_path: Path) -> None:
     assert judge["revision"].startswith("sha256:")
     assert len(judge["preprocessing"]) == 64
     (warning,) = manifest["warnings"]
-    assert "of the family 'blip', which is evaluated on this dataset" in warning
+    assert "belongs to the family 'blip', which is evaluated on this dataset" in warning
     assert str(made.folder) not in (output / "dataset.json").read_text()
     assert "is evaluated on this dataset" in (output / "README.md").read_text()
 

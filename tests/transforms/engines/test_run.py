@@ -73,7 +73,7 @@ def test_other_runners_keep_their_options() -> None:
         (["--runner", "eqforge.transforms.engines.run.Nothing"], "has no attribute 'Nothing'"),
         (["--runner", "os.system"], "--runner os.system: is no runner of Beam's"),
         (["--runner", "builtins.object"], "--runner builtins.object: is no runner of Beam's"),
-        (["--runner", "SparkRunner"], "--runner SparkRunner: listens at all addresses, so that"),
+        (["--runner", "SparkRunner"], "--runner SparkRunner: listens at all addresses, so anyone"),
     ],
 )
 def test_what_beam_would_ignore_is_refused(beam_args: list[str], message: str) -> None:

@@ -119,7 +119,7 @@ def test_a_judge_of_an_evaluated_family_is_warned_of(blip: Path, clip: Path) -> 
     judges = oracle(f"blip-itm:{blip}", f"clip:{clip}", evaluated_families=("CLIP", "flava"))
     (warning,) = oracle_warnings(judges)
     assert warning.startswith("the oracle clip:clip@sha256:")
-    assert "of the family 'clip', which is evaluated on this dataset" in warning
+    assert "belongs to the family 'clip', which is evaluated on this dataset" in warning
     judges = oracle(f"blip-itm:{blip}", evaluated_families=("siglp", "another"))
     (warning,) = oracle_warnings(judges)
     assert warning.endswith("siglp: no model here is of this family; did you mean 'siglip'?")
