@@ -22,8 +22,7 @@ from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, NamedFil
 from eqforge.pipelines.base.recipe import DIGITS
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.benchmark_rows import COMBINED
-from eqforge.transforms.dataset.books import COMBINE_STAGE
+from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table
 

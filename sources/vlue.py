@@ -15,8 +15,8 @@ Fields that are not named here are skipped.
 
 Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Language Models", section
   3.2 and table 1; the released files `itr_vlue_test.json`, `nlvr2_vlue_test.json`,
-  `vqa_vlue_test.json` and `caption_vlue_test.json`. The two grounding files were not released;
-  their form is that of X-VLM's `refcoco+` files, with the box in the row.
+  `vqa_vlue_test.json`, `caption_vlue_test.json`, `refcoco+_vlue_test.json` and
+  `refcoco+_bbox100_vlue_test.json`; the last two have the fields of X-VLM's `refcoco+` files.
 """
 
 import unicodedata

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.ranges import Sha256, Text
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
@@ -226,3 +227,9 @@ COMBINED: Final[Mapping[str, DatasetType]] = {
     "combined-training-captions": TRAINING_CAPTIONS,
 }
 """What can be combined: pairs, whatever columns they have beside, or samples of one record."""
+
+COMBINE_STAGE: Final = Stage(
+    "combine",
+    {"duplicate": "Another part has the same sample, with the same content."},
+    note="The stages of the parts come first, as `PART: STAGE`.",
+)

@@ -40,7 +40,7 @@ from eqforge.sources.captioned_videos import read_gebplus, read_youcook2
 from eqforge.sources.text_pairs import read_text_pairs
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.sources.vl_checklist import read_vl_checklist
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules

@@ -16,12 +16,11 @@ from eqforge.core.files.checked import shown
 from eqforge.schemas.dataset.reader import Dataset, columns_of, open_dataset, records_of
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.benchmark_rows import COMBINED, PAIRS_NAME, CombinedPair
+from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED, PAIRS_NAME, CombinedPair
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.transforms.dataset.books import COMBINE_STAGE
 from eqforge.transforms.dataset.part_pictures import Part
 
 BATCH_ROWS: Final = 1_000

@@ -19,7 +19,7 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.generated.draw_work import (
     Drawings,

@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 from eqforge.core.identity import derive_seed
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.filters.plausibility import REASONS, refuse_implausible
 from eqforge.transforms.generated.pairs import (
     GeneratedRules,

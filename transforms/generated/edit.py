@@ -26,7 +26,7 @@ from eqforge.models.pretrained import device_here
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation, MaskRow
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
 from eqforge.transforms.generated.draw_work import (

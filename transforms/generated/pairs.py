@@ -24,7 +24,7 @@ from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.generated import MaskRow
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality

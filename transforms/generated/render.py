@@ -28,7 +28,7 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.generated import Generation
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores

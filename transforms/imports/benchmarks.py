@@ -17,7 +17,7 @@ from eqforge.schemas.tables.benchmark_rows import (
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import (
     FOLDER_REASONS,
     FoundImage,

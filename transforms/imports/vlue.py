@@ -23,7 +23,7 @@ from eqforge.schemas.tables.vlue import (
     VqaQuestion,
 )
 from eqforge.sources.vlue import VlueItem, canonical_name
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.imports.vlue_lints import MIN_WORDS, is_listed, lint_item, size_of

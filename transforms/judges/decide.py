@@ -16,7 +16,7 @@ from eqforge.schemas.records.judgements import OF_RULES, OF_SOURCE, QUESTIONS, J
 from eqforge.schemas.records.scores import Identity, Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.judges.settings import READS_PICTURES, JudgeSettings, Judging, basis_of

@@ -17,7 +17,7 @@ from eqforge.core.errors import BuildError
 from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
-from eqforge.transforms.dataset.books import error_rejection, guarded
+from eqforge.transforms.dataset.failures import error_rejection, guarded
 from eqforge.transforms.dataset.ledger import Ledger
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.image_folder import BAD_BOX, bad_box, read_named
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore, encode_image

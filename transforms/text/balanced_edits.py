@@ -18,7 +18,7 @@ from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.text.caption_edits import (
     NO_HARD_NEGATIVE,
     CaptionEdit,

@@ -26,7 +26,7 @@ from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
 

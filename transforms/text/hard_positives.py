@@ -17,7 +17,7 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.texts import HardPositiveSample, Judgement
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.text_pairs import TextPair
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.judges.decide import JUDGE_REASONS, JudgedTexts, ask_judges, judge_sample
 from eqforge.transforms.judges.settings import Judging

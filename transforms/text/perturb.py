@@ -15,7 +15,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.books import error_rejection, guarded
+from eqforge.transforms.dataset.failures import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject

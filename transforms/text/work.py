@@ -12,7 +12,7 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import (
     BAD_BOX,
     FOLDER_REASONS,

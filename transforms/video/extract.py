@@ -19,7 +19,7 @@ from eqforge.schemas.records.frames import (
     StoredFrame,
 )
 from eqforge.schemas.records.scores import Rejection
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, Extraction, KeptFrame, Source
 from eqforge.transforms.video.pictures import FrameFolder, extract_pictures

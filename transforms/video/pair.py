@@ -10,7 +10,7 @@ from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality, registration

@@ -9,7 +9,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.text.work import admit_texts

@@ -1,20 +1,14 @@
-"""Turns the failure of one record into a rejection; failures of the run pass through."""
+"""Turn the failure of one record into a rejection; failures of the run pass through."""
 
 import re
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from eqforge.core.errors import EqforgeError
-from eqforge.schemas.records.books import ERROR_PREFIX, Stage
+from eqforge.schemas.records.books import ERROR_PREFIX
 from eqforge.schemas.records.scores import Rejection
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-
-COMBINE_STAGE: Final = Stage(
-    "combine",
-    {"duplicate": "Another part has the same sample, with the same content."},
-    note="The stages of the parts come first, as `PART: STAGE`.",
-)
 
 Made = TypeVar("Made")
 
