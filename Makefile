@@ -63,9 +63,7 @@ bench: $(DEV) ## Run the benchmarks, or one: make bench BENCH=benchmarks/writer.
 
 docs: $(DEV) ## Write the pages, and parts of pages, that follow from the code
 	$(BIN)/python -m tools.rule_precision
-	$(BIN)/python scripts/reasons.py >docs/reference/reasons.md
-	$(BIN)/python scripts/documents.py >docs/reference/json.md
-	$(BIN)/python scripts/tables.py
+	$(BIN)/python -m scripts.tables
 
 site: $(DEV) ## Write the documentation as a site that opens from the folder, out/site/index.html
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet

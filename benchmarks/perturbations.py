@@ -74,7 +74,7 @@ ADJECTIVES = (
 VERBS = ("sitting", "standing", "riding", "holding", "walking", "looking", "playing", "lying")
 PREPOSITIONS = ("on", "near", "behind", "under", "beside")
 BATCH = 256
-PAGE = Path(__file__).parents[1] / "docs/about/performance.md"
+PAGE = Path(__file__).parents[1] / "docs/about/design.md"
 """Shows the figures."""
 
 

@@ -44,7 +44,7 @@ class DocumentOptions(ConsoleOptions):
 
     json: bool = False
     """Print one JSON document to stdout and everything else to stderr. The document is described in
-    docs/reference/json.md."""
+    docs/reference/python.md."""
 
 
 class _LastLine(io.TextIOBase):

@@ -1,4 +1,4 @@
-"""Prints docs/reference/json.md: what each command prints with `--json`."""
+"""What each command prints with `--json`, for docs/reference/python.md."""
 
 import inspect
 import re
@@ -35,24 +35,11 @@ DOCUMENTS = {
 }
 """The documents that commands print with `--json`, by command."""
 
-INTRODUCTION = """\
-To read the results of a command in a script, pass `--json`. The command prints one JSON document to standard
-output and messages to standard error:
-
-```console
-$ eqforge verify out/demo/eq-youcook2 --json | python -c "import json, sys; print(json.load(sys.stdin)['verdict'])"
-```
-
-In Python, `eqforge.plan`, `verify` and `lint` return [the same records](python.md). Later versions may add fields, but
-they never change the meaning of a field.
-"""  # noqa: E501
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
 
 
-def page() -> Iterator[str]:
-    """Yields the lines of the page."""
-    yield "# JSON documents\n"
-    yield INTRODUCTION
+def lines() -> Iterator[str]:
+    """Yields a table of the commands, then each record with its fields."""
     yield "| command | prints |\n|---|---|"
     records: dict[str, Any] = {}
     for command, kind in DOCUMENTS.items():
@@ -60,7 +47,7 @@ def page() -> Iterator[str]:
         records |= found["$defs"]
         yield f"| `eqforge {command} --json` | {type_of(found)} |"
     for name, record in sorted(records.items()):
-        yield f"\n## {name}\n\n{record['description']}\n"
+        yield f"\n### {name}\n\n{record['description']}\n"
         fields: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for field, about in record.get("properties", {}).items():
             fields[type_of(about), about.get("description", "")].append(f"`{field}`")
@@ -109,7 +96,3 @@ def schema(kind: Any) -> dict[str, Any]:
             if name in meanings:
                 definition["properties"][name] = {"description": meanings[name], **field}
     return found
-
-
-if __name__ == "__main__":
-    print("\n".join(page()))

@@ -1,4 +1,4 @@
-"""Prints the table of docs/about/dependencies.md of licences that ask for more than a notice.
+"""Prints the table of docs/about/design.md of licences that ask for more than a notice.
 
 It reads the metadata of the packages of requirements/*.lock that are installed here; those whose
 metadata states a licence of PERMISSIVE are left out.

@@ -7,6 +7,8 @@ Such a table stands between two comments; the first names it:
     <!-- made: tables of datasets -->  which tables some have beside those of all
     <!-- made: eq-sd samples -->       the columns of a dataset's table
     <!-- made: Origin -->              the parts of a column that is a record
+    <!-- made: reasons of stages -->   why candidates are rejected
+    <!-- made: documents -->           what commands print with `--json`
     <!-- made: rules of lint -->       what `eqforge lint` looks for
     <!-- made: questions of judges --> what judges are asked of reworded captions
     <!-- made: precision of rules -->  how often the rules that edit captions are right
@@ -44,12 +46,13 @@ from eqforge.schemas.tables.datasets import (
     table_type,
 )
 from eqforge.schemas.tables.description import TableType
+from scripts import documents, reasons
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
     *("README.md", "docs/datasets/index.md", "docs/guides/importing.md"),
     *("docs/guides/language-models.md", "docs/guides/review.md"),
-    *("docs/reference/tables.md", "docs/reference/lint.md"),
+    *("docs/reference/tables.md", "docs/reference/reasons.md", "docs/reference/python.md"),
 )
 PAGE_OF = {
     **{name: f"eqben-videos.md#{name}" for name in ("eq-youcook2", "eq-gebc", "eq-ag")},
@@ -83,6 +86,10 @@ def made(name: str) -> str:
         return "\n".join(_benchmarks())
     if name == "tables of datasets":
         return "\n".join(_tables())
+    if name == "reasons of stages":
+        return "\n".join(reasons.lines())
+    if name == "documents":
+        return "\n".join(documents.lines())
     if name == "rules of lint":
         rules = (f"| `{rule}` | {level} | {text} |" for rule, (level, text) in KINDS.items())
         return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))

@@ -23,6 +23,6 @@ def test_uplot_is_as_it_was_published() -> None:
 
     assert found == UPLOT_FILES
     assert f"(v{UPLOT_VERSION})" in (UPLOT / "uPlot.iife.min.js").read_text("utf-8")[:100]
-    page = (ROOT / "docs" / "about" / "dependencies.md").read_text()
+    page = (ROOT / "docs" / "about" / "design.md").read_text()
     assert re.findall(r"uPlot (\S+) \(MIT", page) == [UPLOT_VERSION]
     assert "Permission is hereby granted, free of charge" in (UPLOT / "LICENSE").read_text()

@@ -1,4 +1,4 @@
-"""pyproject.toml, the locks and docs/about/dependencies.md name the same dependencies."""
+"""pyproject.toml, the locks and docs/about/design.md name the same dependencies."""
 
 import ast
 import re
@@ -112,7 +112,7 @@ def test_every_package_that_the_tests_import_is_declared() -> None:
 
 
 def test_every_direct_dependency_is_explained_once() -> None:
-    page = (ROOT / "docs" / "about" / "dependencies.md").read_text()
+    page = (ROOT / "docs" / "about" / "design.md").read_text()
     parts = page.partition("## Licences")[0].split("\n### ")[1:]
     heads = {part: part.partition("\n")[0].removeprefix("core") for part in parts}
     explained = [

@@ -272,7 +272,7 @@ def test_guides_name_all_choices_and_reasons() -> None:
     of_scores = {"not_finite", "image_failed"}
     for guide, names in (
         ("scoring", {*TASKS, *SCORERS, "python", *FAILURE_REASONS}),
-        ("efficiency", {*get_args(Kind)}),
+        ("metrics", {*get_args(Kind)}),
         ("training", {*LOSSES, *PRESETS} - {"none"}),
         ("conversations", {*FORMS, *CHANCE, *REASONS} - of_scores),
     ):

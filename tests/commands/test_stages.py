@@ -1,17 +1,5 @@
-import subprocess
-import sys
-from pathlib import Path
-
 from eqforge.pipelines import stages_of
 from eqforge.schemas.tables.datasets import DATASETS
-
-ROOT = Path(__file__).parents[2]
-
-
-def test_the_page_of_reasons_is_what_the_pipelines_say() -> None:
-    script = [sys.executable, str(ROOT / "scripts" / "reasons.py")]
-    printed = subprocess.run(script, capture_output=True, text=True, check=True).stdout
-    assert (ROOT / "docs" / "reference" / "reasons.md").read_text(encoding="utf-8") == printed
 
 
 def test_a_stage_is_the_same_in_every_pipeline() -> None:

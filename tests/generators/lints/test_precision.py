@@ -21,7 +21,7 @@ from tests.generators.lints.published_sets import WHOLE, findings_of
 
 PRECISION = 0.95
 LEAST_RECALL = 0.95
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "lint.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "reasons.md"
 
 
 @pytest.fixture(scope="module")
