@@ -118,11 +118,13 @@ def _report(error: Exception) -> None:
             sys.stdout.flush()
         except OSError:
             _forget_output()
-        _leave(f"the system refused: {error}{_full_disk(error)}", 1)
+        _leave(f"the operating system reported an error: {error}{_full_disk(error)}", 1)
     if is_want_of_memory(error):
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-        where = "" if limit == resource.RLIM_INFINITY else f" of {limit / 1e9:.1f} GB (ulimit -v)"
-        _leave(f"there is too little memory{where}, or too many processes: {error!r}", 1)
+        where = (
+            "" if limit == resource.RLIM_INFINITY else f" (ulimit -v allows {limit / 1e9:.1f} GB)"
+        )
+        _leave(f"out of memory{where}, or too many processes are running: {error!r}", 1)
 
 
 def check_memory() -> None:

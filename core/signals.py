@@ -97,7 +97,7 @@ class Listener:
                 signal.pthread_kill(main, self.number)
             elif not is_told and not self._has_time(TOLD_S):
                 is_told = True
-                _write("stopping; send a second signal to stop immediately")
+                _write("stopping; press Ctrl-C again or send a second signal to stop at once")
         if self.is_said:
             time.sleep(LAST_S)
         if self.number is not None:

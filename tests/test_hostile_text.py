@@ -167,9 +167,9 @@ def test_the_card_of_a_hostile_dataset_has_its_own_headings_alone(folder: Path) 
     tokens = MarkdownIt("commonmark").enable("table").parse(page)
     headings = [tokens[n + 1].content for n, one in enumerate(tokens) if one.type == "heading_open"]
     assert headings[1:] == [
-        *("Columns of `samples`", "Splits", "What was dropped, and why", "Made from", "Uses"),
+        *("Columns of `samples`", "Splits", "What was rejected, and why", "Made from", "Uses"),
         *("Known limits", "People", "Loading"),
-        *("Make it again", "Citation", "Licence", "Authors and contact", "Warnings"),
+        *("Rebuild it", "Citation", "Licence", "Authors and contact", "Warnings"),
     ]
     described = json.loads(croissant(profile))
     assert described["name"] == EVIL

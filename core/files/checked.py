@@ -259,7 +259,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
             raise RecursionError
         return values
     except (ValueError, RecursionError) as error:  # also a number of thousands of digits
-        why = "its values are nested too deep" if isinstance(error, RecursionError) else error
+        why = "its values are nested too deeply" if isinstance(error, RecursionError) else error
         raise InputError(f"{path}: cannot be read as TOML: {why}") from error
 
 

@@ -63,8 +63,8 @@ def _first(
             return found
     if not os.path.isdir(root):
         raise BuildError(
-            f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
-            "same path"
+            f"{root}: no such folder on {socket.gethostname()}; every host needs this folder "
+            "under the same path"
         )
     for begin in (begin for name in names for begin in _beginnings(name)):
         path = os.path.join(root, begin)

@@ -227,7 +227,7 @@ def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
 
 def _check_names(schema: "pa.Schema") -> None:
     if len(set(schema.names)) < len(schema.names):
-        raise Unreadable("two columns of one name")
+        raise Unreadable("two columns have the same name")
 
 
 def _check_rows(count: int, stream: IO[bytes]) -> None:
@@ -257,7 +257,7 @@ def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
     import pyarrow as pa
 
     if depth > 8:
-        raise Unreadable("a column of lists within lists, too deep to read")
+        raise Unreadable("a column contains lists that are nested too deeply")
     types = pa.types
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
         return True

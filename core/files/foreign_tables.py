@@ -106,7 +106,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
             reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
             names = list(reader.fieldnames or ())
             if len(set(names)) < len(names):
-                raise InputError(f"{path}: line 1: two columns of one name")
+                raise InputError(f"{path}: line 1: two columns have the same name")
             yield from reader
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: is not UTF-8: {error}") from error

@@ -69,7 +69,7 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         names = ", ".join(map(clipped, others[:_NAMED]))
         more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         raise InputError(
-            f"{option} {folder}: holds {counted(len(others), 'files')} that eqforge did not "
+            f"{option} {folder}: contains {counted(len(others), 'files')} that eqforge did not "
             f"write or that have changed since: {names}{more}; move them, or choose a different "
             "folder"
         )

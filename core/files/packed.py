@@ -56,8 +56,8 @@ class _Limited(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise InputError(
-                f"{self._path}: unpacks to more than {self._most:,} bytes, {MAX_EXPANSION} times "
-                f"its size and {FREE_BYTES:,}; {_ADVICE}"
+                f"{self._path}: unpacks to more than {self._most:,} bytes, the limit for a file "
+                f"of its size; {_ADVICE}"
             )
         buffer[: len(data)] = data
         return len(data)
@@ -70,7 +70,7 @@ def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
         if not name.endswith("/") and not name.startswith("__MACOSX/")  # which the Finder adds
     ]
     if len(names) != 1:
-        raise InputError(f"{path}: holds {len(names):,} files, expected one table; {_ADVICE}")
+        raise InputError(f"{path}: contains {len(names):,} files; expected one table; {_ADVICE}")
     return names[0]
 
 

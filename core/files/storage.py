@@ -307,9 +307,9 @@ async def _check_redirect(_session: Any, _context: Any, asked: Any) -> None:
     """
     target = asked.url.join(type(asked.url)(asked.response.headers.get("Location", "")))
     if asked.url.scheme == "https" and target.scheme != "https":
-        raise ValueError("the server leads from https:// to an address without encryption")
+        raise ValueError("the server redirects from https:// to an unencrypted address")
     if _is_inner(target.host) and not _is_inner(asked.url.host):
-        raise ValueError("the server leads to an address of this machine or its network")
+        raise ValueError("the server redirects to an address of this machine or its network")
 
 
 def _is_inner(host: str | None) -> bool:

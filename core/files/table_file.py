@@ -64,7 +64,7 @@ class TableFile:
         self.group_rows = tuple(rows)
         self.schema = pa.ipc.read_schema(pa.py_buffer(schema))
         if len(set(self.schema.names)) < len(self.schema.names):
-            raise Unreadable("two columns of one name")
+            raise Unreadable("two columns have the same name")
         for field in () if is_foreign else self.schema:
             _check_type(field.type)
         self.num_rows = sum(self.group_rows)
@@ -137,7 +137,7 @@ def _check_type(kind: pa.DataType, depth: int = 0) -> None:
     elif pa.types.is_dictionary(kind):
         _check_type(kind.value_type, MAX_DEPTH)
     elif not any(test(kind) for test in _TYPES):
-        raise Unreadable(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset has")
+        raise Unreadable(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset uses")
 
 
 def _value_starts(
@@ -159,11 +159,11 @@ def _value_starts(
         if page[_ENCODING] != _PLAIN or min([stored, page[_VALUES], *own[:1]]) < 0:
             raise Unreadable("its values are packed")
         if len(own) < page[_VALUES] or (len(own) and (begins[0] < begin or own.min() < 0)):
-            raise Unreadable("values of other lengths")
+            raise Unreadable("its values have different lengths")
         row += len(own)
         yield begins + _LENGTH_BYTES
     if row < len(lengths):
-        raise Unreadable("fewer values than rows")
+        raise Unreadable("it has fewer values than rows")
 
 
 def _thrift(data: bytes, at: int) -> tuple[dict[int, Any], int]:
@@ -207,7 +207,7 @@ def _footer(stream: IO[bytes]) -> Iterator[Any]:
     metadata = opened.metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
     if metadata.num_rows != sum(rows) or min([*rows, 0]) < 0:
-        raise Unreadable("its row groups have other rows than it says")
+        raise Unreadable("the rows of its row groups do not add up to its number of rows")
     yield rows
     yield memoryview(opened.schema_arrow.serialize())
 

@@ -37,8 +37,8 @@ def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if taken > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"its {num_bytes:,} bytes would take {taken:,} and more in memory, {MAX_EXPANSION} "
-            f"times as much and {free:,} at the most"
+            f"its {num_bytes:,} bytes would take {taken:,} or more in memory; the limit is "
+            f"{MAX_EXPANSION} times its size plus {free:,}"
         )
 
 
@@ -73,11 +73,11 @@ def read(
                     raise Unreadable(str(answer["rejected"]))
                 yield answer
     except ChildDied as error:
-        raise Unreadable(f"the process that reads it ends: {error.ending}") from error
+        raise Unreadable(f"the process that read it died: {error.ending}") from error
     except ChildTimeout as error:
-        raise Unreadable(f"reading it takes too long: {error}") from error
+        raise Unreadable(f"reading it took too long: {error}") from error
     except ChildFailed as error:
-        raise Unreadable(f"the process that reads it fails: {error}") from error
+        raise Unreadable(f"the process that read it failed: {error}") from error
     finally:
         if len(_idle) < _MOST_IDLE:
             _idle.append(child)
@@ -133,7 +133,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             check_taken(size, taken, free)
             yield answer
     except MemoryError:
-        yield {"rejected": f"its {size:,} bytes would take all memory that there is for them"}
+        yield {"rejected": f"its {size:,} bytes would need more memory than the limit"}
     except Unreadable as error:
         yield {"rejected": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything

@@ -140,9 +140,7 @@ class Child:
             try:
                 message = self._process.read(self._start_timeout_s)
             except EqforgeError as error:
-                raise BuildError(
-                    f"the child process for {self._function} does not start"
-                ) from error
+                raise BuildError(f"the child process for {self._function} did not start") from error
             if "error" in message:
                 raise BuildError(f"{self._function} cannot be imported: {message['error']}")
         return self._process

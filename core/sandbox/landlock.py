@@ -72,7 +72,7 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> Non
 def no_new_privileges() -> None:
     """Keep programs that this process executes from gaining privileges, as sudo would."""
     if _libc().prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "no_new_privs is refused")
+        raise OSError(ctypes.get_errno(), "the system rejects no_new_privs")
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
@@ -94,7 +94,7 @@ def _libc() -> ctypes.CDLL:
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
     if sys.platform != "linux":
-        raise OSError(errno.ENOSYS, "Landlock is Linux's")
+        raise OSError(errno.ENOSYS, "Landlock exists only on Linux")
     words = [ctypes.c_long(each) if isinstance(each, int) else each for each in arguments]
     result: int = _libc().syscall(ctypes.c_long(number), *words)
     if result < 0:

@@ -146,7 +146,9 @@ def restrict(*, network: bool, modes: bool) -> None:
     """
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _ARCHITECTURES:
-        raise OSError(errno.ENOSYS, f"no list of system calls for {sys.platform} on {machine}")
+        raise OSError(
+            errno.ENOSYS, f"eqforge has no list of system calls for {sys.platform} on {machine}"
+        )
     steps = list(_program(machine, network=network, modes=modes))
     code = b"".join(struct.pack("=HBBI", *step) for step in steps)
     buffer = ctypes.create_string_buffer(code, len(code))

@@ -103,8 +103,8 @@ def read_about(path: str | Path) -> About:
         return about
     if (licence := spdx(about.licence)) is None:
         raise InputError(
-            f"{path}: licence: SPDX knows no licence {about.licence!r}; expected an identifier of "
-            "https://spdx.org/licenses such as CC-BY-4.0, or licence_url beside it"
+            f"{path}: licence: SPDX does not list {about.licence!r}; use an identifier from "
+            "https://spdx.org/licenses, such as CC-BY-4.0, or add licence_url"
         )
     return replace(about, licence=licence)
 
@@ -117,8 +117,8 @@ def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> Non
     known = [each.name for each in fields(kind)]
     for name in said:
         if name not in known:
-            hint = nearest(name, known) or f"; expected some of {', '.join(known)}"
-            raise InputError(f"{file}: {where}{name}: the field is not known{hint}")
+            hint = nearest(name, known) or f"; the known fields are {', '.join(known)}"
+            raise InputError(f"{file}: {where}{name}: unknown field{hint}")
 
 
 def _check(about: About, file: str) -> None:
@@ -136,6 +136,6 @@ def _check(about: About, file: str) -> None:
         if not _TAG.fullmatch(tag):
             raise InputError(f"{file}: tags: expected words, found {tag!r}")
     if any(not author.name.strip() for author in about.authors):
-        raise InputError(f"{file}: authors: an author has no name")
+        raise InputError(f"{file}: authors: an author has no name; add one")
     if "```" in about.citation:
-        raise InputError(f"{file}: citation: expected BibTeX, found three backticks in it")
+        raise InputError(f"{file}: citation: expected BibTeX without three backticks")

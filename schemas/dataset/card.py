@@ -38,8 +38,8 @@ _OF_CROISSANT = (
     "search engines; its record sets named `..._joined` contain rows with their images."
 )
 _OF_FOLDERS = (
-    "`path/to/` stands for your own folders. The same inputs, settings and versions give the same "
-    "bytes; `dataset.json` contains all digests."
+    "Replace `path/to/` with your own folders. The same inputs, settings and versions produce "
+    "the same bytes; `dataset.json` contains all digests."
 )
 _SIZES: Final = ((3, "n<1K"), (4, "1K<n<10K"), (5, "10K<n<100K"), (6, "100K<n<1M"))
 
@@ -61,14 +61,14 @@ def dataset_card(profile: Profile) -> str:
         splits_section(profile),
         _books(profile),
         _certificate(manifest),
-        _errata(profile, heading="Decisions of people", by="decided by", is_of_people=True),
+        _errata(profile, heading="Decisions by reviewers", by="decided by", is_of_people=True),
         _errata(profile, heading="Errata", by="found by", is_of_people=False),
         _inputs(profile),
         _list("Uses", (*statements.uses(profile), *filter(None, (profile.about.social_impact,)))),
         _list("Known limits", (text for text in limits if text not in manifest.warnings)),
         _list("People", statements.personal_information(profile)),
         _loading(manifest, configured),
-        f"## Make it again\n\n```console\n{commands}\n```\n\n{_OF_FOLDERS}" if commands else "",
+        f"## Rebuild it\n\n```console\n{commands}\n```\n\n{_OF_FOLDERS}" if commands else "",
         _citation(profile),
         _licence(profile),
         _contact(profile),
@@ -215,7 +215,7 @@ def _books(profile: Profile) -> str:
     dropped = ((s, reason, f"{n:,}", why) for s, reason, n, why in statements.dropped(profile))
     return "\n".join(
         [
-            "## What was dropped, and why",
+            "## What was rejected, and why",
             "",
             *_table(("stage", "candidates", "kept", "rejected"), counts),
             "",
@@ -228,12 +228,18 @@ def _certificate(manifest: Manifest) -> str:
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""
-    lines = ["## What the text alone predicts", "", "Its texts were balanced (`balance`)."]
+    lines = [
+        "## What the text alone predicts",
+        "",
+        "The texts were balanced (`--balance text`), so that text alone should not reveal which "
+        "caption is true.",
+    ]
     if found.probes:
         lines[-1] += (
-            f" How often classifiers that see no picture are right on {found.rows:,} rows, each "
-            f"judged after training on other images, in {found.folds} folds; chance is 50 %, and "
-            "the intervals hold 95 %. `eqforge audit` measures the same."
+            " The table shows how often classifiers that see no image are right on "
+            f"{found.rows:,} rows. Each row is judged after training on other images, in "
+            f"{found.folds} folds. Chance is 50 %; the intervals are 95 % confidence intervals. "
+            "`eqforge audit` measures the same."
         )
         rows = (
             (p.question, p.probe, f"{p.accuracy:.2%}", f"{p.low:.2%} to {p.high:.2%}")
@@ -244,8 +250,9 @@ def _certificate(manifest: Manifest) -> str:
         lines += [
             "",
             f"The best of all {len(found.probes)} is {in_markdown(best.probe)}, with "
-            f"{best.accuracy:.2%}, turned round where it is wrong more often than right; an "
-            f"interval that holds for all of them together is {best.low:.2%} to {best.high:.2%}.",
+            f"{best.accuracy:.2%}; a classifier that is wrong more often than right counts "
+            f"inverted. An interval that is valid for all classifiers together is {best.low:.2%} "
+            f"to {best.high:.2%}.",
         ]
     if found.unasked:
         lines += ["", f"Not measured: {'; '.join(map(in_markdown, found.unasked))}."]
@@ -265,8 +272,8 @@ def _errata(profile: Profile, *, heading: str, by: str, is_of_people: bool) -> s
         lines += ["", *_table(("sample", "action", "column", "reason", "when"), rows)]
     whose = "people dropped" if is_of_people else "were dropped"
     told = (
-        f"Samples that {whose} are rows of `rejects`, of the stage `{stage}`; `dataset.json` lists "
-        "all, under `errata`."
+        f"Samples that {whose} are in the table `rejects`, with the stage `{stage}`. "
+        "`dataset.json` lists all decisions under `errata`."
     )
     return "\n".join([f"## {heading}", "", *lines, "", told])
 
@@ -276,7 +283,7 @@ def _inputs(profile: Profile) -> str:
     lines = ["## Made from", "", in_markdown(statements.collection(profile)), ""]
     lines += map(_input, manifest.inputs)
     for part in manifest.parts:
-        lines += ["", f"{in_markdown(part.name)} was made from", "", *map(_input, part.inputs)]
+        lines += ["", f"{in_markdown(part.name)} was made from:", "", *map(_input, part.inputs)]
     return "\n".join(lines)
 
 
@@ -295,7 +302,7 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
         f"load_dataset(folder, {quoted(one.name)}, split={quoted(one.split)})"
         for one in configured
     )
-    folder = f"folder = {quoted(f'path/to/{manifest.dataset}')}  # or a repository of the hub"
+    folder = f"folder = {quoted(f'path/to/{manifest.dataset}')}  # or a repository on the hub"
     code = "\n".join(["from datasets import load_dataset", "", folder, *lines, *_joined(manifest)])
     text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}\n\n{_OF_CROISSANT}"
     empty = ", ".join(code_span(name) for name in _tables(manifest) if not manifest.num_rows(name))
@@ -319,7 +326,11 @@ def _citation(profile: Profile) -> str:
     if not text:
         return ""
     is_one = text.count("\n@") == 0
-    behind = "paper whose benchmark this is" if is_one else "papers whose benchmarks these are"
+    behind = (
+        "paper that introduced this benchmark"
+        if is_one
+        else "papers that introduced these benchmarks"
+    )
     whose = "" if profile.about.citation else f"The {behind}:\n\n"
     return f"## Citation\n\n{whose}```bibtex\n{text}\n```"
 
@@ -330,15 +341,15 @@ def _licence(profile: Profile) -> str:
     if about.licence or about.licence_url:
         said = in_markdown(about.licence or "Its licence")
         said = f"[{said}]({about.licence_url})" if about.licence_url else said
-        lines += [f"The dataset as a whole is passed on under {said}.", ""]
+        lines += [f"The dataset as a whole is distributed under {said}.", ""]
     for name, licence in statements.texts_licences(profile).items():
         whose = f" of {in_markdown(name)}" if profile.facts.parts else ""
         said = f"The source states the licence of the texts{whose}: {in_markdown(licence)}."
         lines += [said, ""]
     lines += licence_table(profile.facts)
     lines += [
-        "The pictures and captions keep the licences of their sources. Check them before you pass "
-        "the files on."
+        "The images and captions keep the licences of their sources. Check the licences before "
+        "you redistribute the files."
     ]
     return "\n".join(lines)
 

@@ -195,8 +195,8 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
         return keys.pop()
     said = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
     raise InputError(
-        f"{table}: its records have no common key ({said or 'it is no table of these datasets'}); "
-        "name other tables with --table"
+        f"{table}: the records of the two datasets have no common key "
+        f"({said or 'these datasets have no such table'}); choose other tables with --table"
     )
 
 

@@ -90,7 +90,7 @@ def read_said(text: str) -> dict[str, Any]:
     """Return a description's metadata of the whole dataset, including its author's."""
     said = json.loads(text)
     if not isinstance(said, dict):
-        raise ValueError("it is no object")
+        raise ValueError("it is not a JSON object")
     return {name: value for name, value in said.items() if name not in _OF_FILES}
 
 

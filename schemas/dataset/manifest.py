@@ -219,9 +219,9 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
                 "exported from, or convert it with eqforge import"
             ) from error
         raise InputError(
-            f"{folder} holds no {FILE_NAME}, so it is not a dataset, or its build has not "
-            "finished (run the same build again to finish it); to convert published files, use "
-            "eqforge import"
+            f"{folder} contains no {FILE_NAME}, so it is not a dataset, or its build has not "
+            "finished; to finish a build, run the same command again; to convert published "
+            "files, use eqforge import"
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

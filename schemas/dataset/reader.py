@@ -163,8 +163,8 @@ class Dataset:
             found, said = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
             if found != said:
                 raise InputError(
-                    f"{self.url(path)}: {found[0]:,} bytes and {found[1]:,} rows, the manifest "
-                    f"says {said[0]:,} and {said[1]:,}; {ADVICE}"
+                    f"{self.url(path)}: {found[0]:,} bytes and {found[1]:,} rows, but the "
+                    f"manifest says {said[0]:,} and {said[1]:,}; {ADVICE}"
                 )
             yield opened
 
@@ -200,7 +200,9 @@ class Dataset:
             column = batch.column(field.name)
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
             if any(lacks_values(chunk, field) for chunk in chunks):
-                raise InputError(f"{self.url(path)}: a row has no {field.name!r}; {ADVICE}")
+                raise InputError(
+                    f"{self.url(path)}: a row has no value in {field.name!r}; {ADVICE}"
+                )
 
 
 def open_dataset(folder: str) -> Dataset:

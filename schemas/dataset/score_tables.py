@@ -186,7 +186,9 @@ def _url(folder: str, path: str) -> str:
     parts = path.split("/")
     is_below = path.isprintable() and not {"", ".", ".."} & set(parts) and "\\" not in path
     if not is_below or (storage.is_local(url) and not Path(storage.locate(url)[1]).is_file()):
-        raise InputError(f"{folder}: its {FILE_NAME} names {shown(path)}, which is no file in it")
+        raise InputError(
+            f"{folder}: its {FILE_NAME} names {shown(path)}, but the folder has no such file"
+        )
     return url
 
 
@@ -212,8 +214,8 @@ def _checked(
         lacks_value = bool(column.null_count or parts.null_count)
         if lacks_value or not _KINDS.get(name, _is_text)(column.type):
             raise InputError(
-                f"{url}: the column {name!r} is of the type {shown(str(column.type))} or lacks a "
-                f"value; {advice}"
+                f"{url}: the column {name!r} is of the type {shown(str(column.type))} or has "
+                f"missing values; {advice}"
             )
     return batch
 
@@ -228,11 +230,12 @@ def open_scores(folder: str) -> ScoresFolder:
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(
-            f"{folder} holds no {FILE_NAME}, so it contains no scores, or eqforge score has not "
-            "finished "
-            "(run the same command again to finish it)"
+            f"{folder} contains no {FILE_NAME}, so it has no scores, or eqforge score has not "
+            "finished; to finish, run the same command again"
         )
-    manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of scores")
+    manifest = decode(
+        storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of eqforge score"
+    )
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)

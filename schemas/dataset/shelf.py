@@ -59,7 +59,9 @@ def check_picture_id(picture_id: object, folder: str) -> str:
     """
     if isinstance(picture_id, str) and _SHA256.fullmatch(picture_id):
         return picture_id
-    raise InputError(f"{folder}: the id {name_of(picture_id)} of a picture is no SHA-256; {ADVICE}")
+    raise InputError(
+        f"{folder}: the id {name_of(picture_id)} of an image is not a SHA-256 digest; {ADVICE}"
+    )
 
 
 def check_suffix(suffix: object, folder: str) -> str:
@@ -67,7 +69,7 @@ def check_suffix(suffix: object, folder: str) -> str:
     if isinstance(suffix, str) and suffix in FILE_SUFFIXES:
         return suffix
     raise InputError(
-        f"{folder}: the suffix {name_of(suffix)} of a picture is none of "
+        f"{folder}: the suffix {name_of(suffix)} of an image is not one of "
         f"{', '.join(FILE_SUFFIXES)}; {ADVICE}"
     )
 

@@ -50,7 +50,7 @@ def made_by(profile: Profile) -> str:
     version = manifest.versions.get("eqforge", "")
     if manifest.dataset in BENCHMARKS:
         return f"Imported by eqforge {version}.".replace(" .", ".")
-    how = f"Combined of {', '.join(names_of(parts))}" if parts else "Built"
+    how = f"Combined from {', '.join(names_of(parts))}" if parts else "Built"
     mode = f" in {manifest.mode} mode" if has_mode(profile) else ""
     return f"{how} by eqforge {version}{mode}.".replace("  ", " ").replace(" .", ".")
 
@@ -97,14 +97,14 @@ def collection(profile: Profile) -> str:
 def _collection(profile: Profile) -> Iterator[str]:
     if is_generated(profile):
         yield (
-            "Its pictures and captions were made by programs, from specifications that stand in "
-            "the rows; nothing was collected from people."
+            "Programs generated the images and captions from specifications, which the rows "
+            "contain; nothing was collected from people."
         )
         return
     known = DATASETS.get(profile.manifest.dataset)
-    sources = known.made_from.replace("`", "") if known else "the files that its manifest names"
+    sources = known.made_from.replace("`", "") if known else "the files listed in its manifest"
     yield (
-        f"Derived from existing data ({sources}); eqforge collected nothing, and does not know "
+        f"Derived from existing data ({sources}); eqforge collected no data and does not know "
         "how the sources were collected."
     )
 
@@ -119,7 +119,10 @@ def missing(profile: Profile) -> str:
     counts = [f"{reason} ({stage}) {count:,}" for stage, reason, count, _ in dropped(profile)]
     if not counts:
         return ""
-    return f"Candidates that did not become samples, each a row of rejects: {', '.join(counts)}."
+    return (
+        "Candidates that did not become samples are rows of the table rejects: "
+        f"{', '.join(counts)}."
+    )
 
 
 def steps(profile: Profile) -> Iterator[str]:
@@ -142,12 +145,12 @@ def annotation(profile: Profile) -> str:
 def _annotation(profile: Profile) -> Iterator[str]:
     is_reviewed = _REVIEW in profile.manifest.stages
     if not is_made(profile):
-        yield "eqforge does not know who made or looked at the rows: it took them over."
+        yield "The rows were imported; eqforge does not know who wrote or checked them."
     elif is_reviewed:
-        yield "Rules and filters made and chose the rows, and people decided on some of them."
+        yield "Rules and filters made and selected the rows, and people reviewed some of them."
     else:
         yield (
-            "No person looked at the rows for eqforge: rules and filters alone made and chose them."
+            "Rules and filters made and selected the rows; no person has checked them for eqforge."
         )
     yield from _reviewed(profile)
 
@@ -155,8 +158,8 @@ def _annotation(profile: Profile) -> Iterator[str]:
 def _reviewed(profile: Profile) -> Iterator[str]:
     if (books := profile.manifest.stages.get(_REVIEW)) is not None:
         yield (
-            f"People who looked at rows dropped {books.rejected:,} of {books.candidates:,} "
-            f"(stage {_REVIEW}); how many of the others they saw is not known."
+            f"Reviewers dropped {books.rejected:,} of {books.candidates:,} rows (stage "
+            f"{_REVIEW}); it is not known how many of the other rows they saw."
         )
 
 
@@ -169,37 +172,40 @@ def personal_information(profile: Profile) -> Iterator[str]:
 def _people(profile: Profile) -> Iterator[str]:
     policy = _find(profile.manifest.config, "face_policy")
     if not profile.manifest.num_rows("images"):
-        yield "It holds no pictures; the texts were not searched for names or other personal data."
+        yield (
+            "The dataset contains no images; the texts were not searched for names or other "
+            "personal data."
+        )
     elif policy in _FACES:
         refused = sum(n for _, reason, n, _ in dropped(profile) if reason.startswith("face"))
         yield (
-            f"Pictures in which {_FACES[policy]} found a face were refused, {refused:,} of them. "
-            "Detectors miss small, turned and covered faces, so some may be left."
+            f"Images in which {_FACES[policy]} found a face were rejected ({refused:,} images). "
+            "Detectors miss small, turned and covered faces, so some faces may remain."
         )
     elif profile.manifest.dataset == "eq-kubric":
-        yield "Its pictures are rendered scenes of objects and show nobody."
+        yield "The images are rendered scenes of objects and show no people."
     elif is_generated(profile):
-        yield "Its pictures were drawn by a model; they may resemble people it was trained on."
+        yield "A model drew the images; they may resemble people in its training data."
     else:
-        yield "No detector looked for faces: pictures may show people who can be recognised."
+        yield "No face detector was used, so images may show people who can be recognised."
 
 
 def biases(profile: Profile) -> Iterator[str]:
     yield from profile.about.biases
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
-        what = "Filters chose the rows" if is_made(profile) else "Not every record became a row"
-        yield f"{what}; the rejects say what was left out, and why."
+        what = "Filters selected the rows" if is_made(profile) else "Not every record became a row"
+        yield f"{what}; the table rejects lists what was left out, and why."
 
 
 def _biases(profile: Profile) -> Iterator[str]:
     manifest = profile.manifest
     if not is_generated(profile):
-        yield "It has the biases of its sources, which eqforge does not know."
+        yield "The dataset has the biases of its sources, which eqforge does not know."
     if manifest.config.get("language") == "en":
         yield "Captions that are not English were rejected."
     if _find(manifest.config, "face_policy") in _FACES:
-        yield "Scenes with faces are missing, so people are rarer than in the sources."
+        yield "Images with faces were rejected, so people are rarer than in the sources."
 
 
 def limitations(profile: Profile) -> Iterator[str]:
@@ -211,8 +217,8 @@ def limitations(profile: Profile) -> Iterator[str]:
     manifest = profile.manifest
     if manifest.unchanged:
         yield (
-            f"{manifest.unchanged:,} rows of samples have words_changed false: no word was "
-            "changed in them, and they test nothing."
+            f"{manifest.unchanged:,} rows of samples have words_changed false: none of their "
+            "words changed, so they test nothing."
         )
     if not profile.about.annotation:
         yield annotation(profile)
@@ -221,7 +227,9 @@ def limitations(profile: Profile) -> Iterator[str]:
 
 def _defects(profile: Profile) -> Iterator[str]:
     if profile.manifest.dataset in BENCHMARKS:
-        yield "Its rows are as their authors wrote them, defects included; eqforge lint lists them."
+        yield (
+            "The rows are unchanged, including their authors' mistakes; eqforge lint lists defects."
+        )
     elif profile.manifest.mode == "paper":
         yield "Paper mode keeps the defects of the published dataset; eqforge lint lists them."
 
@@ -231,7 +239,7 @@ def _selection(profile: Profile) -> Iterator[str]:
     given = {name: run.get(name) for name in _PARTS}
     said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
     if said:
-        yield f"It is a part of the whole dataset: {', '.join(said)}."
+        yield f"This is only a part of the whole dataset: {', '.join(said)}."
 
 
 def uses(profile: Profile) -> tuple[str, ...]:

@@ -88,11 +88,11 @@ class FrameRequest:
     def __post_init__(self) -> None:
         """Reject a request without a finite time or a number, or with both."""
         if (self.timestamp_s is None) == (self.frame_index is None):
-            raise ValueError(f"{self.frame_id}: give either a time or a frame's number")
+            raise ValueError(f"{self.frame_id}: specify either a time or a frame number, not both")
         if self.timestamp_s is not None and not math.isfinite(self.timestamp_s):
             raise ValueError(f"{self.frame_id}: the time {self.timestamp_s} is not finite")
         if self.frame_index is not None and self.frame_index < 0:
-            raise ValueError(f"{self.frame_id}: the frame's number {self.frame_index} is negative")
+            raise ValueError(f"{self.frame_id}: the frame number {self.frame_index} is negative")
 
     @property
     def moment(self) -> "float | FrameNumber":

@@ -65,31 +65,35 @@ QUESTIONS: Final[Mapping[str, Asked]] = {
     "caption_entails_positive": Asked(
         part="hard_positive",
         reason="not_entailed",
-        text="Where the caption is true, the hard positive is true.",
+        text="If the caption is true, the hard positive is true.",
     ),
     "positive_entails_caption": Asked(
         part="hard_positive",
         reason="not_entailed",
-        text="Where the hard positive is true, the caption is true.",
+        text="If the hard positive is true, the caption is true.",
     ),
     "negative_contradicts_caption": Asked(
         part="hard_negative",
         reason="not_contradicted",
-        text="Where the caption is true, the hard negative is false.",
+        text="If the caption is true, the hard negative is false.",
     ),
     "negative_contradicts_positive": Asked(
         part="hard_negative",
         reason="not_contradicted",
-        text="Where the hard positive is true, the hard negative is false.",
+        text="If the hard positive is true, the hard negative is false.",
     ),
     "caption_shown": Asked(
-        part="original", reason="not_shown", text="The picture shows the caption."
+        part="original", reason="not_shown", text="The image shows what the caption says."
     ),
     "positive_shown": Asked(
-        part="hard_positive", reason="not_shown", text="The picture shows the hard positive."
+        part="hard_positive",
+        reason="not_shown",
+        text="The image shows what the hard positive says.",
     ),
     "negative_not_shown": Asked(
-        part="hard_negative", reason="shown", text="The picture does not show the hard negative."
+        part="hard_negative",
+        reason="shown",
+        text="The image does not show what the hard negative says.",
     ),
 }
 """What judges are asked of a row, by name."""

@@ -137,10 +137,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: a harness asks about pairs ({', '.join(_PAIR)}), about captions with a false "
-        f"one ({', '.join(_FOIL)}), or questions ({', '.join(_QUESTION)}); its samples have the "
-        "columns "
-        f"{', '.join(sorted(columns)) or 'none'}"
+        f"{where}: harnesses need the columns of pairs ({', '.join(_PAIR)}), of captions with a "
+        f"foil ({', '.join(_FOIL)}), or of questions ({', '.join(_QUESTION)}); the samples have "
+        f"the columns {', '.join(sorted(columns)) or 'none'}"
     )
 
 

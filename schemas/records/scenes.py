@@ -304,9 +304,9 @@ class RenderSettings:
 
     def __post_init__(self) -> None:
         if not 16 <= self.resolution <= 4096:
-            raise InputError(f"resolution lies in 16 to 4096, not {self.resolution}")
+            raise InputError(f"resolution: expected 16 to 4096, found {self.resolution}")
         if self.samples is not None and not 1 <= self.samples <= 65536:
-            raise InputError(f"samples lie in 1 to 65536, not {self.samples}")
+            raise InputError(f"samples: expected 1 to 65536, found {self.samples}")
 
     def of_stage(self, stage: StageName) -> "RenderSettings":
         samples, denoise = _NEEDS[stage]

@@ -103,7 +103,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     "natural-bench": KnownBenchmark(
         type=QUESTIONS,
         summary="Two questions about two images; each has a different answer for each image.",
-        made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows a group",
+        made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
     ),

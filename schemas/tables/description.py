@@ -73,7 +73,8 @@ class DatasetType:
     tables: tuple[TableType, ...]
     card: str
     use: str = (
-        "Testing whether vision-language models tell images, or captions, that differ little."
+        "Testing whether vision-language models distinguish images or captions that differ only "
+        "slightly."
     )
     image: str = "image"
     collection: Collection | None = None

@@ -133,9 +133,9 @@ TRIPLETS_TABLE = TableType(name="captions", record=CaptionRow, key=("caption_id"
 SIMAT = DatasetType(
     tables=(QUERIES_TABLE, GALLERY_TABLE, TRIPLETS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` is a query: in the crop `region_id` of `gallery`, `source_word` "
-    "becomes `target_word`. `source_triplet_id` and `target_triplet_id` are keys into `captions`, "
-    "and so is `triplet_id` of `gallery`. A score is the sum of the `weight` of the queries whose "
-    "target was found, divided by the sum of the weights of the split.",
+    "becomes `target_word`. `source_triplet_id` and `target_triplet_id` are keys into "
+    "`captions`; `triplet_id` of `gallery` is one too. To compute a score, add the `weight` "
+    "of the queries whose target was found, and divide by the total weight of the split.",
     image="source_id",
     collection="vg",
 )

@@ -185,7 +185,7 @@ def _about_text(status: int | None, said: str, printed: str) -> Iterator[tuple[s
         yield f"{min(len(lines), 2)} lines", said[:600]
     if status == 2 and lines and len(lines[-1]) > 4_100:
         yield "long", lines[-1][:300]
-    if status == 2 and "too little memory" in said:
+    if status == 2 and "too many processes" in said:
         yield "out of memory", said[:300]
     if status not in (0, 1, 2, 3, None):
         yield "status", str(status)

@@ -140,7 +140,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
     [
         ("here --share 30%", "--share: found '30%', expected a number or None; write 0.3 for 30%"),
         ("here --mode c", "--mode: found 'c', expected one of a, b"),
-        ("here --max-side", "--max-side: expected NUMBER or None behind it"),
+        ("here --max-side", "--max-side: expected NUMBER or None after it"),
         ("here --max-sid 3", "no option --max-sid; did you mean '--max-side'?"),
         ("here --max_sid=3", "no option --max-sid; did you mean '--max-side'?"),
         ("here --name a", "no option --name; did you mean '--names'?"),

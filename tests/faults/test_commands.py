@@ -89,7 +89,9 @@ def test_no_room_is_one_sentence_and_with_room_the_next_run_finishes(
         status = run(arguments)
     said = capsys.readouterr().err.splitlines()
     assert status == 1
-    assert said[-1].startswith("eqforge: the system refused: [Errno 27] File too large on the disk")
+    assert said[-1].startswith(
+        "eqforge: the operating system reported an error: [Errno 27] File too large on the disk"
+    )
     assert str(tmp_path / "out") in said[-1]
     assert not [line for line in said if line.startswith("Traceback")]
     assert run(arguments) == 0
@@ -121,7 +123,11 @@ def test_ctrl_c_ends_scoring_and_its_workers_with_one_sentence_and_it_goes_on(
     ("error", "status", "said"),
     [
         (KeyboardInterrupt(), 130, "eqforge: interrupted"),
-        (OSError(28, "No space left on device"), 1, "eqforge: the system refused: [Errno 28]"),
+        (
+            OSError(28, "No space left on device"),
+            1,
+            "eqforge: the operating system reported an error: [Errno 28]",
+        ),
         (InputError("odd"), 2, "eqforge: odd"),
     ],
 )
@@ -173,7 +179,10 @@ def test_output_that_a_full_disk_does_not_take_is_one_sentence() -> None:
             env=environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == "eqforge: the system refused: [Errno 28] No space left on device\n"
+    assert (
+        done.stderr
+        == "eqforge: the operating system reported an error: [Errno 28] No space left on device\n"
+    )
 
 
 # --- stores that do not answer

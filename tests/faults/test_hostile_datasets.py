@@ -163,9 +163,9 @@ def as_column(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
 TABLES: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
     "no ids": (without("sample_id"), "its samples have no column 'sample_id'"),
     "no second caption": (without("caption_1"), "its samples have no column 'caption_1'"),
-    "null ids": (as_column("sample_id", None), "a row has no 'sample_id'"),
-    "null captions": (as_column("caption_0", None), "a row has no 'caption_0'"),
-    "null images": (as_column("image_0_id", None), "a row has no 'image_0_id'"),
+    "null ids": (as_column("sample_id", None), "a row has no value in 'sample_id'"),
+    "null captions": (as_column("caption_0", None), "a row has no value in 'caption_0'"),
+    "null images": (as_column("image_0_id", None), "a row has no value in 'image_0_id'"),
     "numbers for captions": (as_column("caption_0", 3), "expected string"),
     "lists for ids": (as_column("sample_id", ["a"]), "expected string"),
 }
@@ -190,14 +190,18 @@ def test_columns_that_a_table_does_not_have_are_one_sentence(
 
 SHA256 = "0123456789abcdef" * 4
 PICTURE_FIELDS: dict[str, tuple[str, Any, str]] = {
-    "an id above the folder": ("image_id", "../../out", "the id ../../out of a picture is no SHA"),
-    "an id that is absolute": ("image_id", "/tmp/out", "the id /tmp/out of a picture is no SHA"),
-    "an id with a line after it": ("image_id", f"{SHA256}\n", "of a picture is no SHA"),
-    "an id in capitals": ("image_id", SHA256.upper(), "of a picture is no SHA"),
-    "a suffix of a program": ("path", f"{SHA256}.desktop", "the suffix .desktop of a picture"),
-    "a suffix that is none": ("path", SHA256, "of a picture is none of"),
-    "no path": ("path", None, "of a picture is none of"),
-    "no picture": ("image", None, "of a picture is none of"),
+    "an id above the folder": (
+        "image_id",
+        "../../out",
+        "the id ../../out of an image is not a SHA",
+    ),
+    "an id that is absolute": ("image_id", "/tmp/out", "the id /tmp/out of an image is not a SHA"),
+    "an id with a line after it": ("image_id", f"{SHA256}\n", "of an image is not a SHA"),
+    "an id in capitals": ("image_id", SHA256.upper(), "of an image is not a SHA"),
+    "a suffix of a program": ("path", f"{SHA256}.desktop", "the suffix .desktop of an image"),
+    "a suffix that is none": ("path", SHA256, "of an image is not one of"),
+    "no path": ("path", None, "of an image is not one of"),
+    "no picture": ("image", None, "of an image is not one of"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "report": ("report", "{d}", "--output", "{o}"),

@@ -16,7 +16,7 @@ from tests.faults.conftest import Whole
 MOMENTS = int(os.environ.get("EQFORGE_SIGNAL_MOMENTS", "0"))
 """How many moments of the first three seconds are tried, 50 ms apart; 0 tries three."""
 GO_ON = "; run the same command again to resume"
-STOPPING = "eqforge: stopping; send a second signal to stop immediately\n"
+STOPPING = "eqforge: stopping; press Ctrl-C again or send a second signal to stop at once\n"
 
 
 def python(code: str, *arguments: str) -> "subprocess.Popen[str]":

@@ -67,7 +67,7 @@ def test_want_of_memory_is_one_sentence(
         raise error
     assert left.value.code == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("eqforge: there is too little memory, or too many processes")
+    assert line.startswith("eqforge: out of memory, or too many processes are running")
 
 
 def test_python_s_want_of_threads_is_known_by_its_words() -> None:

@@ -75,12 +75,12 @@ def test_the_card_has_the_commands_of_all_parts_in_their_order(nested: Path) -> 
 
 def test_the_card_says_of_each_part_what_is_known_of_it(nested: Path) -> None:
     card = (nested / "README.md").read_text()
-    assert "Combined of eq-kubric, eq-youcook2, eq-video by eqforge" in card
-    assert "No person looked at the rows for eqforge" in card
-    assert "eqforge does not know who made" not in card
+    assert "Combined from eq-kubric, eq-youcook2, eq-video by eqforge" in card
+    assert "no person has checked them" in card
+    assert "eqforge does not know who" not in card
     assert card.count("@inproceedings{wang2023equivariant,") == 1
-    assert "- Of eq-kubric: Its pictures are rendered scenes" in card
-    assert "- Of eq-youcook2: Pictures in which" in card
+    assert "- Of eq-kubric: The images are rendered scenes" in card
+    assert "- Of eq-youcook2: Images in which" in card
     for name in ("captions.jsonl", "youcook2.json", "assets.json"):
         assert re.search(rf"- `{name}`, SHA-256 `[0-9a-f]{{64}}`", card)
     assert "| eq-video | CC0-1.0 | 2 |\n| eq-youcook2 | none | 5 |" in card
@@ -97,7 +97,7 @@ def test_the_card_says_of_each_part_what_is_known_of_it(nested: Path) -> None:
 def test_benchmarks_among_the_parts_are_told_from_what_was_built(tmp_path: Path) -> None:
     parts = [imported(name, tmp_path) for name in ("valse", "own-foils")]
     card = (combine(tmp_path / "out", *parts) / "README.md").read_text()
-    assert "eqforge does not know who made or looked at the rows: it took them over." in card
+    assert "The rows were imported; eqforge does not know who wrote or checked them." in card
     assert "The source states the licence of the texts of valse: MIT." in card
     for part in parts:
         assert f"$ {command_of(load_manifest(str(part)))}\n" in card
@@ -160,7 +160,7 @@ def test_errata_of_no_sample_end_the_run(
 ) -> None:
     errata = errata_file(tmp_path, [{"id": "zebra", "action": "drop"}])
     said = refused(capsys, KUBRIC, SD, "--errata", errata, "--output", tmp_path / "out", status=1)
-    assert "1 is an erratum of no sample: 'zebra'" in said
+    assert "1 id matches no sample: 'zebra'" in said
     errata = errata_file(
         tmp_path, [{"id": "x", "action": "correct", "column": "image_0", "text": "y"}]
     )

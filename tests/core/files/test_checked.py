@@ -125,5 +125,5 @@ def test_toml_is_nested_as_far_as_later_readers_follow(tmp_path: Path) -> None:
     assert read_toml(path)
     for deep in ("a." * 4_000 + "a = 1\n", "a = " + "[" * 60 + "]" * 60):
         path.write_text(deep)
-        with pytest.raises(InputError, match="its values are nested too deep"):
+        with pytest.raises(InputError, match="its values are nested too deeply"):
             read_toml(path)

@@ -114,5 +114,7 @@ def test_a_link_to_nothing_is_missing(root: Path) -> None:
 
 def test_a_folder_that_is_not_mounted_is_no_missing_file(root: Path) -> None:
     """Its files would all become rejects, and the dataset would lack them without an error."""
-    with pytest.raises(BuildError, match=r"elsewhere: no such folder on .+; every host needs it"):
+    with pytest.raises(
+        BuildError, match=r"elsewhere: no such folder on .+; every host needs this folder"
+    ):
         find_file(str(root / "elsewhere"), "a", SUFFIXES)

@@ -181,7 +181,7 @@ def test_redirects_lead_neither_out_of_encryption_nor_inside(
     request: Any = SimpleNamespace(url=yarl.URL(asked), response=response)
     checked = storage._check_redirect(None, None, request)
     if refused:
-        with pytest.raises(ValueError, match="the server leads"):
+        with pytest.raises(ValueError, match="the server redirects"):
             asyncio.run(checked)
     else:
         asyncio.run(checked)
@@ -194,5 +194,5 @@ def test_a_refused_redirect_is_the_reason(web: WebServer, monkeypatch: pytest.Mo
     monkeypatch.setattr(storage, "_is_inner", lambda host: host == "169.254.169.254")
     assert reason_of(f"{web.url}/out") == (
         "download_failed",
-        "the server leads to an address of this machine or its network",
+        "the server redirects to an address of this machine or its network",
     )

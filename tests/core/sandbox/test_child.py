@@ -210,7 +210,7 @@ def test_a_function_that_cannot_be_imported_ends_the_run(function: str) -> None:
 
 def test_an_import_that_takes_for_ever_ends_the_run() -> None:
     child = Child("sleepy:answer", timeout_s=20, start_timeout_s=0.3)
-    with pytest.raises(BuildError, match="does not start"):
+    with pytest.raises(BuildError, match="did not start"):
         list(child.ask([]))
 
 

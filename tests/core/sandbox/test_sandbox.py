@@ -347,7 +347,7 @@ def test_a_machine_without_landlock_or_seccomp_is_told_and_not_stopped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "s390x")
-    with pytest.raises(OSError, match="no list of system calls for linux on s390x"):
+    with pytest.raises(OSError, match="eqforge has no list of system calls for linux on s390x"):
         seccomp.restrict(network=False, modes=False)
 
 

@@ -108,7 +108,7 @@ def test_the_card_says_what_a_row_of_its_dataset_is(dataset: str, columns: set[s
 
 
 MASKS = "`mask_0_id` and `mask_1_id` are keys into `masks`"
-RULES = "rules and filters alone"
+RULES = "no person has checked them"
 WORDS = About(uses=("Testing models.",), social_impact="None is known.", maintenance="Monthly.")
 
 
@@ -130,10 +130,10 @@ WORDS = About(uses=("Testing models.",), social_impact="None is known.", mainten
         (
             card_of("sugar-crepe", "samples"),
             (
-                "eqforge does not know who made or looked at the rows",
+                "eqforge does not know who wrote or checked them",
                 "Imported by eqforge",
-                "Its rows are as their authors wrote them",
-                "Derived from existing data (the files that its manifest names)",
+                "The rows are unchanged, including",
+                "Derived from existing data (the files listed in its manifest)",
             ),
             ("annotations_creators", RULES, "aper mode"),
         ),
@@ -236,7 +236,7 @@ def test_licences_are_counted_and_those_that_are_not_stated_are_named() -> None:
     assert "part of the whole dataset: limit 3." in card
     assert "keeps the defects of the published dataset" in card
     assert card.count("Beware.") == 1
-    assert "no pictures; the texts were not searched" in card
+    assert "no images; the texts were not searched" in card
 
 
 def test_what_else_is_installed_is_no_tool() -> None:

@@ -43,7 +43,7 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "holds no dataset.json, so it is not a dataset, or its build has not finished"),
+        (None, "contains no dataset.json, so it is not a dataset, or its build has not finished"),
         (b"", "not a dataset manifest"),
         (b"\xff\xfe", "not a dataset manifest"),
         (b'{"format": "eqforge dataset", "dataset": "d"}', "not a dataset manifest"),
