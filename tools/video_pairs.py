@@ -2,13 +2,15 @@
 
     python -m tools.video_pairs FOLDER OUTPUT --frames 6 --seed 1
 
-takes frames from all over each clip, by a hash of its name and the seed, and writes their pairs:
-OUTPUT/pairs.csv with every measure of `eq-video`, and OUTPUT/sheet-NNN.png with the pairs in the
-order of another hash. The number under a pair is its line in the table, from 1.
+takes frames from all over each clip, by a hash of its name and the seed, and writes their pairs
+(`--gaps 1 2` adds pairs 1 s and 2 s apart): OUTPUT/pairs.csv with every measure of `eq-video`, and
+OUTPUT/sheet-NNN.png with the pairs in the order of another hash. The number under a pair is its
+line in the table, from 1.
 """
 
 import argparse
 import csv
+import functools
 import itertools
 import sys
 from collections.abc import Iterator, Sequence
@@ -31,6 +33,7 @@ from eqforge.transforms.video.frames.decode import decode_frames
 THUMBNAIL: Final = (232, 174)
 COLUMNS, ROWS = 3, 8
 Pixels = npt.NDArray[np.uint8]
+Times = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,26 +57,60 @@ class Pair:
         return where | self.measures
 
 
-def times_of(path: Path, number: int, seed: int) -> list[float]:
-    """Return times from all over a clip, one by hash in each of its parts of equal length."""
+def length_of(path: Path) -> float:
     with av.open(str(path)) as container:
-        length_s = (container.duration or 0) / 1_000_000
+        return (container.duration or 0) / 1_000_000
+
+
+def drawn_times(path: Path, number: int, gaps_s: Sequence[float], seed: int) -> list[Times]:
+    """Return the times of pairs: of all pairs of frames from all over a clip, then of near frames.
+
+    A clip's parts of equal length each give a time, by hash. For each gap, two more times are the
+    first of a pair.
+    """
+    length_s = length_of(path)
     digest = sha256_hex(f"{seed}/{path.name}".encode())
-    places = [int(digest[4 * n : 4 * n + 4], 16) / 65536 for n in range(number)]
-    return [length_s * (n + place) / number for n, place in enumerate(places)]
+    places = [int(digest[4 * n : 4 * n + 4], 16) / 65536 for n in range(16)]
+    spread = [length_s * (n + place) / number for n, place in enumerate(places[:number])]
+    fitting = [gap for gap in gaps_s for _ in range(2) if gap < length_s]
+    starts = itertools.cycle(reversed(places))
+    near = [((length_s - gap) * place, gap) for gap, place in zip(fitting, starts, strict=False)]
+    return [*itertools.combinations(spread, 2), *((start, start + gap) for start, gap in near)]
 
 
-def pairs_of(path: Path, number: int, seed: int) -> Iterator[Pair]:
-    """Yield all pairs of some frames of a clip, measured as `eq-video` does."""
-    answers = decode_frames(str(path), times_of(path, number, seed), FrameSettings())
-    decoded = [answer for answer in answers if isinstance(answer, DecodedFrame)]
-    frames = list({each.pts: each for each in sorted(decoded, key=lambda each: each.pts)}.values())
-    views = [
-        (minimality.view(one.pixels), cuts.cut_view(one.pixels), registration.view(one.pixels))
-        for one in frames
-    ]
-    for first, second in itertools.combinations(range(len(frames)), 2):
-        (pair_0, cut_0, seen_0), (pair_1, cut_1, seen_1) = views[first], views[second]
+def listed_times(table: Path) -> dict[str, list[Times]]:
+    """Return the times of the pairs of a table, by clip: 1 ms after the stored, rounded ones."""
+    times: dict[str, list[Times]] = {}
+    with open(table, newline="") as file:
+        for row in csv.DictReader(file):
+            first, second = (float(row[name]) + 0.001 for name in ("first_s", "second_s"))
+            times.setdefault(row["clip"], []).append((first, second))
+    return times
+
+
+def pairs_of(path: Path, times: Sequence[Times]) -> Iterator[Pair]:
+    """Yield the pairs of distinct frames of a clip, measured as `eq-video` does."""
+    wanted = sorted({time_s for pair in times for time_s in pair})
+    frames = {
+        wanted[answer.request]: answer
+        for answer in decode_frames(str(path), wanted, FrameSettings())
+        if isinstance(answer, DecodedFrame)
+    }
+
+    @functools.cache
+    def views(time_s: float) -> tuple[minimality.PairView, cuts.CutView, Pixels]:
+        pixels = frames[time_s].pixels
+        return minimality.view(pixels), cuts.cut_view(pixels), registration.view(pixels)
+
+    shown: set[tuple[int, int]] = set()
+    for first, second in times:
+        if not {first, second} <= frames.keys():
+            continue
+        ends = (frames[first].pts, frames[second].pts)
+        if ends[0] >= ends[1] or ends in shown:
+            continue
+        shown.add(ends)
+        (pair_0, cut_0, seen_0), (pair_1, cut_1, seen_1) = views(first), views(second)
         scores = [
             *cuts.score_cut(cut_0, cut_1),
             *registration.score_registered(seen_0, seen_1, cut_0, cut_1),
@@ -115,14 +152,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="clips, also in folders below")
     parser.add_argument("output", type=Path, help="where the table and the sheets go")
     parser.add_argument("--frames", type=int, default=6, help="frames of each clip")
+    parser.add_argument("--gaps", type=float, nargs="*", default=(), help="pairs this near, in s")
+    parser.add_argument("--pairs", type=Path, help="a table whose pairs to measure instead")
     parser.add_argument("--seed", type=int, default=1, help="which frames, in which order")
     parser.add_argument("--order", type=int, default=1, help="another order of the sheets")
     options = parser.parse_args(arguments)
     clips = [path for path in options.folder.rglob("*") if path.suffix.lower() in VIDEO_SUFFIXES]
+    listed = listed_times(options.pairs) if options.pairs else None
     pairs: list[Pair] = []
     for path in sorted(clips):
         try:
-            pairs += pairs_of(path, options.frames, options.seed)
+            if listed is None:
+                times = drawn_times(path, options.frames, options.gaps, options.seed)
+            else:
+                times = listed.get(path.name, [])
+            pairs += pairs_of(path, times)
         except av.error.FFmpegError as error:
             print(f"{path}: {error}", file=sys.stderr)
     if not pairs:

@@ -43,3 +43,18 @@ def test_a_folder_without_clips_is_an_error(
 ) -> None:
     assert video_pairs.main([str(tmp_path), str(tmp_path / "out")]) == 1
     assert "no clip with two frames" in capsys.readouterr().err
+
+
+def test_near_frames_are_paired_and_a_table_is_measured_again(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    clips.write_clip(tmp_path / "clips/a.mp4", clips.Clip(size=(96, 64)))
+    arguments = [str(tmp_path / "clips"), str(tmp_path / "near"), "--frames", "1"]
+    assert video_pairs.main([*arguments, "--gaps", "0.5", "60"]) == 0
+    near = table(tmp_path / "near")
+    assert 0 < len(near) <= 2
+    for row in near:
+        assert float(row["second_s"]) - float(row["first_s"]) == pytest.approx(0.5, abs=0.1)
+
+    listed = ["--pairs", str(tmp_path / "near/pairs.csv")]
+    assert video_pairs.main([str(tmp_path / "clips"), str(tmp_path / "again"), *listed]) == 0
+    assert table(tmp_path / "again") == near

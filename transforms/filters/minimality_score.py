@@ -1,0 +1,105 @@
+"""Scores how likely people are to call a pair of video frames minimal.
+
+Minimal means the same scene and camera position, with a change that a caption can name and little
+else. The score is a logistic function of four stored measures. `python -m tools.fit_minimality`
+fits its coefficients to pairs judged by eye.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+
+from eqforge.core.ranges import check_range, expect
+from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.transforms.filters.minimality import PairMeasures
+
+REASONS = {
+    "not_minimal": "The pair's minimality score is below --min-minimality.",
+}
+
+SCORER = "eqforge.minimality"
+VERSION = "1"
+MINIMALITY = "minimality"
+
+COEFFICIENTS = {
+    "constant": -6.49,
+    "log_area": 1.49,
+    "log_area_squared": -1.00,
+    "ssim": 8.78,
+    "cut_histogram_change": -6.45,
+    "phash_distance": 5.33,
+}
+LEAST_AREA = 0.005
+"""Added to the changed area, in [0, 1], before its decimal logarithm is taken."""
+
+HASH_BITS = 192
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class MinimalitySettings:
+    """Which pairs of a video are minimal."""
+
+    min_minimality: float | None = None
+    """Minimum score of a minimal pair, in [0, 1]. docs/datasets/eq-video.md has its error rates."""
+
+    keep_best: int | None = None
+    """Keep this number of pairs of each video, whatever their change: those with the highest
+    minimality scores, or the lowest ids if scores are equal."""
+
+    def __post_init__(self) -> None:
+        check_range("min_minimality", self.min_minimality, 0, 1)
+        best = self.keep_best
+        expect(self, "keep_best", best is None or best >= 0, "0 or more")
+
+
+def features(measures: dict[str, float | None]) -> dict[str, float]:
+    """Return what each coefficient is multiplied by, from measures and scores of a pair by name.
+
+    Measures after registration replace the plain ones if the pair registers.
+    """
+
+    def best(name: str) -> float:
+        registered = measures.get(f"registered_{name.removesuffix('_fraction')}")
+        value = measures[name] if registered is None else registered
+        return value or 0.0
+
+    log_area = math.log10(best("changed_area_fraction") + LEAST_AREA)
+    return {
+        "constant": 1.0,
+        "log_area": log_area,
+        "log_area_squared": log_area**2,
+        "ssim": best("ssim"),
+        "cut_histogram_change": best("cut_histogram_change"),
+        "phash_distance": best("phash_distance") / HASH_BITS,
+    }
+
+
+def minimality_of(measures: dict[str, float | None]) -> float:
+    """Return the minimality, in [0, 1], from measures and scores of a pair by name."""
+    total = sum(COEFFICIENTS[name] * value for name, value in features(measures).items())
+    return round(1 / (1 + math.exp(-total)), 6)
+
+
+def score_minimality(measures: PairMeasures, scores: Sequence[Score]) -> Score:
+    """Score a pair from its measures and the scores of `cuts` and `registration`."""
+    known = dataclasses.asdict(measures) | {score.name: score.value for score in scores}
+    return Score(
+        name=MINIMALITY,
+        value=minimality_of(known),
+        scorer=SCORER,
+        version=VERSION,
+        settings=compact_json(COEFFICIENTS),
+    )
+
+
+def decide_minimality(scores: Sequence[Score], settings: MinimalitySettings) -> Rejection | None:
+    """Reject a pair whose minimality is below the limit, if one is set."""
+    limit = settings.min_minimality
+    if limit is None:
+        return None
+    value = value_of(scores, MINIMALITY)
+    if value is not None and value >= limit:
+        return None
+    return Rejection(reason="not_minimal", value=value, threshold=limit, detail=MINIMALITY)
