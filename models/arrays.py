@@ -52,8 +52,8 @@ def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
     return InputError(f"{path}: expected {expected}: {type(error).__name__}: {said}")
 
 
-def read_named_array(path: Path) -> tuple[NDArray[Any], list[str] | None]:
-    expected = "one array of numbers and, if at all, one of texts, the ids of its rows"
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """Read the arrays of an `.npz` file by name."""
     try:
         with zipfile.ZipFile(path) as archive:
             if (
@@ -62,14 +62,9 @@ def read_named_array(path: Path) -> tuple[NDArray[Any], list[str] | None]:
             ):
                 raise ValueError("its arrays would take all memory")
         with np.load(path, allow_pickle=False) as found:
-            arrays = [found[name] for name in found.files]
+            return {name: found[name] for name in found.files}
     except Exception as error:  # as above
-        raise _unreadable(path, expected, error) from error
-    numbers = [array for array in arrays if array.dtype.kind in "fiu"]
-    texts = [array for array in arrays if array.dtype.kind == "U" and array.ndim == 1]
-    if len(numbers) != 1 or len(texts) > 1 or len(arrays) > len(numbers) + len(texts):
-        raise InputError(f"{path}: expected {expected}, found {len(arrays)} arrays")
-    return numbers[0], texts[0].tolist() if texts else None
+        raise _unreadable(path, "arrays of numbers and texts", error) from error
 
 
 def _npy(path: Path) -> NDArray[Any]:

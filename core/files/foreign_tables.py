@@ -76,10 +76,11 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
         raise InputError(f"{path}: cannot be read as Parquet with {expected}: {said}") from error
 
 
-def column_names(path: Path) -> list[str]:
+def column_types(path: Path) -> dict[str, pa.DataType]:
     try:
         with open_plain(path) as stream:
-            return list(TableFile(stream, is_foreign=True).schema.names)
+            schema = TableFile(stream, is_foreign=True).schema
+            return dict(zip(schema.names, schema.types, strict=True))
     except Exception as error:  # as above
         raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
 

@@ -1,7 +1,11 @@
 """Scores of samples: folders of `eqforge score`, files of any program, and the join by key."""
 
+import contextlib
+import itertools
+import json
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,13 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, load_json, read_text_lines, shown
-from eqforge.core.files.foreign_tables import column_names, csv_rows, read_parquet
+from eqforge.core.files.checked import Node, load_json, names_of, read_text_lines
+from eqforge.core.files.foreign_tables import column_types, csv_rows, read_parquet
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.tables.samples import text_array
-from eqforge.models.arrays import read_array, read_named_array
+from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.models.arrays import read_array, read_arrays
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
+from eqforge.sources.benchmarks.items import Columns, parse_columns
 
 LARGEST_SCORE = 1e100
 """Squares of larger scores, and sums of them, would overflow."""
@@ -90,10 +95,18 @@ def read_folder(
 
 
 class Layout(NamedTuple):
-    """The images and captions of a sample; each image has a score with each caption, in order."""
+    """How a file holds scores of the images and captions of a sample.
+
+    Attributes:
+      images, captions: names of a sample's images and captions.
+      names: the user's names of the columns.
+      dataset: the dataset whose samples are scored; None if the file stands alone.
+    """
 
     images: Sequence[str]
     captions: Sequence[str]
+    names: Columns = Columns()
+    dataset: Dataset | None = None
 
     @property
     def width(self) -> int:
@@ -101,23 +114,79 @@ class Layout(NamedTuple):
 
     @property
     def columns(self) -> list[str]:
-        return [f"value_{number}" for number in range(self.width)]
+        """Column of each score, such as `c1_i0` for caption 1 with image 0, in a list's order."""
+        places = itertools.product(range(len(self.images)), range(len(self.captions)))
+        return [f"c{caption}_i{image}" for image, caption in places]
 
     def __str__(self) -> str:
-        scored = [f"{image} with {caption}" for image in self.images for caption in self.captions]
+        scored = [f"{caption} with {image}" for image in self.images for caption in self.captions]
         return ", ".join(map(" is ".join, zip(self.columns, scored, strict=True)))
+
+    @property
+    def fields(self) -> list[str]:
+        """Names that a column can have, for `--columns`."""
+        return ["sample_id", *self.columns, "values", "cluster", "subset"]
+
+    def ids(self, count: int) -> list[str]:
+        """Return the ids of rows without ids: those of the dataset, in order, or numbers."""
+        if self.dataset is None:
+            return [f"row {number:,}" for number in range(count)]
+        return read_columns(self.dataset, "samples", ["sample_id"])["sample_id"]
+
+    def named(self, path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row with eqforge's names of its columns."""
+        found: dict[str, Any] = self.names.named(dict(row))
+        self.names.check({*row, *(c for f, c in self.names.names if f in found)}, path)
+        return found
+
+    def chosen(self, path: Path, names: Collection[str]) -> list[str]:
+        """Return the columns that hold the scores: one of lists, or one for each score."""
+        numbered = [f"value_{number}" for number in range(self.width)]
+        forms = [self.columns, numbered, ["values"]]
+        form = max(forms, key=lambda form: len({*form} & {*names}) / len(form))
+        expected = f"{path}: expected the columns sample_id, {', '.join(self.columns)} ({self})"
+        if wrong := [name for name in ("sample_id", *form) if name not in names]:
+            raise InputError(
+                f"{expected}, or values, a list of {self.width} in this order; there is no "
+                f"{', '.join(wrong)}. Rows are joined by sample_id, in any order. An example row: "
+                f"{self._example(path)}. For columns with other names, pass --columns "
+                f"{wrong[0]}=NAME"
+            )
+        if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
+            raise InputError(f"{expected}; there is a {more[0]} too")
+        return form
+
+    def _example(self, path: Path) -> str:
+        sample_id = self.ids(1)[0] if self.dataset else "a/1"
+        scores = [round(0.31 - 0.02 * number, 2) for number in range(self.width)]
+        row = {"sample_id": sample_id, **dict(zip(self.columns, scores, strict=True))}
+        return (
+            json.dumps(row)
+            if path.suffix != ".csv"
+            else f"{','.join(row)} / {','.join(map(str, row.values()))}"
+        )
+
+
+_IS_SCORE = re.compile(r"c\d+_i\d+|value_\d+")
 
 
 def read_file(
-    path: Path, images: Sequence[str], captions: Sequence[str], quantity: str | None = None
+    path: Path,
+    images: Sequence[str],
+    captions: Sequence[str],
+    quantity: str | None = None,
+    names: Sequence[str] = (),
+    dataset: Dataset | None = None,
 ) -> SampleScores:
     """Read a file of scores that any program wrote, one row per sample.
 
     Args:
-      path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
-        `.json`, an array of such records or an object of values by id; `.csv` or `.parquet` with
-        `sample_id` and `value_0`, `value_1`, …; `.npy` or `.npz`, an array [samples, scores] or
-        [samples, images, captions], with the ids in `.ids.txt` or in an array of the `.npz`.
+      path: `.csv`, `.parquet`, `.jsonl`, `.json` or `.npz` with `sample_id` and either a column for
+        each score (`c1_i0` is caption 1 with image 0) or `values`, a list of all; `.json` can also
+        be an object of values by id; `.npy` or `.npz`, one array [samples, scores] or [samples,
+        images, captions], with the ids in `.ids.txt`, in a text array of the `.npz`, or nowhere.
+      names: columns with other names, such as `c0_i0=left`.
+      dataset: the scored dataset; arrays without ids have its samples, in its order.
     """
     if path.is_dir():
         raise InputError(
@@ -131,13 +200,28 @@ def read_file(
             f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
             "(.xlsx) wrote for each question"
         )
-    readers = {".parquet": _from_parquet, ".csv": _from_csv}
-    readers |= dict.fromkeys((".npy", ".npz"), _from_array)
-    keys, values = readers.get(path.suffix, _from_records)(path, Layout(images, captions))
+    layout = Layout(images, captions, dataset=dataset)
+    layout = layout._replace(names=parse_columns(names, layout.fields))
+    warnings: tuple[str, ...] = ()
+    if path.suffix in (".npy", ".npz"):
+        keys, values = _from_array(path, layout)
+        if keys is None:
+            keys = layout.ids(len(values))
+            _check_shape(path, values, layout, len(keys))
+            order = "numbered" if dataset is None else "joined with the dataset's samples in order"
+            warnings = (f"{len(keys):,} rows without ids were {order}.",)
+    else:
+        read = _from_parquet if path.suffix == ".parquet" else _from_records
+        keys, values = read(path, layout)
     return _checked(
         str(path),
         SampleScores(
-            model=path.stem, keys=text_array(keys), values=values, quantity=quantity, failures={}
+            model=path.stem,
+            keys=text_array(keys),
+            values=values.reshape(-1, layout.width),
+            quantity=quantity,
+            failures={},
+            warnings=warnings,
         ),
     )
 
@@ -167,128 +251,155 @@ def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np
     return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
 
 
-class _Line(msgspec.Struct):
-    sample_id: str
-    values: list[float]
-    cluster: str | None = None
-    subset: str | None = None
-
-
-def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
+def read_labels(
+    path: Path, name: Literal["cluster", "subset"], names: Sequence[str] = ()
+) -> list[str] | None:
+    column = dict(one.split("=", 1) for one in names).get(name, name)
     found: list[Any] = []
     if path.suffix == ".parquet":
-        if name in column_names(path):
-            expected = f"the column {name}, a text"
-            found = read_parquet(path, {name: pa.string()}, expected)[name].to_list()
-    elif path.suffix == ".csv":
-        found = [row.get(name) for row in csv_rows(path)]
+        if column in column_types(path):
+            expected = f"the column {column}, a text"
+            found = read_parquet(path, {column: pa.string()}, expected)[column].to_list()
     elif path.suffix not in (".npy", ".npz"):
-        found = [getattr(line, name) for _, line in _records(path)]
+        found = [row.value.get(column) for row in _rows(path)]
     if all(value is None for value in found):
         return None
     if not all(isinstance(value, str) for value in found):
-        raise InputError(f"{path}: expected a text in the column {name!r} of every row")
+        raise InputError(f"{path}: expected a text in the column {column!r} of every row")
     return found
 
 
 def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floating[Any]]]:
-    names = column_names(path)
-    kinds = dict.fromkeys(layout.columns, pa.float64())
-    if "values" in names:
-        kinds = {"values": pa.list_(pa.float64())}
-    _check_columns(path, names, kinds, layout)
+    types = column_types(path)
+    column_of = layout.named(path, {name: name for name in types})
+    chosen = [column_of[name] for name in layout.chosen(path, column_of)]
+    kinds: dict[str, pa.DataType] = dict.fromkeys(chosen, pa.float64())
+    nested = False
+    if chosen == [column_of.get("values")]:
+        kind = types[chosen[0]]
+        nested = pa.types.is_nested(kind) and pa.types.is_nested(kind.value_type)
+        kinds = {chosen[0]: pa.list_(pa.list_(pa.float64()) if nested else pa.float64())}
     expected = "sample_id, a text, and numbers, or values, a list of numbers"
-    found = read_parquet(path, {"sample_id": pa.string(), **kinds}, expected)
-    keys = found.pop("sample_id").to_list()
+    ids = column_of["sample_id"]
+    found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
+    keys = found.pop(ids).to_list()
     if None in keys or any(column.null_count for column in found.values()):
         raise InputError(f"{path}: a row has no sample_id or no values")
-    if "values" in found:
-        return keys, _rectangle(str(path), [found["values"]], layout)
-    return keys, np.column_stack([column.to_numpy() for column in found.values()])
+    if len(found) == layout.width and not pa.types.is_nested(kinds[chosen[0]]):
+        return keys, np.column_stack([found[name].to_numpy() for name in chosen])
+    (column,) = found.values()
+    return keys, _rectangle(str(path), [_flat(path, column, layout) if nested else column], layout)
 
 
-def _check_columns(
-    path: Path, names: Collection[str], values: Iterable[str], layout: Layout
-) -> None:
-    if wrong := [name for name in ("sample_id", *values) if name not in names]:
-        raise InputError(
-            f"{path}: expected the columns sample_id, {', '.join(values)} ({layout}); there is no "
-            f"{', '.join(wrong)}"
-        )
-    if (more := f"value_{layout.width}") in names:
-        raise InputError(
-            f"{path}: expected {layout.width} scores a sample ({layout}); there is a {more} too"
-        )
+def _flat(path: Path, column: Any, layout: Layout) -> Any:
+    """Convert lists of a list for each image to lists of all scores."""
+    shape = len(layout.images), len(layout.captions)
+    inner = column.flatten()
+    if (column.value_lengths().to_numpy() != shape[0]).any() or (
+        inner.value_lengths().to_numpy(zero_copy_only=False) != shape[1]
+    ).any():
+        raise InputError(f"{path}: expected lists of the shape {shape} ({layout})")
+    return pa.FixedSizeListArray.from_arrays(inner.flatten(), layout.width).cast(
+        pa.list_(pa.float64())
+    )
 
 
-def _from_csv(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
-    rows = list(csv_rows(path))
-    if not rows:
-        raise InputError(f"{path}: holds no rows")
-    _check_columns(path, rows[0], layout.columns, layout)
-    values = []
-    for line, row in enumerate(rows, start=2):
-        try:
-            values.append([float(row[column]) for column in layout.columns])
-        except (TypeError, ValueError) as error:
+def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[np.float64]]:
+    """Return ids, None if the file has none, and scores."""
+    keys = None
+    if path.suffix == ".npy":
+        values = read_array(path)
+    else:
+        arrays = layout.named(path, read_arrays(path))
+        numbers = [array for array in arrays.values() if array.dtype.kind in "fiu"]
+        texts = [array for array in arrays.values() if array.dtype.kind == "U" and array.ndim == 1]
+        keys = arrays.get("sample_id", texts[0] if len(texts) == 1 else None)
+        if any(map(_IS_SCORE.fullmatch, arrays)):
+            columns = [arrays[name] for name in layout.chosen(path, {*arrays, "sample_id"})]
+            if len({array.shape for array in columns}) > 1 or columns[0].ndim != 1:
+                raise InputError(f"{path}: expected columns of the same length, one number a row")
+            values = np.column_stack(columns)
+        elif len(numbers) == 1 and len(arrays) == len(numbers) + len(texts) and len(texts) < 2:
+            (values,) = numbers
+        else:
             raise InputError(
-                f"{path}: line {line}: expected a number in each of {', '.join(layout.columns)}; "
-                f"found {', '.join(shown(row[column] or '') for column in layout.columns)}"
-            ) from error
-    return [row["sample_id"] for row in rows], np.array(values).reshape(-1, layout.width)
-
-
-def _from_array(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
-    values, keys = read_named_array(path) if path.suffix == ".npz" else (read_array(path), None)
+                f"{path}: expected the arrays sample_id, {', '.join(layout.columns)} ({layout}), "
+                "or one array of numbers and, if at all, one of texts, the ids of its rows; found "
+                f"{len(arrays)} arrays, {names_of(arrays)}"
+            )
+        keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
-    if keys is None and not ids.is_file():
-        raise InputError(f"{path}: expected the ids of its rows in {ids}, one per line")
-    keys = read_text_lines(ids) if keys is None else keys
+    if keys is None and ids.is_file():
+        keys = read_text_lines(ids)
+    if keys is not None:
+        _check_shape(path, values, layout, len(keys))
+    return keys, values.astype(np.float64)
+
+
+def _check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) -> None:
     shapes = (layout.width,), (len(layout.images), len(layout.captions))
-    if values.shape not in [(len(keys), *shape) for shape in shapes]:
+    if values.shape not in [(count, *shape) for shape in shapes]:
         raise InputError(
-            f"{path}: expected {layout.width} scores ({layout}) for each of the {len(keys):,} ids, "
-            f"found an array of shape {values.shape}"
+            f"{path}: expected {layout.width} scores ({layout}) for each of the {count:,} ids, "
+            f"found an array of shape {values.shape}. Ids come from {path.stem}.ids.txt, one per "
+            "line, or from the text array of an .npz; without them, rows are joined with the "
+            "dataset's samples in order"
         )
-    return keys, values.astype(np.float64).reshape(-1, layout.width)
 
 
 def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
-    keys, values = [], []
-    for where, line in _records(path):
-        if (found := len(line.values)) != layout.width:
+    keys, values, chosen = [], [], None
+    for raw in _rows(path):
+        row = replace(raw, value=layout.named(path, raw.mapping()))
+        if chosen is None:
+            chosen = layout.chosen(path, row.value)
+        keys.append(row["sample_id"].text())
+        cells = [row[name] for name in chosen]
+        if path.suffix == ".csv":
+            cells = [replace(cell, value=_parsed(cell.value)) for cell in cells]
+        numbers = [number for cell in cells for number in _numbers(cell)]
+        if (found := len(numbers)) != layout.width:
             expected = f"{layout.width} scores a sample ({layout})"
-            raise InputError(f"{path}: {where}: expected {expected}; found {found}")
-        keys.append(line.sample_id)
-        values.append(line.values)
+            raise InputError(f"{path}: {row.where}: expected {expected}; found {found}")
+        values.append(numbers)
+    if path.suffix == ".csv" and not keys:
+        raise InputError(f"{path}: holds no rows")
     return keys, np.array(values, dtype=np.float64).reshape(-1, layout.width)
 
 
-def _records(path: Path) -> Iterator[tuple[str, _Line]]:
-    if path.suffix == ".jsonl":
+def _rows(path: Path) -> Iterator[Node]:
+    """Yield the rows of a CSV or JSON file as objects."""
+    if path.suffix == ".csv":
+        for number, cells in enumerate(csv_rows(path), start=2):
+            named = {name: cell for name, cell in cells.items() if name is not None}
+            yield Node(path.name, f"line {number}", named)
+    elif path.suffix == ".jsonl":
         for number, data in read_lines(path):
-            yield f"line {number}", decode(data, _Line, str(path), f"line {number}")
-        return
-    document = load_json(path)
-    if isinstance(document.value, dict):
+            where = f"line {number}"
+            yield Node(path.name, where, decode(data, dict[str, Any], str(path), where))
+    elif isinstance((document := load_json(path)).value, dict):
         for sample_id, node in document.items():
-            yield node.where, _Line(sample_id=sample_id, values=_numbers(node))
-        return
-    for number, entry in enumerate(document.elements(), start=1):
-        node = Node(path.name, f"entry {number}", entry.value)
-        labels = {name: node.get(name) for name in ("cluster", "subset")}
-        yield (
-            node.where,
-            _Line(
-                sample_id=node["sample_id"].text(),
-                values=_numbers(node["values"]),
-                **{name: label.text() for name, label in labels.items() if label is not None},
-            ),
-        )
+            row = node.value if isinstance(node.value, dict) else {"values": node.value}
+            yield replace(node, value={"sample_id": sample_id, **row})
+    else:
+        for number, entry in enumerate(document.elements(), start=1):
+            yield Node(path.name, f"entry {number}", entry.value)
+
+
+def _parsed(cell: str | None) -> Any:
+    """Return the number or the list in a cell of a CSV file, or the cell itself."""
+    with contextlib.suppress(TypeError, ValueError):
+        return float(cell or "")
+    with contextlib.suppress(ValueError, RecursionError):
+        return msgspec.json.decode(cell or "")
+    return cell
 
 
 def _numbers(node: Node) -> list[float]:
-    return [value.number() for value in node.elements()]
+    """Return a number, or the numbers of a list or of a list for each image."""
+    if isinstance(node.value, list):
+        return [number for element in node.elements() for number in _numbers(element)]
+    return [node.number()]
 
 
 def places_of(

@@ -21,13 +21,16 @@ _DRAWN = ("seed", "resamples", "labels")
 _SCORED = (*_DRAWN, "ties", "allow_missing")
 READ: dict[str, tuple[str, ...]] = {
     "eqben": (*_DRAWN, "ties", "order", "clusters"),
-    "pairs": (*_SCORED, "errata"),
-    "hard-positives": (*_SCORED, "quantity", "errata"),
-    "foils": (*_SCORED, "quantity", "errata"),
+    "pairs": (*_SCORED, "columns", "errata"),
+    "hard-positives": (*_SCORED, "columns", "quantity", "errata"),
+    "foils": (*_SCORED, "columns", "quantity", "errata"),
     "boundaries": _SCORED,
     "gap": (),
     "samples": (*_SCORED, "by", "cluster", "errata", "human"),
-    "files of hard positives": (*_SCORED, "by", "cluster", "quantity", "errata", "human"),
+    "files of pairs": (*_SCORED, "by", "cluster", "columns", "errata", "human"),
+    "files of hard positives": (
+        *(*_SCORED, "by", "cluster", "columns", "quantity", "errata", "human"),
+    ),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
@@ -59,6 +62,10 @@ class MetricsSettings:
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
     logits above 0 count as true."""
+
+    columns: tuple[str, ...] = ()
+    """Column names in your score files, such as c0_i0=left sample_id=id. The column c1_i0 holds
+    the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
     """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""

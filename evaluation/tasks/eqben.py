@@ -209,7 +209,7 @@ def eqben_samples_report(
             subsets[subset] |= members
     samples = replace(samples, subsets=subsets)
     scores: Sequence[SampleScores] = [
-        PAIRS.read(path, dataset, settings.quantity) for path in paths
+        PAIRS.read(path, dataset, settings.quantity, settings.columns) for path in paths
     ]
     names = model_names([found.model for found in scores], paths)
     samples, scores, left_out = without_errata(samples, scores, settings.errata)

@@ -48,9 +48,9 @@ def dataset_report(settings: MetricsSettings) -> Report:
         raise InputError(
             f"{dataset.folder}: its samples lack the columns of all tasks: {', '.join(TASKS)}"
         )
-    # Folders of eqforge score name their quantity themselves.
-    asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
-    settings.check_read("files of hard positives" if asked else "samples")
+    # Folders of eqforge score name their columns and quantity themselves.
+    files = "files of pairs" if task is TASKS["pairs"] else "files of hard positives"
+    settings.check_read("samples" if all(path.is_dir() for path in scores) else files)
     plain = settings.by is None and not settings.human
     if task is TASKS["pairs"] and plain and is_eqben(dataset):
         return eqben_samples_report(dataset, scores, settings)

@@ -101,10 +101,12 @@ class Task:
         whole = self.judge(values, scores.quantity, settings.ties)
         return dict(_by_subset(samples, whole, places >= 0))
 
-    def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
+    def read(
+        self, path: Path, dataset: Dataset, quantity: str | None, columns: Sequence[str] = ()
+    ) -> SampleScores:
         if path.is_dir():
             return read_folder(str(path), dataset, self.images, self.captions)
-        return read_file(path, self.images, self.captions, quantity)
+        return read_file(path, self.images, self.captions, quantity, columns, dataset)
 
 
 TASKS: Final[Mapping[str, Task]] = {
@@ -159,7 +161,7 @@ def samples_report(
         names = dataset.columns("samples")
         by = settings.by or next((name for name in task.by if name in names), None)
         samples = read_samples(dataset, settings.cluster or task.cluster, by)
-    scores = [task.read(path, dataset, settings.quantity) for path in paths]
+    scores = [task.read(path, dataset, settings.quantity, settings.columns) for path in paths]
     people = read_ranks(settings.human, dataset, task) if settings.human else None
     title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
     return _report(title, task, paths, samples, scores, settings, people, more)
@@ -172,20 +174,28 @@ def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -
       paths: one file per model; see `read_file`. The columns `cluster` and `subset` are optional;
         a sample without `cluster` counts as independent. All files' samples together are expected.
     """
-    scores = [read_file(path, task.images, task.captions, settings.quantity) for path in paths]
+    scores = [
+        read_file(path, task.images, task.captions, settings.quantity, settings.columns)
+        for path in paths
+    ]
     keys = sorted({str(key) for found in scores for key in found.keys})
-    clusters, subsets = (_labels(name, paths, scores) for name in ("cluster", "subset"))
+    clusters, subsets = (
+        _labels(name, paths, scores, settings.columns) for name in ("cluster", "subset")
+    )
     samples = make_samples(keys, [*map(clusters.get, keys)], [*map(subsets.get, keys)])
     return _report(f"{task.title}, in per cent", task, paths, samples, scores, settings)
 
 
 def _labels(
-    name: Literal["cluster", "subset"], paths: Sequence[Path], scores: Sequence[SampleScores]
+    name: Literal["cluster", "subset"],
+    paths: Sequence[Path],
+    scores: Sequence[SampleScores],
+    columns: Sequence[str],
 ) -> dict[str, str]:
     """Return a column's labels by sample; a file without the column uses the others' labels."""
     said: dict[str, tuple[str, Path]] = {}
     for path, found in zip(paths, scores, strict=True):
-        labels = read_labels(path, name)
+        labels = read_labels(path, name, columns)
         for key, label in () if labels is None else zip(found.keys.tolist(), labels, strict=True):
             known, where = said.setdefault(key, (label, path))
             if known != label:

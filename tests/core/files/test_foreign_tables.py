@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.foreign_tables import column_names, read_parquet, xlsx_rows
+from eqforge.core.files.foreign_tables import column_types, read_parquet, xlsx_rows
 from tests.core.files.test_table_file import nested, number
 from tests.evaluation.harnesses.made import write_xlsx
 from tests.fuzz.limits import address_space, refuse_without_memory
@@ -42,7 +42,7 @@ def test_what_other_programs_write_is_read(tmp_path: Path, how: dict[str, Any]) 
     path = tmp_path / "a.parquet"
     table = {"sample_id": ["a", "b", "a"], "score": [0.5, -1.0, 2.0], "rank": ["1", "2", "3"]}
     pq.write_table(pa.table(table), path, **how)
-    assert column_names(path) == [*table]
+    assert [*column_types(path)] == [*table]
     found = read(path)
     assert found["sample_id"].to_list() == table["sample_id"]
     assert found["score"].to_pylist() == table["score"]
@@ -75,7 +75,7 @@ def test_columns_below_columns_without_end_are_one_error(tmp_path: Path) -> None
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         read(path)
     with pytest.raises(InputError, match="cannot be read as Parquet"):
-        column_names(path)
+        column_types(path)
 
 
 @pytest.mark.parametrize(("row", "column"), [(5_000, "EWV"), (1_048_576, "XFD")])

@@ -238,14 +238,14 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "value_3 is image_1_id with caption_1); there is a value_4 too",
+            "c1_i1 is caption_1 with image_1_id); there is a value_4 too",
         ),
-        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "caption_1); found 1"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "image_1_id); found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,inf\n",
-            "not a finite number",
+            "expected a finite number",
         ),
         ("a.csv", "sample_id," + "x" * 200_000, "is not valid CSV"),
         ("a.csv", "", "holds no rows"),
@@ -277,10 +277,10 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "there is no value_0, value_1, value_2, value_3"),
+        ({"sample_id": ["x"]}, "there is no c0_i0, c1_i0, c0_i1, c1_i1"),
         ({"values": [[1.0]]}, "there is no sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
-        ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "value_1 is image_0_id with caption_1"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "not a finite number"),
     ],

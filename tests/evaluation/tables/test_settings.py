@@ -18,6 +18,7 @@ CHANGED: dict[str, Any] = {
     "ties": "half",
     "order": "by-subset",
     "clusters": Path("videos.txt"),
+    "columns": ("c0_i0=a",),
     "by": "split",
     "cluster": "image",
     "mode": "paper",
