@@ -38,7 +38,10 @@ main = Command(
     MetricsSettings,
     metrics_command,
     example="eqforge metrics out/eq-video out/scores",
-    basics=("format", "columns", "by", "ties", "mode", "show", "json", "labels", "output", "allow-missing"),
+    basics=(
+        *("format", "columns", "by", "ties", "mode", "show", "json", "labels", "output"),
+        "allow-missing",
+    ),
     keeps_output=True,
 )
 

@@ -203,10 +203,11 @@ def read_file(
     layout = Layout(images, captions, dataset=dataset)
     layout = layout._replace(names=parse_columns(names, layout.fields))
     warnings: tuple[str, ...] = ()
+    values: NDArray[np.floating[Any]]
     if path.suffix in (".npy", ".npz"):
-        keys, values = _from_array(path, layout)
-        if keys is None:
-            keys = layout.ids(len(values))
+        given, values = _from_array(path, layout)
+        keys = layout.ids(len(values)) if given is None else given
+        if given is None:
             _check_shape(path, values, layout, len(keys))
             order = "numbered" if dataset is None else "joined with the dataset's samples in order"
             warnings = (f"{len(keys):,} rows without ids were {order}.",)
