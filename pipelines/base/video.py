@@ -32,6 +32,7 @@ from eqforge.transforms.filters.faces import FACES, FaceSettings
 from eqforge.transforms.filters.image_filter import import_cv2
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.minimality_score import MinimalitySettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
@@ -72,6 +73,9 @@ class VideoSettings(ImageFilters, _Frames):
 
     cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    minimal: Annotated[OmitArgPrefixes[MinimalitySettings], Trace.IF_CHANGED] = field(
+        default_factory=MinimalitySettings
+    )
     captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
@@ -213,7 +217,9 @@ class VideoPipeline(Piloted[Videos, Clip]):
                 distinct_captions=settings.distinct_captions,
                 max_pairs_per_video=settings.max_pairs_per_video,
                 oracle=prepare_oracle(settings.oracle),
-                registers=self.registers and self.config.mode == "corrected",
+                minimal=settings.minimal,
+                registers=(self.registers and self.config.mode == "corrected")
+                or settings.minimal != MinimalitySettings(),
             ),
             notes=notes,
             frames_fps=self.config.frames_fps,

@@ -45,8 +45,8 @@ class MinimalitySettings:
     """Minimum score of a minimal pair, in [0, 1]. docs/datasets/eq-video.md has its error rates."""
 
     keep_best: int | None = None
-    """Keep this number of pairs of each video, whatever their change: those with the highest
-    minimality scores, or the lowest ids if scores are equal."""
+    """Number of pairs of each video that limits on change never reject: those with the highest
+    minimality scores. If scores are equal, the lowest ids count."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

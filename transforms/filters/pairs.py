@@ -3,7 +3,7 @@
 from eqforge.generators.text.caption_lint import CAPTION_PAIR_REASONS, lint_pair
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.transforms.filters import cuts, minimality, perceptual
+from eqforge.transforms.filters import cuts, minimality, minimality_score, perceptual
 
 ORACLE_REASONS = {
     "own_caption_mismatch": "An image does not match its own caption well enough for the oracle.",
@@ -21,6 +21,7 @@ PAIRS_STAGE = Stage(
         **CAPTION_PAIR_REASONS,
         **cuts.REASONS,
         **minimality.REASONS,
+        **minimality_score.REASONS,
         **perceptual.REASONS,
         **ORACLE_REASONS,
     },

@@ -1,7 +1,7 @@
 """Measures the frames and pairs of a clip, and drops those with a score beyond a limit."""
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from eqforge.core.files.pictures import read_pixels
@@ -9,11 +9,11 @@ from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate
-from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, minimality, registration
+from eqforge.transforms.filters import cuts, minimality, minimality_score, registration
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
@@ -154,12 +154,13 @@ def _measure_all(
         )
         try:
             view_0, view_1 = (views(each.image_id, each.suffix) for each in (first, second))
+            measures = minimality.measure_pair(view_0.pair, view_1.pair)
             pairs.append(
                 MeasuredPair(
                     candidate=candidate,
-                    measures=minimality.measure_pair(view_0.pair, view_1.pair),
+                    measures=measures,
                     edit=words.word_edit(candidate.caption_0, candidate.caption_1),
-                    scores=tuple(_scores(view_0, view_1)),
+                    scores=tuple(_scores(view_0, view_1, measures)),
                 )
             )
         except Exception as error:
@@ -167,17 +168,21 @@ def _measure_all(
     return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
 
 
-def _scores(view_0: _Views, view_1: _Views) -> Iterator[Score]:
-    yield from cuts.score_cut(view_0.cut, view_1.cut)
+def _scores(view_0: _Views, view_1: _Views, measures: minimality.PairMeasures) -> Iterator[Score]:
+    scores = cuts.score_cut(view_0.cut, view_1.cut)
+    yield from scores
     if view_0.registered is not None and view_1.registered is not None:
-        yield from registration.score_registered(
+        registered = registration.score_registered(
             view_0.registered, view_1.registered, view_0.cut, view_1.cut
         )
+        yield from registered
+        yield minimality_score.score_minimality(measures, [*scores, *registered])
 
 
 def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
+    measured = refuse_measured(work.pairs, filters)
     rejections = {
-        pair.candidate.sample_id: refuse_measured(pair, filters)
+        pair.candidate.sample_id: measured[pair.candidate.sample_id]
         or refuse_pair(pair.scores, filters.oracle.settings)
         for pair in work.pairs
     }
@@ -196,10 +201,26 @@ def drop_pairs(work: ClipWork, filters: FramePairFilters) -> ClipWork:
     return decided.with_tally(PAIRS_STAGE.tally(len(work.clip.pairs), len(kept)))
 
 
-def refuse_measured(pair: MeasuredPair, filters: FramePairFilters) -> Rejection | None:
-    return cuts.decide_cut(list(pair.scores), filters.cuts) or minimality.gate_pair(
-        pair.measures, filters.gates
-    )
+def refuse_measured(
+    pairs: Sequence[MeasuredPair], filters: FramePairFilters
+) -> dict[str, Rejection | None]:
+    """Return the rejection of each pair of a clip by its measures, by id; the best are kept."""
+    rejections = {
+        pair.candidate.sample_id: cuts.decide_cut(list(pair.scores), filters.cuts)
+        or minimality.gate_pair(pair.measures, filters.gates)
+        or minimality_score.decide_minimality(pair.scores, filters.minimal)
+        for pair in pairs
+    }
+    if filters.minimal.keep_best is not None:
+        ranked = sorted(pairs, key=_least_minimal_last)
+        best = ranked[: filters.minimal.keep_best]
+        rejections |= dict.fromkeys(pair.candidate.sample_id for pair in best)
+    return rejections
+
+
+def _least_minimal_last(pair: MeasuredPair) -> tuple[float, str]:
+    value = value_of(pair.scores, minimality_score.MINIMALITY)
+    return -(value or 0.0), pair.candidate.sample_id
 
 
 def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[MeasuredPair]:
@@ -223,7 +244,8 @@ def score_matches(
     """
     if not filters.oracle.judges:
         return work
-    judged = [pair for pair in work.pairs if refuse_measured(pair, filters) is None]
+    rejections = refuse_measured(work.pairs, filters)
+    judged = [pair for pair in work.pairs if rejections[pair.candidate.sample_id] is None]
     answers = dict(_ask_all(work, judged, media, filters.oracle, ledger))
     scored: list[MeasuredPair] = []
     rejects: list[Reject] = []

@@ -10,7 +10,7 @@ from eqforge.generators.text import words
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.filters import cuts, minimality, registration
+from eqforge.transforms.filters import cuts, minimality, minimality_score, registration
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 
@@ -26,6 +26,7 @@ class FramePairFilters:
       cuts: limits for a camera cut between the two frames.
       max_pairs_per_video: None keeps all.
       oracle: the models that judge whether captions match, if any.
+      minimal: limits on the minimality score; they need `registers`.
       registers: whether pairs are also measured apart from the camera's motion and the light.
     """
 
@@ -34,6 +35,9 @@ class FramePairFilters:
     distinct_captions: bool
     max_pairs_per_video: int | None
     oracle: Oracle = field(default_factory=Oracle)
+    minimal: minimality_score.MinimalitySettings = field(
+        default_factory=minimality_score.MinimalitySettings
+    )
     registers: bool = False
 
     def basis(self) -> list[object]:
@@ -41,7 +45,7 @@ class FramePairFilters:
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
         own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
         if self.registers:
-            own.append(f"registration {registration.VERSION}")
+            own.append(f"registration {registration.VERSION} {minimality_score.VERSION}")
         return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
 
 
