@@ -3,8 +3,8 @@
     captioned frames or segments of a video
       → the middle frame of each
       → every two frames of the video
-      → corrected mode: drop black or blurred frames, and pairs that differ in too little or too
-        much of the image (camera cuts only with --min-histogram-change)
+      → corrected mode: drop black or blurred frames, and pairs that are not minimal (camera cuts
+        only with --min-histogram-change)
 
 Example:
     eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video
@@ -20,7 +20,7 @@ from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeli
 from eqforge.schemas.records.frames import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
-from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.minimality_score import MinimalitySettings
 from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
 
 
@@ -46,9 +46,10 @@ class EqVideo(VideoPipeline[Config]):
     Config = Config
     stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
     drops_faces = ("paper",)
-    # Two frames of a video differ in one thing if this share of the image changes.
-    gates = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
+    # The limit with the best F1 score on half of the labelled clips.
+    minimal = MinimalitySettings(min_minimality=0.18)
     registers = True
+    basics = ("min-minimality", "keep-best", "face-policy", "max-side", "workers", "mode")
 
     def inputs(self) -> Iterator[Input]:
         captions = self.config.captions

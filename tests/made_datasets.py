@@ -69,7 +69,7 @@ def _of_a_video(name: str, folder: Path) -> list[str]:
     write_clip(folder / "v.mp4", Clip())
     moments = {0.2: "a red cup", 1.5: "a blue cup"}
     lines = [{"video": "v.mp4", "timestamp_s": s, "caption": c} for s, c in moments.items()]
-    any_change = ["--min-changed-area", "0", "--max-changed-area", "1"]
+    any_change = ["--min-minimality", "0"]
     return [name, *_captions(folder, lines), "--videos", str(folder), *any_change]
 
 

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
-NO_GATES = GateSettings()
 VIDEO_STAGES = (FRAMES_STAGE, PAIRS_STAGE)
 """The stages after the one that proposes pairs."""
 SHOWN_SAMPLES, SHOWN_MISSING = 3, 10
@@ -115,10 +114,15 @@ class VideoDataset(DatasetConfig):
         expect(self, "frames_fps", is_rate, "more than 0 frames a second")
 
 
-def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:
+def video_settings(
+    mode: Mode, drops_faces: bool, minimal: MinimalitySettings | None = None
+) -> VideoSettings:
     """Return the defaults of a mode; paper mode turns off all checks that the papers lack."""
     if mode == "corrected":
-        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
+        return VideoSettings(
+            faces=FaceSettings() if drops_faces else FACES.off,
+            minimal=minimal or MinimalitySettings(),
+        )
     return VideoSettings.off(
         faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
         frames=FrameSettings(stored_pixels=True),
@@ -138,12 +142,12 @@ class VideoPipeline(Piloted[Videos, Clip]):
 
     Attributes:
       drops_faces: the modes in which frames with faces are discarded.
-      gates: the limits on how much two frames differ in corrected mode.
+      minimal: the limits on minimality in corrected mode.
       registers: whether corrected mode separates changes from camera motion and light.
     """
 
     drops_faces: tuple[Mode, ...] = ()
-    gates: GateSettings = NO_GATES
+    minimal: MinimalitySettings = MinimalitySettings()
     registers: bool = False
     basics = ("min-changed-area", "max-changed-area", "face-policy", "max-side", "workers", "mode")
     steps = (("extracted", "videos"), ("judged", "frames"), ("paired", "candidate pairs"))
@@ -151,7 +155,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        return {"settings": video_settings(mode, mode in cls.drops_faces, cls.gates)}
+        return {"settings": video_settings(mode, mode in cls.drops_faces, cls.minimal)}
 
     def candidates(self) -> Iterator[Clip]:
         """Yield the clips of the whole plan; the run settings select from them."""

@@ -22,8 +22,7 @@ def built(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -
 
 def _arguments(workspace: Workspace, command: str) -> list[str]:
     inputs = ["--captions", str(workspace.captions), "--videos", str(workspace.videos)]
-    any_area = ["--min-changed-area", "0", "--max-changed-area", "1"]
-    return [command, "eq-video", *inputs, *any_area, "--max-ssim", "0.25"]
+    return [command, "eq-video", *inputs, "--min-minimality", "0", "--max-ssim", "0.25"]
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -46,8 +45,7 @@ def test_a_plan_s_document_is_what_python_returns(
         captions=demo_workspace.captions,
         videos=demo_workspace.videos,
         max_ssim=0.25,
-        min_changed_area=0,
-        max_changed_area=1,
+        min_minimality=0,
     )
     assert found["counts"] == report.counts
     assert tuple(found["lines"]) == report.lines

@@ -68,14 +68,12 @@ def in_one(lines: list[str]) -> str:
 def test_a_sheet_has_the_whole_id_the_value_and_the_limit(
     dataset: Path, tmp_path: Path, written: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    inspected(dataset, "--rejects", "change_too_large")
+    inspected(dataset, "--rejects", "not_minimal")
     (line, *_) = capsys.readouterr().out.splitlines()
 
-    inspected(
-        dataset, "--rejects", "change_too_large", "--rows", "1", "--sheet", f"{tmp_path}/a.png"
-    )
+    inspected(dataset, "--rejects", "not_minimal", "--rows", "1", "--sheet", f"{tmp_path}/a.png")
 
-    assert "limit 0.3" in line
+    assert "limit 0.18" in line
     assert in_one([line]) in in_one(written)
 
 
@@ -105,7 +103,7 @@ def test_a_part_that_one_id_has_names_it(
     assert f"eq-video/{VIDEO}/at-5-at-7" in capsys.readouterr().out
     assert (tmp_path / "one.png").exists()
     inspected(dataset, "--id", "at-1-at-7")
-    assert "change_too_large" in capsys.readouterr().out
+    assert "not_minimal" in capsys.readouterr().out
 
 
 def test_a_part_of_many_ids_and_of_none_is_one_sentence(

@@ -41,7 +41,7 @@ def sound(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -
     output = tmp_path_factory.mktemp("verify") / "out"
     inputs = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
     settings = ["--face-policy", "off", "--images-per-file", "4"]
-    settings += ["--min-changed-area", "0", "--max-changed-area", "1"]
+    settings += ["--min-minimality", "0"]
     settings += ["--min-histogram-change", "0.35", "--max-registered-points", "7"]
     assert eq_video.main([*inputs, *settings, "--output", str(output)]) == 0
     shutil.rmtree(output / "_work")

@@ -63,7 +63,7 @@ def refuse(
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
         (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
         (
-            ["--min-changed-area", "0.5"],
+            ["--min-changed-area", "0.5", "--max-changed-area", "0.3"],
             "--min-changed-area 0.5 is above --max-changed-area 0.3: nothing would be kept",
         ),
         (["--min-ssim", "0.9", "--max-ssim", "0.8"], "--min-ssim 0.9 is above --max-ssim 0.8"),

@@ -338,7 +338,7 @@ def test_pairs_that_change_in_part_are_kept_by_default(
     assert {row["source_id"] for row in kept} == {"own/desk.mp4"}
     assert len(kept) == 6
     assert all(0.02 <= row["changed_area_fraction"] <= 0.3 for row in kept)
-    assert reasons(output, "pairs") == {"change_too_large": 13}
+    assert reasons(output, "pairs") == {"not_minimal": 13}
 
 
 def test_captions_of_any_form_give_the_same_pairs(
@@ -413,7 +413,7 @@ def test_of_real_clips_faces_are_dropped_where_dlib_sees_them(
     assert rejected(real["paper"], "face_found") == with_face
     # People's own videos show people: nobody asked for them to be dropped.
     assert rejected(real["corrected"], "face_found") == []
-    assert any(name in pair for pair in rejected(real["corrected"], "change_too_large"))
+    assert any(name in pair for pair in rejected(real["corrected"], "not_minimal"))
 
 
 def test_of_real_clips_the_odd_ones_behave(real: dict[str, Path]) -> None:

@@ -118,7 +118,7 @@ def test_a_plan_says_which_filters_are_on(
         for which in ("on:", "off:")
     )
     assert "--min-changed-area 0.02" in on
-    assert ("--max-changed-area 0.3" in on) == (own and mode == "corrected")
+    assert ("--min-minimality 0.18" in on) == (own and mode == "corrected")
     assert "--oracle" in off
     assert ("--distinct-captions" in on) == (mode == "corrected")
     assert ("--min-luminance" in off) == (mode == "paper")
@@ -222,7 +222,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
 ) -> None:
     own = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
     argv = [*own, "--face-policy", "off", "--output", str(tmp_path / "out")]
-    strict = [*argv, "--max-changed-area", "0.03"]
+    strict = [*argv, "--min-minimality", "0.5"]
     assert plan_command(eq_video.EqVideo, [*strict, "--pilot", "9"]) == 0
     planned = capsys.readouterr().out
     assert eq_video.main(strict) == 0
@@ -230,14 +230,14 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
 
     values = sorted(row["value"] for row in rows(tmp_path / "out", "rejects"))
     found = re.search(
-        r"--max-changed-area 0.03 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
+        r"--min-minimality 0.5 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
     )
     assert found is not None
     assert found[0] in planned
     assert int(found[1]) == len(values)
-    assert int(found[3]) == sum(value <= float(found[2]) for value in values) >= len(values) / 4
-    assert f"run the same command with --max-changed-area {found[2]} and --overwrite" in printed
-    looser = [*argv, "--max-changed-area", found[2], "--overwrite"]
+    assert int(found[3]) == sum(value >= float(found[2]) for value in values) >= len(values) / 4
+    assert f"run the same command with --min-minimality {found[2]} and --overwrite" in printed
+    looser = [*argv, "--min-minimality", found[2], "--overwrite"]
     assert eq_video.main(looser) == 0
     assert len(rows(tmp_path / "out", "samples")) == int(found[3])
     assert "would pass" not in capsys.readouterr().out

@@ -251,7 +251,7 @@ def test_a_players_move_is_the_change_where_the_camera_pans(
     )
     output = tmp_path / "out"
     inputs = ["--captions", captions, "--videos", data_folder / "videos/handheld"]
-    limits = ["--min-changed-area", "None", "--max-changed-area", "None", "--output", output]
+    limits = ["--min-minimality", "None", "--output", output]
     assert eq_video.main([*map(str, [*inputs, *limits])]) == 0
     found = rows(output, "samples")
     assert len(found) == 3

@@ -236,7 +236,7 @@ def test_rows_and_manifest_say_what_was_done(tmp_path: Path) -> None:
     for mode in ("corrected", "paper"):
         output = tmp_path / mode
         arguments = ["--captions", captions, "--videos", videos, "--output", output, "--mode", mode]
-        limits = ["--min-changed-area", "None", "--max-changed-area", "None"]
+        limits = ["--min-minimality", "None"]
         assert eq_video.main([*map(str, arguments), "--face-policy", "off", *limits]) == 0
         assert reasons(output, "frames") == {}
         encoded = {

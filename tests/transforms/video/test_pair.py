@@ -12,11 +12,13 @@ from PIL import Image
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip
+from eqforge.schemas.records.scores import value_of
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.minimality_score import MinimalitySettings
 from eqforge.transforms.video.clip_work import ClipWork, Source, images_of, samples_of
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
 from eqforge.transforms.video.rules import FramePairFilters
@@ -109,6 +111,29 @@ def test_a_limit_keeps_the_same_pairs_whatever_their_order(
         kept_names = {pair.candidate.sample_id for pair in outcome.pairs}
         assert kept_names == set(names[:4])
         assert set(reasons(outcome).values()) == {"over_pair_limit"}
+
+
+def test_the_best_pairs_of_a_video_pass_all_limits_whatever_their_order(
+    media: MediaStore, tmp_path: Path
+) -> None:
+    work = clip_of(media, {n: n for n in range(5)})
+    every = make(work, media, tmp_path, replace(KEEP_ALL, registers=True))
+    ranked = sorted(
+        (-(value_of(pair.scores, "minimality") or 0.0), pair.candidate.sample_id)
+        for pair in every.pairs
+    )
+    best = replace(
+        KEEP_ALL,
+        registers=True,
+        gates=GateSettings(max_changed_area=0.0),
+        minimal=MinimalitySettings(min_minimality=1.0, keep_best=3),
+    )
+    turned = replace(work, clip=replace(work.clip, pairs=work.clip.pairs[::-1]))
+    for outcome in (make(work, media, tmp_path, best), make(turned, media, tmp_path, best)):
+        kept = {pair.candidate.sample_id for pair in outcome.pairs}
+        assert kept == {name for _, name in ranked[:3]}
+        assert set(reasons(outcome).values()) <= {"change_too_large", "not_minimal"}
+        assert len(reasons(outcome)) == len(ranked) - 3
 
 
 def test_a_measure_that_fails_refuses_its_pair_alone_and_is_tried_again(
