@@ -45,8 +45,8 @@ class MinimalitySettings:
     """Minimum score of a minimal pair, in [0, 1]. docs/datasets/eq-video.md has its error rates."""
 
     keep_best: int | None = None
-    """Number of pairs of each video that limits on change never reject: those with the highest
-    minimality scores. If scores are equal, the lowest ids count."""
+    """Keep this many pairs of each video even if limits on change reject them. They are those with
+    the highest minimality scores; if scores are equal, the lowest ids."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

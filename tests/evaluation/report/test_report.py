@@ -352,7 +352,7 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
 
     items = chunks(written, "rejects", "items")
 
-    measured = [item for item in items if item["why"]["reason"] == "change_too_large"]
+    measured = [item for item in items if item["why"]["reason"] == "not_minimal"]
     assert measured
     assert all(len(item["panes"]) == 2 for item in measured)
     for item in measured:
@@ -374,16 +374,21 @@ def test_refused_values_are_counted_beside_the_kept_ones(videos: Path, tmp_path:
 
     charts = {chart["title"]: chart for chart in given(first, "charts")}
     assert again == list(charts.values())
-    chart = charts["changed_area_fraction"]
+    chart = charts["minimality"]
     refused = [row["value"] for row in table.to_pylist() if row["detail"] == chart["title"]]
-    kept = [float(np.float32(row[chart["title"]])) for row in rows_of(videos).values()]
+    kept = [
+        float(np.float32(score["value"]))
+        for row in rows_of(videos).values()
+        for score in row["scores"]
+        if score["name"] == chart["title"]
+    ]
     found = (chart["counts"], chart["refused"]["counts"])
     for values, counts in zip((kept, refused), found, strict=True):
         assert values
         assert np.histogram(values, chart["edges"])[0].tolist() == counts
     assert (chart["refused"]["least"], chart["refused"]["most"]) == (min(refused), max(refused))
-    (limit,) = [each["value"] for each in chart["limits"] if each["label"] == "max_changed_area"]
-    assert max(kept) < limit < min(refused)
+    (limit,) = [each["value"] for each in chart["limits"] if each["label"] == "min_minimality"]
+    assert max(refused) < limit < min(kept)
     assert charts["ssim"]["refused"] is None
     page = (first / "index.html").read_text("utf-8")
     assert page.count('class="legend"') == sum(chart["refused"] is not None for chart in again)
