@@ -42,7 +42,8 @@ class MinimalitySettings:
     """Which pairs of a video are minimal."""
 
     min_minimality: float | None = None
-    """Minimum score of a minimal pair, in [0, 1]. docs/datasets/eq-video.md has its error rates."""
+    """Minimum minimality score of a pair, in [0, 1]. Its error rates are in
+    docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
     """Keep this many pairs of each video even if limits on change reject them. They are those with
