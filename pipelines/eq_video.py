@@ -29,11 +29,13 @@ class Config(VideoDataset):
     """Build pairs of captioned frames from your own videos."""
 
     captions: Path
-    """Captions with times: JSON Lines, a JSON array, a table, or subtitles (.srt, .vtt). A JSON
-    line has the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. It may
-    have timestamp_s instead of start_s and end_s; id, split and licence are optional. Tables (.csv,
-    .tsv, Hugging Face folders) have columns with these names. Subtitles are one file or a folder of
-    files named after the videos, such as talk.vtt or talk.en.vtt."""
+    """Captions with times: JSON Lines, a JSON array, a table, subtitles or text. A JSON line has
+    the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. It may have
+    timestamp_s or frame instead of start_s and end_s; id, split and licence are optional. Times are
+    seconds or text such as 0:01.5. Tables (.csv, .tsv, Hugging Face folders) have columns with
+    these names. Subtitles (.srt, .vtt) and text (.txt, whose lines begin with times) are one file
+    or a folder of files named after the videos, such as talk.vtt or talk.en.vtt. The JSON files of
+    ActivityNet Captions, YouCook2 and Ego4D are read as published."""
 
     subtitle_language: str | None = None
     """Language of the subtitles to use, such as `en`, if a video has several."""

@@ -19,6 +19,7 @@ class CaptionedSegment:
       segment_id: unique within its video.
       start_s, end_s: in seconds from the video's start; equal for a single timestamp.
       annotation: the source's other fields, as text by field name.
+      frame_index: number of frames before it, in place of times, which are then 0.
     """
 
     segment_id: str
@@ -26,6 +27,7 @@ class CaptionedSegment:
     end_s: float
     caption: str
     annotation: dict[str, str] = field(default_factory=dict)
+    frame_index: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,9 +1,10 @@
 """Read the records of a file of captions with times, in any common format.
 
-The suffix decides: JSON lines, a JSON array, CSV, TSV, SubRip or WebVTT. A folder holds subtitles,
-or is one of Hugging Face's. The content of records is not checked here.
+The suffix decides: JSON lines, a JSON array, the JSON object of a published dataset
+(dense_captions.py), CSV, TSV, SubRip, WebVTT, or text whose lines begin with times. A folder holds
+subtitles and such texts, or is one of Hugging Face's. The content of records is not checked here.
 
-Subtitles are named after their videos: `talk.srt`, or `talk.en-US.vtt` by yt-dlp. Only the name
+Both are named after their videos: `talk.srt`, or `talk.en-US.vtt` by yt-dlp. Only the name
 determines the language, so that ids do not depend on other folders. Subtitle libraries skip an
 unreadable cue; here it is returned with its problem.
 """
@@ -13,13 +14,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES
+from eqforge.sources.dense_captions import read_dense_file, spread
 from eqforge.sources.hugging_face import FORMS, row_folder
+from eqforge.sources.moments import UNCLEAR, split_line
 from eqforge.sources.record_files import (
     Record,
     read_content,
@@ -28,7 +32,10 @@ from eqforge.sources.record_files import (
     read_table,
 )
 
-ENDINGS = (".srt", ".vtt")
+TEXT = ".txt"
+SUBTITLES = (".srt", ".vtt")
+ENDINGS = (*SUBTITLES, TEXT)
+_PROBED_LINES, _LONGEST_PROBED = 20, 2000
 # The languages of ISO 639-1, and those of three letters that YouTube and players of films use.
 _CODES = """
 aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da
@@ -62,7 +69,9 @@ class Subtitles:
 
 
 def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
-    """Return one subtitle file per video: the path itself, or the files below a folder.
+    """Return one subtitle file or text per video: the path itself, or the files below a folder.
+
+    Subtitles win over a text.
 
     Args:
         language: the wanted one; `en` includes `en-US`. Without it each video must have one file.
@@ -71,8 +80,10 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
     if not path.is_dir():
         files = [path] if path.suffix.lower() in ENDINGS else []
     else:
-        files = sorted(file for file in path.rglob("*") if file.suffix.lower() in ENDINGS)
+        files = _caption_files(path)
     found = sorted((_named(file, path) for file in files), key=attrgetter("video"))
+    subtitled = {each.video for each in found if each.file.suffix.lower() in SUBTITLES}
+    found = [e for e in found if e.file.suffix.lower() != TEXT or e.video not in subtitled]
     chosen: list[Subtitles] = []
     problems: list[str] = []
     for video, group in groupby(found, key=attrgetter("video")):
@@ -88,6 +99,32 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
             f"--subtitle-language {example}, or keep one file for a video"
         )
     return sorted(chosen, key=attrgetter("file"))
+
+
+def _caption_files(folder: Path) -> list[Path]:
+    """Return the subtitles in a folder and below, and the texts beside a video or with times.
+
+    Half of the first lines must begin with times, so that tables and notes are no captions.
+    """
+    paths = sorted(folder.rglob("*"))
+    videos = {path.with_suffix("") for path in paths if path.suffix.lower() in VIDEO_SUFFIXES}
+    return [
+        path
+        for path in paths
+        if path.suffix.lower() in SUBTITLES
+        or (
+            path.suffix.lower() == TEXT
+            and path.is_file()
+            and (path.with_suffix("") in videos or _has_times(path))
+        )
+    ]
+
+
+def _has_times(file: Path) -> bool:
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
+        lines = list(islice(filter(str.strip, stream), _PROBED_LINES))
+    found = [split_line(line.strip()) for line in lines if len(line) <= _LONGEST_PROBED]
+    return bool(lines) and 2 * sum(map(bool, found)) >= len(lines)
 
 
 def _named(file: Path, root: Path) -> Subtitles:
@@ -205,8 +242,8 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
-            f"{path}: no captions in this folder; expected subtitles ({' or '.join(ENDINGS)}), "
-            f"{FORMS}; or name a file"
+            f"{path}: no captions in this folder; expected subtitles (.srt or .vtt), "
+            f".txt files with times, {FORMS}; or name a file"
         )
     if language is not None and not subtitles:
         raise InputError(
@@ -218,6 +255,11 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
 
 
 def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
+    for record in _read_records(path, language):
+        yield from spread(record, path.name)
+
+
+def _read_records(path: Path, language: str | None) -> Iterator[Record]:
     (first, *_) = moment_files(path, language)
     table = partial(read_table, required={"video", "caption"})
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
@@ -233,7 +275,8 @@ def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
         for each in subtitles_of(path, language):
             yield from _read_subtitles(each, path)
     elif first.suffix.lower() in readers:
-        yield from readers[first.suffix.lower()](first)
+        dense = read_dense_file(first) if first.suffix.lower() == ".json" else None
+        yield from readers[first.suffix.lower()](first) if dense is None else dense
     else:
         known = ", ".join([*readers, *ENDINGS])
         raise InputError(f"{path}: its suffix is not that of a caption format; known are {known}")
@@ -244,6 +287,9 @@ def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
     unit = "line" if file == root else f"{file.relative_to(root).as_posix()}: line"
     if found.problem:
         yield Record(unit=unit, number=1, source="", video=video, problem=found.problem)
+        return
+    if file.suffix.lower() == TEXT:
+        yield from _read_text(file, unit, video)
         return
     cues = list(read_cues(read_content(file), is_webvtt=file.suffix.lower() == ".vtt"))
     if not cues:
@@ -258,3 +304,18 @@ def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
             video=video,
             problem=cue.problem,
         )
+
+
+def _read_text(file: Path, unit: str, video: str) -> Iterator[Record]:
+    """Yield the lines of a text with times; without any time, the file is one bad record."""
+    lines = [line.strip() for line in read_content(file).split("\n")]
+    found = [(n, line, split_line(line)) for n, line in enumerate(lines, start=1) if line]
+    if not any(parts for _, _, parts in found):
+        found = [(1, "", None)]
+    for number, line, parts in found:
+        place = Record(unit=unit, number=number, source=line, video=video)
+        if parts is None:
+            yield replace(place, problem=UNCLEAR)
+        else:
+            value = {"video": video, "timestamp_s": parts[0], "caption": parts[1]}
+            yield replace(place, value=value)

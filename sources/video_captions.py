@@ -10,6 +10,10 @@ of these objects. A Hugging Face folder has them as columns (see hugging_face.py
 metadata is `video`). Subtitles are one file per video, named after it, with or without a language;
 each cue gives a time and a caption.
 
+Times are seconds, or text such as `0:01`, `0:01-0:03` or `frame 240` (see moments.py). `frame` may
+replace a time. All captions of a video must be in seconds, or all in frames. A text beside the
+video has one line per caption, after its time; for published datasets see dense_captions.py.
+
 `video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
 takes them from other lines of its video. Any other field is kept as annotation.
@@ -32,6 +36,7 @@ from eqforge.core.visible import near_name
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 from eqforge.sources.moment_files import read_records
+from eqforge.sources.moments import FORMS, Moment, parse_moment
 from eqforge.sources.record_files import TIMES, Record, allowed_bad, problems_listed
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
@@ -39,7 +44,7 @@ MAX_TIME_S = 10_000_000
 """A third of a year: no video is longer, so larger numbers are not times in seconds."""
 MAX_CARRIED_CHARS = 10_000
 """Limit for all other fields of a line, which are repeated in every pair of its frame."""
-_CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d{1,6})?)", re.ASCII)
+_WHOLE = re.compile(r"(\d+)\.0+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +57,8 @@ class _Line:
     video: str = ""
     split: str | None = None
     licence: str | None = None
+    times: str | None = None
+    """Their unit, `seconds` or `frames`."""
     segment: CaptionedSegment | None = None
     problem: str = ""
 
@@ -102,11 +109,13 @@ def _read_line(file: str, record: Record) -> _Line:
         line = Node(file, where, record.value)
         known = replace(known, video=line["video"].name())
         split, licence = line.get("split"), line.get("licence")
+        moment = _times(line)
         return replace(
             known,
+            times="frames" if moment.in_frames else "seconds",
             split=None if split is None else split.name(),
             licence=None if licence is None else licence.name(),
-            segment=_segment(line),
+            segment=_segment(line, moment),
         )
     except InputError as error:
         # Without the line number a reject does not depend on the order of the lines.
@@ -114,16 +123,21 @@ def _read_line(file: str, record: Record) -> _Line:
         return replace(known, problem=problem)
 
 
-def _segment(line: Node) -> CaptionedSegment:
+def _segment(line: Node, moment: Moment) -> CaptionedSegment:
     own_id, caption = line.get("id"), line["caption"].line()
-    start_s, end_s = _times(line)
-    times = f"{_milliseconds(start_s)}-{_milliseconds(end_s)}"
+    if moment.in_frames:
+        frame_index = int(moment.start + moment.end) // 2
+        times, start_s, end_s = f"frames{moment.start:06.0f}-{moment.end:06.0f}", 0.0, 0.0
+    else:
+        frame_index, start_s, end_s = None, moment.start, moment.end
+        times = f"{_milliseconds(start_s)}-{_milliseconds(end_s)}"
     return CaptionedSegment(
         segment_id=f"{times}-{sha256_hex(caption.encode())[:8]}"
         if own_id is None
         else own_id.name(),
         start_s=start_s,
         end_s=end_s,
+        frame_index=frame_index,
         caption=caption,
         annotation=_carried(line),
     )
@@ -134,7 +148,7 @@ def _carried(line: Node) -> dict[str, str]:
     carried = {
         name: node.text() if isinstance(node.value, str) else compact_json(node.value)
         for name, node in line.items()
-        if name not in FIELDS
+        if name not in FIELDS and not (name == "frame" and _is_by_frame(line))
     }
     if "segment" in carried:
         line["segment"].fail("another name, because the annotation of a pair has its own `segment`")
@@ -143,21 +157,53 @@ def _carried(line: Node) -> dict[str, str]:
     return carried
 
 
-def _times(line: Node) -> tuple[float, float]:
-    moment = line.get("timestamp_s")
-    if moment is None:
+def _is_by_frame(line: Node) -> bool:
+    return all(line.get(name) is None for name in TIMES) and line.get("frame") is not None
+
+
+def _times(line: Node) -> Moment:
+    if _is_by_frame(line):
+        return _frames(line["frame"])
+    at = line.get("timestamp_s")
+    if at is None:
         if line.get("start_s") is None and line.get("end_s") is None:
-            line.fail("timestamp_s, or start_s and end_s", _named(line))
-        start, end = line["start_s"], line["end_s"]
-        if not 0 <= _seconds(start) <= _seconds(end) <= MAX_TIME_S:
-            first = shown(start.value)
-            end.fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
-        return start.number(), end.number()
+            line.fail("timestamp_s, or start_s and end_s, or frame", _named(line))
+        start, end = _moment(line["start_s"]), _moment(line["end_s"])
+        moment = start.to(end)
+        if moment is None:
+            line["end_s"].fail(
+                f"a single time in the unit of start_s = {shown(line['start_s'].value)}"
+            )
+        if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
+            first = shown(line["start_s"].value)
+            line["end_s"].fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
+        return moment
     if line.get("start_s") is not None or line.get("end_s") is not None:
         line.fail("either timestamp_s or start_s and end_s, not both")
-    if not 0 <= _seconds(moment) <= MAX_TIME_S:
-        moment.fail(f"a time from 0 to {MAX_TIME_S:,} s")
-    return moment.number(), moment.number()
+    moment = _moment(at)
+    if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
+        at.fail(f"a time from 0 to {MAX_TIME_S:,} s, or a range that does not end before it starts")
+    return moment
+
+
+def _moment(time: Node) -> Moment:
+    """Return the time or range of a field: a number, a text, or an array of two."""
+    if isinstance(time.value, str):
+        return parse_moment(time.value) or time.fail(FORMS)
+    if isinstance(time.value, list | tuple):
+        bounds = [_moment(bound) for bound in time.elements()]
+        pair = bounds[0].to(bounds[1]) if len(bounds) == 2 else None
+        return pair or time.fail("an array of two times, start and end")
+    return Moment(start=time.number(), end=time.number())
+
+
+def _frames(field: Node) -> Moment:
+    parts = field.value if isinstance(field.value, list | tuple) else [field.value]
+    text = _WHOLE.sub(r"\1", "-".join(str(part) for part in parts)).casefold()
+    moment = parse_moment(f"frame {text.removeprefix('frame')}")
+    if moment is None or not moment.in_frames or moment.start > moment.end:
+        field.fail("the number of a frame, counted from 0, or a range such as 240-300")
+    return moment
 
 
 def _named(line: Node) -> str:
@@ -169,32 +215,25 @@ def _named(line: Node) -> str:
     return f"{found}; did you mean {meant}?" if meant else found
 
 
-def _seconds(time: Node) -> float:
-    """Return a time in seconds; for a clock time, the error gives its seconds."""
-    clock = _CLOCK.fullmatch(time.value) if isinstance(time.value, str) else None
-    if clock is not None:
-        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
-        total = 3600 * hours + 60 * minutes + seconds
-        time.fail("a number", f"the clock time {shown(time.value)}; write {total:.10g}")
-    return time.number()
-
-
 def _milliseconds(time_s: float) -> str:
     return f"{round(time_s * 1000):08d}"
 
 
 def _agreed(lines: Sequence[_Line]) -> list[_Line]:
-    """Give all lines of a video its split and licence; lines that differ get a problem."""
-    split = _commonest(line.split for line in lines if not line.problem)
-    licence = _commonest(line.licence for line in lines if not line.problem)
-    return [
-        replace(
-            _contradicted(_contradicted(line, "split", split), "licence", licence),
-            split=split,
-            licence=licence,
-        )
-        for line in lines
-    ]
+    """Give all lines of a video its split and licence; lines that differ get a problem.
+
+    Frames cannot be ordered among seconds before the video is read, so they count as different.
+    """
+    common = {
+        what: _commonest(getattr(line, what) for line in lines if not line.problem)
+        for what in ("split", "licence", "times")
+    }
+    agreed = []
+    for line in lines:
+        for what, value in common.items():
+            line = _contradicted(line, what, value)
+        agreed.append(replace(line, split=common["split"], licence=common["licence"]))
+    return agreed
 
 
 def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
@@ -238,8 +277,8 @@ def _video(lines: Sequence[_Line]) -> CaptionedVideo:
     )
 
 
-def _content(line: _Line) -> tuple[float, float, str, str, str]:
+def _content(line: _Line) -> tuple[int, float, float, str, str, str]:
     segment = line.segment
     assert segment is not None
-    carried = compact_json(segment.annotation)
-    return segment.start_s, segment.end_s, segment.caption, carried, line.digest
+    carried, frame = compact_json(segment.annotation), segment.frame_index or 0
+    return frame, segment.start_s, segment.end_s, segment.caption, carried, line.digest

@@ -54,7 +54,7 @@ class FrameSettings:
     max_side: int | None = None
     """Longest side of a stored frame in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels as in the file, without making them square or deinterlacing."""
+    """Store the pixels as in the file: not made square, deinterlaced or tone-mapped."""
     end_tolerance_s: float = 0.1
     """Number of seconds after the end of a video for which its last frame is used."""
     max_pixels: int = MAX_PIXELS
@@ -144,6 +144,8 @@ class StoredFrame(StoredImage):
       pixel_aspect: width to height of the stored pixels, such as "64:45", where they were scaled
         to squares; else empty.
       is_deinterlaced: whether the lines of two fields were interpolated.
+      tone_mapped: `pq` or `hlg` if high dynamic range was mapped to the standard range; else empty.
+      video_stream: number of the stream, if the file has several video streams; else empty.
     """
 
     frame_id: str
@@ -155,6 +157,8 @@ class StoredFrame(StoredImage):
     rotation_deg: int
     pixel_aspect: str = ""
     is_deinterlaced: bool = False
+    tone_mapped: str = ""
+    video_stream: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -47,7 +47,9 @@ class Origin:
       frame_index: position of the frame in presentation order, from 0.
       rotation_deg: rotation in degrees that shows the frame upright.
       parameters: how the image was encoded, as JSON; `pixel_aspect` is the original shape of pixels
-        that were scaled to squares, and `deinterlaced` is the filter that joined two fields.
+        that were scaled to squares, `deinterlaced` is the filter that joined two fields,
+        `tone_mapped` is the kind of high dynamic range (`pq` or `hlg`), and `video_stream` is the
+        stream used of several.
     """
 
     frame_id: str

@@ -90,7 +90,7 @@ def refuse(
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (
             ["--captions", "."],
-            ".: no captions in this folder; expected subtitles (.srt or .vtt), state.json",
+            ".: no captions in this folder; expected subtitles (.srt or .vtt), .txt files with ",
         ),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
@@ -150,8 +150,8 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
         (
             eq_video.main,
             "captions",
-            json.dumps(MOMENT | {"timestamp_s": "1"}).encode(),
-            "line 1: timestamp_s: expected a number, found a text '1'",
+            json.dumps(MOMENT | {"timestamp_s": "1,5"}).encode(),
+            "line 1: timestamp_s: expected seconds (61.5), a clock time (1:01.5), a frame",
         ),
         (
             eq_video.main,

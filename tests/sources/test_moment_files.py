@@ -12,6 +12,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.sources.captioned_videos import CaptionedVideo
+from eqforge.sources.moments import FORMS
 from eqforge.sources.video_captions import read_captioned_videos
 
 MOMENTS: list[dict[str, Any]] = [
@@ -97,7 +98,7 @@ def test_bad_rows_and_entries_are_rejects_named_by_their_content(tmp_path: Path)
         details = [record.detail for video in first for record in video.refused]
         assert details == [
             "the field 'video' is missing; found caption",
-            "timestamp_s: expected a number, found a text 'soon'",
+            f"timestamp_s: expected {FORMS}, found a text 'soon'",
         ]
 
 
@@ -137,7 +138,7 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.json", "[1]", "entry 1: expected an object, found a whole number 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "holds no captioned frame: line 1: no cue in the file"),
-        ("c.xlsx", "PK", "known are .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt"),
+        ("c.xlsx", "PK", "known are .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
         ("captions", "{}", "its suffix is not that of a caption format"),
     ],
 )

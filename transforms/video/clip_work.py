@@ -173,6 +173,8 @@ def _parameters(encoding: str, frame: StoredFrame) -> str:
     done = {
         "pixel_aspect": frame.pixel_aspect,
         "deinterlaced": frame.is_deinterlaced and "bwdif",
+        "tone_mapped": frame.tone_mapped,
+        "video_stream": frame.video_stream,
     }
     made = {name: value for name, value in done.items() if value}
     return json.dumps(json.loads(encoding) | made, sort_keys=True) if made else encoding

@@ -69,7 +69,11 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
         licence=video.licence,
         root=root,
         frames=tuple(
-            FrameRequest(frame_id=f"{root}/{segment.segment_id}", timestamp_s=_middle_s(segment))
+            FrameRequest(
+                frame_id=f"{root}/{segment.segment_id}",
+                timestamp_s=_middle_s(segment) if segment.frame_index is None else None,
+                frame_index=segment.frame_index,
+            )
             for segment in kept
         ),
         pairs=pairs,
@@ -78,9 +82,10 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
     )
 
 
-def _place(segment: CaptionedSegment) -> tuple[float, float, float, str]:
-    """Return the sort key of a segment: the time of its frame first."""
-    return _middle_s(segment), segment.start_s, segment.end_s, segment.segment_id
+def _place(segment: CaptionedSegment) -> tuple[float, float, float, float, str]:
+    """Return the sort key of a segment: the number or time of its frame first."""
+    at = segment.frame_index or 0, _middle_s(segment)
+    return *at, segment.start_s, segment.end_s, segment.segment_id
 
 
 def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection | None:

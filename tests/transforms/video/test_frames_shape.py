@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from av.filter import Graph
+from av.stream import Disposition
+from PIL import Image
 
 from eqforge.pipelines import eq_video
 from eqforge.schemas.dataset.manifest import load_manifest
@@ -17,6 +19,7 @@ from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.video.frames.answers import Answer, DecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 from tests.builds import reasons, rows
+from tests.clips import draw, read_number
 
 Picture = npt.NDArray[np.uint8]
 PAL, WIDE, NARROW = (720, 576), Fraction(64, 45), Fraction(16, 15)
@@ -260,3 +263,175 @@ def test_rows_and_manifest_say_what_was_done(tmp_path: Path) -> None:
     )
     nothing = {name: [None, None] for name in found["corrected"][0]}
     assert found["paper"] == (nothing, {(720, 576)}, True)
+
+
+def nits_as_pq(nits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Inverse of SMPTE ST 2084, equation 4.1, in [0, 1]."""
+    power = (nits / 10_000) ** (2610 / 16384)
+    top, bottom = 3424 / 4096 + 2413 / 128 * power, 1 + 2392 / 128 * power
+    return (top / bottom) ** (2523 / 32)
+
+
+def write_hdr(path: Path, signal: npt.NDArray[np.float64], transfer: int) -> Path:
+    """Write grey patches of 32 pixels in 10 bits, BT.2020."""
+    name = {1: "bt709", 16: "smpte2084", 18: "arib-std-b67"}[transfer]
+    luma = np.rint(64 + np.repeat(signal, 32) * 876).astype(np.uint16)
+    with av.open(str(path), "w") as container:
+        tags = f"log-level=none:colorprim=bt2020:transfer={name}:colormatrix=bt2020nc:range=limited"
+        stream = container.add_stream("libx265", rate=25, options={"x265-params": tags})
+        stream.width, stream.height, stream.pix_fmt = len(luma), 64, "yuv420p10le"
+        for n in range(3):
+            frame = av.VideoFrame(len(luma), 64, "yuv420p10le")
+            for plane, row in zip(
+                frame.planes, (luma, *[np.full(len(luma) // 2, 512)] * 2), strict=True
+            ):
+                line = np.zeros(plane.line_size // 2, dtype=np.uint16)
+                line[: len(row)] = row
+                plane.update(line.tobytes() * plane.height)
+            frame.pts = n
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+def patches(frame: DecodedFrame) -> Picture:
+    assert np.ptp(frame.pixels[32, 16::32].astype(int), axis=1).max() <= 1  # grey stays grey
+    return frame.pixels[32, 16::32, 1]
+
+
+def test_high_dynamic_range_is_mapped_to_what_screens_show(tmp_path: Path) -> None:
+    """Diffuse white is 203 cd/m2 in PQ and 75 % of the signal in HLG (ITU-R BT.2408, table 1)."""
+    nits = np.array([0, 1, 5, 20, 50, 100, 203, 400, 1000], dtype=float)
+    pq = write_hdr(tmp_path / "pq.mp4", nits_as_pq(nits), 16)
+    hlg = write_hdr(tmp_path / "hlg.mp4", np.array([0, 0.2, 0.38, 0.5, 0.75, 1.0]), 18)
+    plain = write_hdr(tmp_path / "plain.mp4", np.array([0, 0.5, 1.0]), 1)
+
+    (mapped, again), (stored,) = (
+        frames_of(pq, [0.01, 0.05]),
+        frames_of(pq, [0.01], stored_pixels=True),
+    )
+
+    assert (mapped.tone_mapped, stored.tone_mapped) == ("pq", "")
+    shown, flat = patches(mapped).astype(int), patches(stored).astype(int)
+    np.testing.assert_array_equal(mapped.pixels, again.pixels)
+    assert (np.diff(shown) > 0).all()
+    # Dark patches get darker than the codes, white gets brighter than a signal of 58 % seems.
+    assert flat[1] > shown[1] + 10
+    assert flat[6] < 150 < shown[6]
+    # Shadows follow BT.709's own curve for their light relative to diffuse white.
+    light = nits[:4] / 203
+    curve = np.where(light < 0.018, 4.5 * light, 1.099 * light**0.45 - 0.099) * 255
+    assert np.abs(shown[:4] - curve).max() < 30
+    (frame,) = frames_of(hlg, [0.01])
+    assert frame.tone_mapped == "hlg"
+    assert (np.diff(patches(frame).astype(int)) > 0).all()
+    (frame,) = frames_of(plain, [0.01])
+    assert frame.tone_mapped == ""
+    assert np.abs(patches(frame).astype(int) - [0, 128, 255]).max() <= 1
+
+
+@pytest.mark.parametrize("b_frames", ["0", "2"])
+def test_an_edit_list_cuts_frames_off_the_start(tmp_path: Path, b_frames: str) -> None:
+    path = tmp_path / "cut.mp4"
+    options = {"avoid_negative_ts": "disabled", "use_editlist": "1"}
+    with av.open(str(path), "w", options=options) as container:
+        encoder = {"bf": b_frames, "preset": "ultrafast", "g": "5"}
+        stream = container.add_stream("libx264", rate=10, options=encoder)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        drawn = [av.VideoFrame.from_ndarray(draw(n, (160, 96)), format="rgb24") for n in range(12)]
+        for n, frame in enumerate(drawn):
+            frame.pts, frame.time_base = n, Fraction(1, 10)
+        for frame_or_end in (*drawn, None):
+            for packet in stream.encode(frame_or_end):
+                assert packet.pts is not None
+                assert packet.dts is not None
+                packet.pts, packet.dts = packet.pts - 4, packet.dts - 4
+                container.mux(packet)
+    frames = frames_of(path, [0.0, 0.35, 0.75])
+    assert [(frame.frame_index, read_number(frame.pixels)) for frame in frames] == [
+        (0, 4), (3, 7), (7, 11),
+    ]  # fmt: skip
+
+
+def scenes() -> list[Image.Image]:
+    return [Image.fromarray(disc(n, Fraction(1))[::8, ::8]) for n in (0, 8, 16)]
+
+
+@pytest.mark.parametrize("name", ["moving.gif", "moving.png"])
+def test_animations_are_videos_with_their_own_delays(tmp_path: Path, name: str) -> None:
+    first, *rest = scenes()
+    first.save(tmp_path / name, save_all=True, append_images=rest, duration=[500, 200, 300])
+    for frame, drawn in zip(frames_of(tmp_path / name, [0.4, 0.6, 0.9]), scenes(), strict=True):
+        assert np.mean((frame.pixels > 130) == (np.asarray(drawn) > 130)) > 0.995
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("moving.webp", "WebP"), ("still.png", "PNG"), ("still.jpg", "JPEG")]
+)
+def test_images_and_animated_webp_are_no_videos(tmp_path: Path, name: str, kind: str) -> None:
+    first, *rest = scenes()
+    if kind == "WebP":
+        first.save(tmp_path / name, save_all=True, append_images=rest)
+    else:
+        first.save(tmp_path / name)
+    (answer,) = decode_frames(str(tmp_path / name), [0.0], FrameSettings())
+    assert not isinstance(answer, DecodedFrame)
+    assert (answer.reason, answer.detail) == (
+        "video_unreadable",
+        f"a {kind} image; convert an animation to GIF, APNG or a video",
+    )
+
+
+def test_a_still_shown_for_long_is_one_frame(tmp_path: Path) -> None:
+    path = tmp_path / "still.mkv"
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=1)
+        stream.width, stream.height, stream.pix_fmt = 160, 96, "yuv420p"
+        for start in (0, 60):
+            frame = av.VideoFrame.from_ndarray(draw(start, (160, 96)), format="rgb24")
+            frame.pts, frame.time_base = start, Fraction(1)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    frames = frames_of(path, [0.0, 59.9, 60.5])
+    assert [(frame.frame_index, read_number(frame.pixels)) for frame in frames] == [
+        (0, 0), (0, 0), (1, 60),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("codec", "suffix", "pix_fmt"),
+    [("qtrle", "mov", "argb"), ("prores_ks", "mov", "yuva444p10le"), ("ffv1", "mkv", "bgra")],
+)
+def test_transparency_is_ignored(tmp_path: Path, codec: str, suffix: str, pix_fmt: str) -> None:
+    path, scene = tmp_path / f"alpha.{suffix}", np.asarray(scenes()[0])
+    alpha = np.tile(np.linspace(0, 255, scene.shape[1]).astype(np.uint8), (scene.shape[0], 1))
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=25)
+        assert isinstance(stream, av.VideoStream)
+        stream.height, stream.width, stream.pix_fmt = *scene.shape[:2], pix_fmt
+        frame = av.VideoFrame.from_ndarray(np.dstack([scene, alpha]), format="rgba")
+        coded = frame.reformat(format=pix_fmt)
+        coded.pts = 0
+        container.mux(stream.encode(coded))
+        container.mux(stream.encode(None))
+    (found,) = frames_of(path, [0.0])
+    assert np.abs(found.pixels.astype(int) - scene).max() <= 12
+
+
+def test_the_stream_used_of_several_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "two.mkv"
+    with av.open(str(path), "w") as container:
+        streams = [container.add_stream("ffv1", rate=25) for _ in range(2)]
+        for stream, side, disposition in zip(streams, (64, 128), (0, 1), strict=True):
+            stream.width = stream.height = side
+            stream.disposition = Disposition(disposition)
+        for stream in streams:
+            frame = av.VideoFrame(stream.width, stream.height, "rgb24")
+            frame.pts, frame.time_base = 0, Fraction(1, 25)
+            container.mux(stream.encode(frame))
+            container.mux(stream.encode(None))
+    (frame_of_two,) = frames_of(path, [0.0])
+    assert (frame_of_two.pixels.shape, frame_of_two.video_stream) == ((128, 128, 3), "1")
+    assert frames_of(path, [0.0], stored_pixels=True)[0].video_stream == ""
+    alone = write(tmp_path / "one.mp4", [disc(0)])
+    assert frames_of(alone, [0.0])[0].video_stream == ""

@@ -1,6 +1,7 @@
 """Converts decoded frames to answers with upright RGB pixels."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from eqforge.transforms.video.frames.video import Video, VideoUnusable, check_si
 from eqforge.transforms.video.frames.walks import ShownFrame
 
 if TYPE_CHECKING:
+    from av.filter import Graph
     from av.video.frame import VideoFrame
     from av.video.plane import VideoPlane
     from av.video.reformatter import VideoReformatter
@@ -33,6 +35,8 @@ class DecodedFrame:
       rotation_deg: clockwise rotation that was applied (0, 90, 180, 270).
       pixel_aspect: width to height of the stored pixels; 1 if they were not scaled.
       is_deinterlaced: whether the lines of two fields were interpolated.
+      tone_mapped: `pq` or `hlg` if high dynamic range was mapped to the standard range; else empty.
+      video_stream: number of the stream, if the file has several video streams; else empty.
     """
 
     request: int
@@ -44,6 +48,8 @@ class DecodedFrame:
     rotation_deg: int
     pixel_aspect: Fraction
     is_deinterlaced: bool
+    tone_mapped: str = ""
+    video_stream: str = ""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +63,8 @@ class UndecodedFrame:
 
 Answer = DecodedFrame | UndecodedFrame
 SQUARE = Fraction(1)
+_HDR = {16: "pq", 18: "hlg"}
+"""Transfer characteristics of ITU-T H.273 that no ordinary screen shows."""
 
 
 def answer_requests(
@@ -66,8 +74,9 @@ def answer_requests(
         return
     is_deinterlaced = shown.frame.interlaced_frame and not video.settings.stored_pixels
     aspect = SQUARE if video.settings.stored_pixels else video.pixel_aspect(shown.frame)
+    tone_mapped = "" if video.settings.stored_pixels else _HDR.get(shown.frame.color_trc, "")
     try:
-        pixels = _pixels(video, shown, aspect, is_deinterlaced)
+        pixels = _pixels(video, shown, aspect, is_deinterlaced, bool(tone_mapped))
     except VideoUnusable as error:
         for request in requests:
             yield UndecodedFrame(request=request, reason=error.reason, detail=error.detail)
@@ -83,11 +92,13 @@ def answer_requests(
             rotation_deg=clockwise_deg(shown.frame),
             pixel_aspect=aspect,
             is_deinterlaced=is_deinterlaced,
+            tone_mapped=tone_mapped,
+            video_stream="" if video.settings.stored_pixels else video.chosen,
         )
 
 
 def _pixels(
-    video: Video, shown: ShownFrame, aspect: Fraction, is_deinterlaced: bool
+    video: Video, shown: ShownFrame, aspect: Fraction, is_deinterlaced: bool, is_hdr: bool
 ) -> npt.NDArray[np.uint8]:
     from av.error import FFmpegError
 
@@ -96,6 +107,8 @@ def _pixels(
     try:
         if is_deinterlaced:
             frame = _deinterlaced(shown, video.time_base)
+        if is_hdr:
+            frame = _tone_mapped(frame)
         return upright_rgb(frame, video.reformatter, aspect)
     except FFmpegError as error:
         raise VideoUnusable("undecodable", error_text(error)) from error
@@ -138,6 +151,30 @@ def _deinterlaced(shown: ShownFrame, time_base: Fraction) -> "VideoFrame":
     return frames[next(n for n, each in enumerate(fields) if each is frame)]
 
 
+def _tone_mapped(frame: "VideoFrame") -> "VideoFrame":
+    """Map a frame of PQ or HLG to the range and gamut of BT.709, as RGB, with FFmpeg's swscale."""
+    colours = frame.colorspace, frame.color_range, frame.color_primaries, frame.color_trc
+    graph = _tone_mapper(frame.width, frame.height, frame.format.name, *colours)
+    graph.push(frame)
+    return graph.vpull()
+
+
+@functools.lru_cache(maxsize=4)  # FFmpeg computes its table for seconds
+def _tone_mapper(width: int, height: int, pix_fmt: str, *colours: object) -> "Graph":
+    """Return the filter for frames of a format; its table follows their `colours`."""
+    from av.filter import Graph
+    from av.video.format import VideoFormat
+
+    graph = Graph()
+    form = VideoFormat(pix_fmt)
+    source = graph.add_buffer(width=width, height=height, format=form, time_base=SQUARE)
+    options = "out_transfer=bt709:out_primaries=bt709:intent=perceptual"
+    scale = graph.add("scale", f"{options}:flags=accurate_rnd+full_chroma_int+bitexact")
+    graph.link_nodes(source, scale, graph.add("format", "gbrp"), graph.add("buffersink"))
+    graph.configure()
+    return graph
+
+
 def upright_rgb(
     frame: "VideoFrame", reformatter: "VideoReformatter", aspect: Fraction = SQUARE
 ) -> npt.NDArray[np.uint8]:
@@ -146,7 +183,7 @@ def upright_rgb(
     The stream's colour matrix and range apply; without a matrix, BT.601 is assumed, as FFmpeg does.
     Chroma is interpolated, and values are rounded rather than truncated: the result is within one
     level of the exact value, and the same on every processor. FFmpeg's default conversion is on
-    average one level too dark. High dynamic range is not tone-mapped.
+    average one level too dark.
 
     Args:
       reformatter: kept for the video, as setting one up takes as long as using it.

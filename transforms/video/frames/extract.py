@@ -76,6 +76,8 @@ def _stored(
         if answer.pixel_aspect == SQUARE
         else ":".join(map(str, answer.pixel_aspect.as_integer_ratio())),
         is_deinterlaced=answer.is_deinterlaced,
+        tone_mapped=answer.tone_mapped,
+        video_stream=answer.video_stream,
     )
 
 

@@ -54,6 +54,7 @@ class Video:
       zero_s: time 0 of the requests, on the stream's own clock.
       settings: the tolerance at the end and the limit of pixels.
       alive: called for each packet read, so that a watcher can tell slow from stuck.
+      chosen: number of the stream, if the file has several with moving images.
       container_aspect: the container's pixel width to height, if the codec's differs.
       aspects: the codec's, for decoded packets whose pixels are not square.
     """
@@ -65,6 +66,7 @@ class Video:
     reformatter: "VideoReformatter"
     settings: FrameSettings
     alive: Callable[[], None]
+    chosen: str = ""
     container_aspect: Fraction | None = None
     aspects: dict[int | None, Fraction] = dataclasses.field(default_factory=dict)
 
@@ -181,7 +183,8 @@ def open_video(
             metadata_errors="replace",
         )
     except (av.error.FFmpegError, OSError, ValueError) as error:
-        raise VideoUnusable("video_unreadable", error_text(error)) from error
+        detail = _of_image(source) or error_text(error)
+        raise VideoUnusable("video_unreadable", detail) from error
     with container:
         stream = _best_stream(container, settings)
         # A damaged picture must raise an error, not be concealed from its neighbours.
@@ -202,8 +205,18 @@ def open_video(
             reformatter=av.video.reformatter.VideoReformatter(),
             settings=settings,
             alive=alive,
+            chosen=str(stream.index) if len(_moving(container)) > 1 else "",
             container_aspect=None if by_container == by_codec else by_container,
         )
+
+
+def _of_image(source: SourceFile) -> str:
+    """Describe a file that begins as an image does; else return ""."""
+    source.stream.seek(0)
+    start = source.stream.read(12)
+    kinds = {b"RIFF....WEBP": "WebP", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
+    kind = next((kind for sign, kind in kinds.items() if re.match(sign, start, re.DOTALL)), "")
+    return kind and f"a {kind} image; convert an animation to GIF, APNG or a video"
 
 
 def _check_file(path: str) -> None:
@@ -221,13 +234,7 @@ def _check_file(path: str) -> None:
 
 def _best_stream(container: "InputContainer", settings: FrameSettings) -> "VideoStream":
     """Return the stream that players show, which FFmpeg ranks first; cover art does not count."""
-    from av.stream import Disposition
-
-    moving = [
-        stream
-        for stream in container.streams.video
-        if not stream.disposition & Disposition.attached_pic
-    ]
+    moving = _moving(container)
     if not moving:
         kinds = ", ".join(sorted({stream.type for stream in container.streams})) or "nothing"
         raise VideoUnusable("no_video_stream", f"the file holds {kinds}")
@@ -238,6 +245,16 @@ def _best_stream(container: "InputContainer", settings: FrameSettings) -> "Video
         raise VideoUnusable("video_unreadable", f"no decoder for stream {stream.index}")
     check_size(codec.width, codec.height, settings)
     return stream
+
+
+def _moving(container: "InputContainer") -> "list[VideoStream]":
+    from av.stream import Disposition
+
+    return [
+        stream
+        for stream in container.streams.video
+        if not stream.disposition & Disposition.attached_pic
+    ]
 
 
 def check_size(width: int, height: int, settings: FrameSettings) -> None:
