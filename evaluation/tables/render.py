@@ -102,8 +102,8 @@ def as_text(report: Report) -> str:
     for model in models_of(report):
         lines.append(model)
         grid = [[visible(cell) for cell in row] for row in _grid(report, model)]
-        for part in _narrow(grid):
-            lines += [*_aligned(part), ""]
+        for part in narrow(grid):
+            lines += [*aligned(part), ""]
     lines += [_in_words(found) for found in report.comparisons]
     lines += [""] if report.comparisons else []
     return in_lines([*lines, *_method(report), *report.notes])
@@ -153,9 +153,9 @@ def as_latex(report: Report) -> str:
         *(f"% {visible(line)}" for line in comments),
         rf"\begin{{tabular}}{{{'l' * labels}{'r' * (len(head) - labels)}}}",
         r"\toprule",
-        _latex_row(head),
+        latex_row(head),
         r"\midrule",
-        *map(_latex_row, body),
+        *map(latex_row, body),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -217,7 +217,7 @@ def _interval(measure: Measure) -> str:
     return "-" if low == "-" else f"[{low}, {high}]"
 
 
-def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
+def narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
     """Yield the table in parts of at most WIDTH characters, each with the row names.
 
     A part holds adjacent columns that are filled in the same rows, and only those rows.
@@ -239,7 +239,7 @@ def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
         start = stop
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
+def aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -318,7 +318,7 @@ def _subset_rows(report: Report) -> list[list[str]]:
     return rows
 
 
-def _latex_row(cells: Sequence[str]) -> str:
+def latex_row(cells: Sequence[str]) -> str:
     row = " & ".join(cells) + r" \\"
     # After the end of a row, a bracket or a star would be parsed as its argument.
     return f"{{}}{row}" if row.startswith(("[", "*")) else row

@@ -1,0 +1,345 @@
+"""The command `eqforge tables`: your numbers in the layout of a paper's tables, beside its own."""
+
+import math
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+import tyro
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.shell import Command
+from eqforge.core.visible import in_latex, in_lines, visible
+from eqforge.evaluation.tables.command import metrics_report
+from eqforge.evaluation.tables.render import aligned, as_json, latex_row, narrow
+from eqforge.evaluation.tables.report import labels_of
+from eqforge.evaluation.tables.settings import MetricsSettings
+
+PRINTED = Path(__file__).parent / "printed"
+ROUNDING = 0.011
+"""A mean of printed numbers differs from the printed mean by less, unless a number is wrong."""
+
+DIFFERENCE, INTERVAL, CHANCE = "difference", "95 % interval", "chance"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TablesSettings:
+    """Print your numbers in the layout of a paper's tables, with its numbers and the difference."""
+
+    paths: tyro.conf.Positional[tuple[str, ...]]
+    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. Where a table has
+    several datasets, name each: REPLACE=out/replace SWAP=out/swap."""
+
+    paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
+    """Paper whose tables to print."""
+
+    labels: tuple[str, ...] = ()
+    """Model names to show, in order. The name of a printed row adds the difference from it."""
+
+    columns: tuple[str, ...] = ()
+    """Columns to show: a heading such as Eq-SD, or a column such as "Eq-SD Text"."""
+
+    digits: int | None = None
+    """Number of decimals (default: as printed)."""
+
+    intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Add a row of 95 % confidence intervals below each of your models."""
+
+    show: Literal["text", "latex"] = "text"
+    """Output format. LaTeX needs the package booktabs and has the best numbers in bold."""
+
+
+class _Number(msgspec.Struct, frozen=True):
+    model: str
+    subset: str
+    metric: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    chance: float | None = None
+
+
+class _Measured(msgspec.Struct):
+    title: str
+    measures: list[_Number]
+
+
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """A column of a printed table.
+
+    Attributes:
+      find: `DATASET|SUBSET|METRIC` of `eqforge metrics`, the first that exists; any dataset if
+        empty.
+      scale: the printed number for a value of 1.
+      lower: True if lower is better.
+      mean: True if the column is the mean of the others.
+    """
+
+    group: str
+    name: str
+    find: list[str]
+    scale: float = 100.0
+    lower: bool = False
+    mean: bool = False
+
+
+class Table(msgspec.Struct, kw_only=True):
+    """A printed table; rows named in `apart` are no models."""
+
+    name: str
+    digits: int
+    columns: list[Column]
+    rows: dict[str, list[float]]
+    apart: list[str] = []
+
+
+class Paper(msgspec.Struct):
+    """A paper's tables, with numbers as printed; NaN where none is printed."""
+
+    paper: str
+    tables: list[Table]
+
+
+class Row(msgspec.Struct):
+    """A row of a table: a model's numbers, or texts that belong to the row above."""
+
+    name: str
+    values: Sequence[float]
+    texts: Sequence[str]
+    is_model: bool = True
+
+
+_Numbers = dict[tuple[str, str, str], _Number]
+"""A model's numbers by dataset, subset and metric."""
+
+
+def read_paper(name: str) -> Paper:
+    return msgspec.convert(tomllib.loads((PRINTED / f"{name}.toml").read_text("utf-8")), Paper)
+
+
+def read_measured(paths: Sequence[str]) -> dict[str, _Numbers]:
+    """Return each model's numbers from metrics.json files, or from a dataset and its scores."""
+    found: dict[str, _Numbers] = {}
+    for name, measured in _measured(paths):
+        for one in measured.measures:
+            key = name or measured.title.partition(":")[0], one.subset, one.metric
+            if key in found.setdefault(one.model, {}):
+                raise InputError(
+                    f"{one.model}: {', '.join(key)} appears twice; name the dataset of each "
+                    "folder, such as SWAP=out/swap"
+                )
+            found[one.model][key] = one
+    return found
+
+
+def _measured(paths: Sequence[str]) -> Iterator[tuple[str, _Measured]]:
+    parted = [path.rpartition("=") for path in paths]
+    files = [
+        Path(path) / "metrics.json" if Path(path).is_dir() else Path(path) for *_, path in parted
+    ]
+    if len(paths) > 1 and not files[0].is_file():
+        report = as_json(metrics_report(MetricsSettings(paths=tuple(map(Path, paths)))))
+        yield "", decode(report.encode(), _Measured, paths[0])
+        return
+    for (name, _, path), file in zip(parted, files, strict=True):
+        if not file.is_file():
+            raise InputError(f"{path}: expected a folder that eqforge metrics --output wrote")
+        yield name, decode(read_bytes(file), _Measured, str(file))
+
+
+def of_columns(columns: Sequence[Column], numbers: _Numbers) -> list[_Number | None]:
+    """Return a model's number of each column; a mean that was not measured is computed."""
+    found: list[_Number | None] = []
+    for column in columns:
+        sought = [find.split("|") for find in column.find]
+        matches = (
+            one
+            for dataset, subset, metric in sought
+            for key, one in numbers.items()
+            if dataset in ("", key[0]) and key[1:] == (subset, metric) and one.value is not None
+        )
+        found.append(next(matches, None))
+    parts = [one for one, column in zip(found, columns, strict=True) if not column.mean]
+    for place, column in enumerate(columns):
+        if column.mean and found[place] is None and None not in parts:
+            known = [one for one in parts if one is not None]
+            value, chance = (
+                sum(getattr(one, name) or 0.0 for one in known) / len(known)
+                for name in ("value", "chance")
+            )
+            found[place] = _Number(known[0].model, "", column.name, value, chance=chance)
+    return found
+
+
+def table_rows(
+    table: Table,
+    measured: Mapping[str, _Numbers],
+    digits: int,
+    places: Sequence[int],
+    *,
+    intervals: bool,
+) -> list[Row]:
+    """Return the printed rows, each followed by the model of its name, then other models.
+
+    Args:
+      places: the columns to show; no rows are returned if no model has a number in them.
+    """
+
+    def scaled(numbers: Sequence[_Number | None], name: str) -> list[float]:
+        values = [None if one is None else getattr(one, name) for one in numbers]
+        scales = [column.scale for column in table.columns]
+        shown = [(values[place], scales[place]) for place in places]
+        return [math.nan if value is None else value * scale for value, scale in shown]
+
+    def texts(values: Sequence[float], sign: str = "") -> list[str]:
+        return ["-" if math.isnan(v) else f"{v:{sign}.{digits}f}" for v in values]
+
+    def ours(model: str, numbers: list[_Number | None]) -> Iterator[Row]:
+        values, printed = scaled(numbers, "value"), printed_rows.get(model)
+        yield Row(model if printed is None else f"{model} (yours)", values, texts(values))
+        if printed is not None:
+            gains = [own - theirs for own, theirs in zip(values, printed, strict=True)]
+            yield Row(DIFFERENCE, gains, texts(gains, "+"), is_model=False)
+        if intervals:
+            ends = zip(texts(scaled(numbers, "low")), texts(scaled(numbers, "high")), strict=True)
+            shown = ["-" if low == "-" else f"[{low}, {high}]" for low, high in ends]
+            yield Row(INTERVAL, [], shown, is_model=False)
+
+    printed_rows = {n: [values[place] for place in places] for n, values in table.rows.items()}
+    found = {model: of_columns(table.columns, numbers) for model, numbers in measured.items()}
+    found = {m: numbers for m, numbers in found.items() if any(numbers[p] for p in places)}
+    if not found:
+        return []
+    rows: list[Row] = []
+    for name, values in printed_rows.items():
+        rows.append(Row(name, values, texts(values), is_model=name not in table.apart))
+        rows += ours(name, found[name]) if name in found else ()
+    for model in (name for name in found if name not in table.rows):
+        rows += ours(model, found[model])
+    levels = scaled(next(iter(found.values())), "chance")
+    if not table.apart and not all(map(math.isnan, levels)):
+        rows.append(Row(CHANCE, levels, texts(levels), is_model=False))
+    return rows
+
+
+def wrong_means(table: Table) -> Iterator[str]:
+    """Say which printed means are not the means of their printed row."""
+    for place, column in enumerate(table.columns):
+        for name, values in table.rows.items() if column.mean else ():
+            others = [v for v, other in zip(values, table.columns, strict=True) if not other.mean]
+            mean = sum(others) / len(others)
+            if abs(mean - values[place]) > ROUNDING:
+                yield (
+                    f"{name}: the paper prints {values[place]:.{table.digits}f} as the mean; its "
+                    f"row gives {mean:.{table.digits}f}."
+                )
+
+
+def places_of(table: Table, wanted: Sequence[str]) -> list[int]:
+    """Return the places of the columns to show, by heading, or by heading and name."""
+    names = [{column.group, f"{column.group} {column.name}"} for column in table.columns]
+    return [place for place, known in enumerate(names) if not wanted or known & {*wanted}]
+
+
+def as_text(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> str:
+    groups = [list(some) for _, some in groupby(columns, key=lambda column: column.group)]
+    head = [text for some in groups for text in (some[0].group, *[""] * (len(some) - 1))]
+    grid = [["", *head], ["model", *(column.name for column in columns)]]
+    grid += [[visible(row.name) if row.is_model else f"  {row.name}", *row.texts] for row in rows]
+    parts = [aligned(part) for part in narrow(grid)]
+    return in_lines([title, "", *(line for part in parts for line in (*part, "")), *notes])
+
+
+def as_latex(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> str:
+    best = [_best(column, place, rows) for place, column in enumerate(columns)]
+    head, lines, start = [""], [], 2
+    for group, some in groupby(columns, key=lambda column: column.group):
+        width = len(list(some))
+        head.append(rf"\multicolumn{{{width}}}{{c}}{{{in_latex(group)}}}")
+        lines.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
+        start += width
+    body: list[str] = []
+    for row in rows:
+        texts = [in_latex(text) for text in row.texts]
+        if row.is_model:
+            texts = [
+                rf"\textbf{{{text}}}" if shown == top else text
+                for text, shown, top in zip(texts, row.texts, best, strict=True)
+            ]
+        body += [r"\midrule"] if row.name == CHANCE else []
+        body.append(latex_row([in_latex(row.name), *texts]))
+    return "\n".join(
+        [
+            *(f"% {visible(line)}" for line in (title, *notes)),
+            rf"\begin{{tabular}}{{l{'r' * len(columns)}}}",
+            r"\toprule",
+            latex_row(head),
+            " ".join(lines),
+            latex_row(["", *(in_latex(column.name) for column in columns)]),
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
+
+
+def _best(column: Column, place: int, rows: Sequence[Row]) -> str:
+    """Return the best number of a column as it is shown."""
+    shown = [row.texts[place] for row in rows if row.is_model and row.texts[place] != "-"]
+    return (min if column.lower else max)(shown, key=float, default="")
+
+
+def tables_command(settings: TablesSettings) -> int:
+    if settings.digits is not None and not 0 <= settings.digits <= 6:
+        raise InputError(f"--digits {settings.digits}: expected 0 to 6")
+    paper, measured = read_paper(settings.paper), read_measured(settings.paths)
+    named = labels_of(list(measured), settings.labels)
+    ours = {named[model]: numbers for model, numbers in measured.items()}
+    shown = 0
+    for table in paper.tables:
+        places = places_of(table, settings.columns)
+        columns = [table.columns[place] for place in places]
+        digits = table.digits if settings.digits is None else settings.digits
+        rows = table_rows(table, ours, digits, places, intervals=settings.intervals)
+        if not rows:
+            continue
+        shown += 1
+        notes = list(wrong_means(table)) if any(column.mean for column in columns) else []
+        if not ours.keys() & table.rows.keys():
+            notes.append(f"For differences, name your model as a row: --labels {_words(table)}")
+        write: dict[str, Any] = {"text": as_text, "latex": as_latex}
+        print(write[settings.show](f"{paper.paper}, {table.name}", columns, rows, notes))
+    if not shown:
+        known = [column for table in paper.tables for column in table.columns]
+        raise InputError(
+            f"{', '.join(settings.paths)}: no number of the columns "
+            f"{', '.join(settings.columns) or 'of ' + settings.paper}; there are "
+            f"{', '.join(dict.fromkeys(column.group for column in known))}, from "
+            f"DATASET|SUBSET|METRIC such as {known[0].find[-1]}"
+        )
+    return 0
+
+
+def _words(table: Table) -> str:
+    name = next(iter(table.rows))
+    return f'"{name}"' if " " in name else name
+
+
+main = Command(
+    "eqforge tables",
+    TablesSettings,
+    tables_command,
+    example="eqforge tables out/tables --paper eqben --labels FIBER",
+    basics=("paper", "labels", "columns", "digits", "intervals", "show"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main())
