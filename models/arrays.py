@@ -60,7 +60,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
                 sum(part.file_size for part in archive.infolist())
                 > _UNPACKED * os.stat(path).st_size
             ):
-                raise ValueError("its arrays would take all memory")
+                raise ValueError("its arrays do not fit in memory")
         with np.load(path, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
     except Exception as error:  # as above
@@ -72,8 +72,8 @@ def _npy(path: Path) -> NDArray[Any]:
         begins = stream.read(len(_NPY))
     if begins != _NPY:
         is_archive = begins.startswith(_ZIP)
-        what = "an archive of several (.npz); save the one array with numpy.save"
-        raise ValueError(what if is_archive else "it is no .npy file")
+        what = "an archive of several arrays (.npz); save a single array with numpy.save"
+        raise ValueError(what if is_archive else "it is not an .npy file")
     # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):
         try:
@@ -96,7 +96,7 @@ def _tensor(path: Path) -> NDArray[Any]:
     if is_zip:
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-                raise ValueError("it is compressed, as torch saves none")
+                raise ValueError("it is compressed, which torch.save never does")
     # Memory-mapped, an archive's storages are parts of the file, and nothing is unpacked.
     with warnings.catch_warnings(), contextlib.ExitStack() as opened:
         warnings.simplefilter("ignore")  # about pickles that torch did not write
@@ -110,6 +110,6 @@ def _tensor(path: Path) -> NDArray[Any]:
         raise ValueError("it is sparse, quantized or without numbers")
     stored = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > stored:
-        raise ValueError(f"{tensor.numel():,} numbers stand for {stored:,} stored bytes")
+        raise ValueError(f"{tensor.numel():,} numbers do not match {stored:,} stored bytes")
     known = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
     return np.asarray(known.detach().numpy())

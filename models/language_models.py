@@ -195,8 +195,9 @@ def class_places(names: dict[Any, str], model: str) -> list[int]:
     ]
     if len(names) != len(CLASSES) or any(len(places) != 1 for places in found):
         raise InputError(
-            f"{model}: its classes are {', '.join(map(str, names.values()))}; expected a model of "
-            f"natural language inference, whose config names {', '.join(CLASSES)} (id2label)"
+            f"{model}: its classes are {', '.join(map(str, names.values()))}; expected a natural "
+            f"language inference model, whose config names the classes {', '.join(CLASSES)} "
+            "(id2label)"
         )
     return [int(places[0]) for places in found]
 
@@ -308,7 +309,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
     if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
         raise InputError(
             f"{weights.source}: has no processor for images and text, so it cannot answer "
-            "questions about images"
+            "questions about images; choose a different model"
         )
     if chat_template is not None:
         try:

@@ -103,7 +103,7 @@ def import_open_clip() -> Any:
         return importlib.import_module("open_clip")
     except ImportError as error:
         raise MissingExtra(
-            f"{error.name or 'open_clip'}, of open_clip's models,", "models"
+            f"{error.name or 'open_clip'}, which open_clip's models need,", "models"
         ) from error
 
 
@@ -144,8 +144,8 @@ def _check_folder(folder: Path) -> None:
         raise InputError(f"{folder}: contains no weights in safetensors")
     if text.get("hf_model_name"):
         raise InputError(
-            f"{folder}: its text encoder {text['hf_model_name']!r} would be fetched from the hub "
-            "without a commit; models with a text encoder of their own are read"
+            f"{folder}: its text encoder {text['hf_model_name']!r} would be downloaded from the "
+            "hub without a fixed commit; choose a model that contains its text encoder"
         )
 
 
@@ -154,11 +154,11 @@ def _loading(source: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise MissingExtra(f"{error.name}, of which {source} is made,", "models") from error
+        raise MissingExtra(f"{error.name}, which {source} needs,", "models") from error
     except Exception as error:
         raise InputError(
-            f"{source}: the model cannot be loaded: {first_line(error)} (expected {_CONFIG} "
-            "and safetensors in a folder or at a commit on the hub, or a name of open_clip with "
+            f"{source}: the model cannot be loaded: {first_line(error)} (expected {_CONFIG} and "
+            "safetensors in a folder or at a commit on the hub, or an open_clip model name with "
             ",weights=FILE)"
         ) from error
 

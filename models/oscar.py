@@ -91,7 +91,7 @@ class OscarScorer:
         self._max_tokens, self._max_regions = max_tokens, max_regions
         self._regions = RegionFiles(features, tags)
         if not (checkpoint / "vocab.txt").is_file():
-            raise InputError(f"{checkpoint}: holds no vocab.txt")
+            raise InputError(f"{checkpoint}: contains no vocab.txt")
         self._tokenizer = transformers.BertTokenizer.from_pretrained(checkpoint)
         self._network = load_network(checkpoint, precision, device)
         embeddings = self._network.bert.embeddings
@@ -251,7 +251,7 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
                 module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
             except RuntimeError as error:
                 raise InputError(
-                    f"{folder}: the weights of {prefix!r} do not fit: {error}"
+                    f"{folder}: the weights of {prefix!r} do not fit the architecture: {error}"
                 ) from error
             held = "float32" if module is network.classifier else precision
             module.to(device=device, dtype=getattr(torch, held)).eval()
@@ -288,7 +288,9 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
         # The file also holds training settings, which transformers would take as its own.
         architecture = {name: found[name] for name in _ARCHITECTURE}
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
+        raise InputError(
+            f"{folder}: config.json does not describe an OSCAR model: {error}"
+        ) from error
     config = transformers.BertConfig(**architecture, attn_implementation="eager")
     hidden = int(config.hidden_size)
     with_norm = "bert.LayerNorm.weight" in tensors
@@ -310,7 +312,7 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
 def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
     if f"{layer}.weight" not in tensors:
         raise InputError(
-            f"{folder}: holds no '{layer}.weight'; expected an OSCAR that was fine-tuned to "
+            f"{folder}: contains no '{layer}.weight'; expected an OSCAR model fine-tuned for "
             "image-text retrieval"
         )
     return int(tensors[f"{layer}.weight"].shape[1])

@@ -42,14 +42,16 @@ class Weights:
 
     def __post_init__(self) -> None:
         if self.folder is not None and self.revision is not None:
-            raise InputError(f"{self.source}: a folder has no revision; found {self.revision!r}")
+            raise InputError(
+                f"{self.source}: the model is a folder, which has no revision; remove the "
+                f"revision {self.revision!r}"
+            )
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
             found = "" if self.revision is None else f" (found revision {self.revision!r})"
             raise InputError(
                 f"{self.source}: no such folder; for a model of the Hugging Face hub write "
-                "ID@COMMIT with the 40 hexadecimal digits of the commit, because branches and "
-                "tags move"
-                f"{found}"
+                "ID@COMMIT with the 40 hexadecimal digits of a commit, because branches and "
+                f"tags can change{found}"
             )
 
     @property
@@ -156,7 +158,9 @@ def onto_device(model: Any, device: str) -> Any:
     try:
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:
-        raise InputError(f"device={device}: the model does not fit: {first_line(error)}") from error
+        raise InputError(
+            f"device={device}: the model does not fit in memory: {first_line(error)}"
+        ) from error
 
 
 def load_preprocessor(weights: Weights) -> Preprocessor:
@@ -231,8 +235,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing), "
-            f"so it is not a usable {architecture}: its scores would be random"
+            f"{weights.source}: contains no {missing[0]!r} ({len(missing)} tensors are missing), "
+            f"so it is not a complete {architecture}: its scores would be random"
         )
     return onto_device(model, weights.device)
 
@@ -261,8 +265,8 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
     # transformers makes an almost empty tokenizer where files are missing.
     if not embeddings / 2 <= tokens <= embeddings:
         raise InputError(
-            f"{model}: the tokenizer has {tokens} tokens, the model {embeddings}: they do "
-            "not belong together"
+            f"{model}: the tokenizer has {tokens} tokens, but the model has {embeddings}; use "
+            "the tokenizer that was saved with the model"
         )
 
 
@@ -272,11 +276,12 @@ def first_line(error: Exception) -> str:
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
     if weights.folder is not None:
-        advice = "expected a folder that transformers saved, with its weights in safetensors"
+        advice = "expected a folder saved by Transformers, with weights in safetensors"
     else:
         advice = (
-            f"expected commit {weights.revision} on the Hugging Face hub, with its weights in "
-            "safetensors; a machine without network needs it in its cache, or as a folder"
+            f"expected commit {weights.revision} on the Hugging Face hub, with weights in "
+            "safetensors; without a network connection, the model must be in the cache, or be "
+            "passed as a folder"
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown

@@ -84,7 +84,9 @@ class _Lines:
 
 
 def _bad_index(path: Path, what: str) -> InputError:
-    return InputError(f"{path}: its .lineidx or imageid2idx.json {what}: delete or recreate them")
+    return InputError(
+        f"{path}: its .lineidx or imageid2idx.json {what}: delete or recreate these files"
+    )
 
 
 @functools.lru_cache(maxsize=4)
@@ -115,7 +117,7 @@ def _scan(path: Path) -> Iterator[tuple[str, int]]:
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}: a line's key is not UTF-8: {error}") from error
             if key in seen:
-                raise InputError(f"{path}: two lines of the image {key!r}")
+                raise InputError(f"{path}: two lines for the image {key!r}")
             if key:
                 seen.add(key)
                 yield key, place

@@ -160,13 +160,13 @@ def _read_parquet(path: Path) -> ScoreTable:
         "the columns image, caption, probability",
     )
     if any((table[name].codes < 0).any() for name in texts):
-        raise InputError(f"{path}: a row lacks its image or caption")
+        raise InputError(f"{path}: a row has no image or no caption")
     images, captions = (
         {key: place for place, key in enumerate(table[name].known)} for name in texts
     )
     cells = table["image"].codes.astype(np.int64) * len(captions) + table["caption"].codes
     order = np.argsort(cells)
     if (np.diff(cells[order]) == 0).any():
-        raise InputError(f"{path}: two scores of one image and caption")
+        raise InputError(f"{path}: an image and caption appear twice")
     scores = table["probability"].to_numpy(zero_copy_only=False)[order]
     return ScoreTable(images=images, captions=captions, cells=cells[order], probabilities=scores)

@@ -118,7 +118,9 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     if unknown := sorted(options.keys() - kinds[kind]):
         known = ", ".join(sorted(kinds[kind]))
         hint = nearest(unknown[0], kinds[kind])
-        raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}{hint}")
+        raise InputError(
+            f"{text!r}: {kind} has no option {unknown[0]!r}; its options are {known}{hint}"
+        )
     commit = _COMMIT.fullmatch(source)
     # A folder's own name may hold an @; an id on the hub cannot.
     if commit is None or source.startswith((".", "/")) or Path(source).is_dir():
@@ -294,9 +296,9 @@ def _one(text: str) -> Any:
         if text.partition(":")[0] in SCORERS:
             raise
         end = "" if str(error).endswith("?") else ","
-        raise InputError(f"{error}{end} or, for a model of your own, {_OWN}") from error
+        raise InputError(f"{error}{end} or, for your own model, {_OWN}") from error
     if len(specs) != 1:
-        raise InputError(f"{text!r}: expected one model; score several one after the other")
+        raise InputError(f"{text!r}: expected one model; run the command once for each model")
     return specs[0]
 
 
@@ -325,8 +327,8 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
     if missing or not isinstance(scorer.identity, Identity):
         lacks = ", ".join(missing) or "an identity of the class Identity"
         raise InputError(
-            f"{PREFIX}{module}:{factory} returned a {type(scorer).__name__} without {lacks}; see "
-            "docs/guides/scoring.md for what a model has"
+            f"{PREFIX}{module}:{factory} returned a {type(scorer).__name__} without {lacks}; "
+            "docs/guides/scoring.md lists what a model needs"
         )
     made: Scorer = scorer
     return made

@@ -79,8 +79,8 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         self._columns()
         if self.config.unconfirmed and self.name != "valse":
             raise InputError(
-                f"--unconfirmed: only valse says how many annotators (of 3, {CONFIRMED} needed) "
-                "confirmed an item"
+                "--unconfirmed: works only with valse, which records how many of 3 annotators "
+                f"confirmed an item ({CONFIRMED} are needed)"
             )
         self.check_images()
 
@@ -89,7 +89,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             return Columns()
         if not self.name.startswith("own-"):
             raise InputError(
-                "--columns: only for own-pairs, own-foils, own-rewordings, own-questions"
+                "--columns: works only with own-pairs, own-foils, own-rewordings and own-questions"
             )
         (form,) = FORMS[self.name]
         return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])

@@ -78,8 +78,8 @@ class Combined(Pipeline[Config, "Piece"]):
             for stage, books in each.manifest.stages.items():
                 if not books.is_balanced():
                     raise InputError(
-                        f"{each.folder}: the counts of the stage {stage!r} do not add up; eqforge "
-                        "verify checks for all damage"
+                        f"{each.folder}: the counts of the stage {stage!r} do not add up; run "
+                        "eqforge verify to find all damage"
                     )
                 known = stage_of(each.manifest, stage) or Stage(stage)
                 stages.append(Stage(f"{label}: {stage}", known.reasons))
@@ -167,8 +167,8 @@ def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]
     for name, count in unnamed.items():
         if count > 1:
             yield (
-                f"{count} parts are builds of {name} and get the same kind; NAME=FOLDER gives "
-                "each its own"
+                f"{count} parts are builds of {name} and get the same kind; to distinguish them, "
+                "pass NAME=FOLDER"
             )
 
 
@@ -176,8 +176,8 @@ def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (
-                f"{part.label}: its certificate of balanced texts is only true of that part and is "
-                "left out; eqforge audit measures the combined dataset"
+                f"{part.label}: its certificate of balanced texts is valid only for that part, "
+                "so it is left out; to measure the combined dataset, run eqforge audit"
             )
 
 

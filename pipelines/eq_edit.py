@@ -145,7 +145,7 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
 
     def warnings(self) -> Iterator[str]:
         if not self.config.locking.lock or not self.rules(self.work).has_masks:
-            yield "Nothing is locked: an edit may change any pixel of its photograph."
+            yield "Masks do not lock the photographs, so an edit may change any pixel."
         yield from super().warnings()
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:

@@ -113,7 +113,9 @@ class Simat(TextPipeline[Config, PlannedImage]):
         if config.images is None:
             for spec in specs_of(config.choices.oracle):
                 if spec.kind not in ("matrix", "oscar"):
-                    raise InputError(f"--oracle {spec.kind}: reads pixels; name --images FOLDER")
+                    raise InputError(
+                        f"--oracle {spec.kind}: this oracle needs images; pass --images FOLDER"
+                    )
         prepare_oracle(config.choices.oracle)
         write_caption(Triplet(subject="man", relation="touching", object="elephant"))
 
@@ -141,7 +143,10 @@ class Simat(TextPipeline[Config, PlannedImage]):
         oracle = self.config.choices.oracle
         yield from oracle_warnings(prepare_oracle(oracle))
         if oracle.oracle is None and self.config.transfos is None:
-            yield "no oracle judged the queries, so some may ask for what the crop already shows"
+            yield (
+                "no oracle judged the queries, so some queries may ask for something that the "
+                "crop already shows"
+            )
 
     def measure(self, image: PlannedImage) -> dict[str, int]:
         queries = [query for planned in image.regions for query in planned.queries]

@@ -187,8 +187,9 @@ class _Unpickler(pickle.Unpickler):
         """Return a constructor of arrays; reject anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
-                f"it asks for {clipped(module_name)}.{clipped(global_name)}; only plain containers "
-                "and NumPy arrays are read from a pickle, because anything else can run code"
+                f"it asks for {clipped(module_name)}.{clipped(global_name)}; eqforge reads only "
+                "plain containers and NumPy arrays from a pickle, because anything else can run "
+                "code"
             )
         return super().find_class(module_name, global_name)
 
@@ -209,4 +210,4 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
         return value.tolist()
-    raise Unreadable(f"it holds a {type(value).__name__}, which no annotation has")
+    raise Unreadable(f"it holds a {type(value).__name__}, which annotations never contain")

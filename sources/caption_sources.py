@@ -73,7 +73,8 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: its suffix is not that of a caption format; {KNOWN}; or pass --source"
+        f"{path}: the file name does not end like a caption format; {KNOWN}; rename the file, or "
+        "pass --source"
     )
 
 
@@ -172,7 +173,7 @@ def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator
         seen.add(record.caption_id)
         yield record
     if not seen:
-        raise InputError(f"{file}: holds no caption")
+        raise InputError(f"{file}: contains no captions")
 
 
 class _CocoImage(msgspec.Struct, frozen=True):

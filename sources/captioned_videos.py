@@ -82,7 +82,7 @@ def read_files(
     files: set[Path] = set()
     for path in paths:
         if path.resolve() in files:
-            raise InputError(f"--annotations: {path} is named twice")
+            raise InputError(f"--annotations: {path} is passed twice")
         files.add(path.resolve())
     found: dict[str, tuple[Path, Video]] = {}
     for path in sorted(paths):

@@ -101,7 +101,9 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
         said = {name: getattr(found, name) or None for name in known}
         if len(captions) != 1 and any(said.values()):
             named = next(name for name, value in said.items() if value)
-            raise InputError(f"{file}: {where}: {named}: goes with one caption, not with several")
+            raise InputError(
+                f"{file}: {where}: {named}: allowed only if the image has a single caption"
+            )
         for caption in captions:
             # In any order of the records, the same ones have the same id.
             more = [{name: value for name, value in said.items() if value}]
@@ -110,8 +112,8 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
             caption_id = namer(name) if caption.id is None else caption.id
             if said["mask"] is not None and not has_masks:
                 raise InputError(
-                    f"{file}: {caption_id} names a mask, {said['mask']!r}; say with --masks in "
-                    "which folder it lies"
+                    f"{file}: {caption_id} names a mask, {said['mask']!r}; pass the folder of "
+                    "masks with --masks"
                 )
             yield EditCaption(
                 caption_id=caption_id,

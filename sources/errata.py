@@ -39,7 +39,9 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
         erratum = decode(line, Erratum, str(path), f"line {number}")
         _check(erratum, f"{path}: line {number}")
         if erratum in found:
-            raise InputError(f"{path}: line {number}: says what line {found[erratum]} says")
+            raise InputError(
+                f"{path}: line {number}: repeats line {found[erratum]}; remove one of the two lines"
+            )
         found[erratum] = number
         if len(found) > MAX_ERRATA:
             raise InputError(
@@ -75,7 +77,10 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
     dropped = {erratum.id for erratum in found if erratum.action == "drop"}
     for erratum, number in found.items():
         if erratum.action == "correct" and erratum.id in dropped:
-            raise InputError(f"{path}: line {number}: {shown(erratum.id)} is dropped, too")
+            raise InputError(
+                f"{path}: line {number}: {shown(erratum.id)} is also dropped; remove one of the "
+                "two errata"
+            )
         if erratum.action == "note":
             continue
         other = seen.setdefault((erratum.id, erratum.column), erratum)
@@ -101,7 +106,7 @@ def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
 
 
 def unknown_errata(ids: Sequence[str]) -> str:
-    verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
+    verb = "id matches no sample" if len(ids) == 1 else "ids match no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
@@ -123,7 +128,8 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
         if decision.id in found:
             before = found[decision.id][0]
             raise InputError(
-                f"{path}: lines {before} and {number}: {shown(decision.id)} is decided twice"
+                f"{path}: lines {before} and {number}: {shown(decision.id)} has two decisions; "
+                "remove one of them"
             )
         found[decision.id] = number, decision
     return tuple(sorted(decision for _, decision in found.values()))
@@ -154,7 +160,7 @@ def kept_samples(path: str | Path | None) -> tuple[str, ...]:
 
 
 def unknown_decisions(ids: Sequence[str]) -> str:
-    verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
+    verb = "id matches no sample" if len(ids) == 1 else "ids match no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 

@@ -61,7 +61,8 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
     if not named:
         names = ", ".join(name_of(one.name) for one in found)
         raise InputError(
-            f"{root}: has the configurations {names}; choose one of them: {root / found[0].name}"
+            f"{root}: has the configurations {names}; pass one of them, such as "
+            f"{root / found[0].name}"
         )
     return named[0]
 
@@ -135,6 +136,6 @@ def _below(root: Path, pattern: str) -> str:
     parts = pattern.split("/")
     if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(
-            f"{root / CARD}: the path {name_of(pattern)!r} of data_files is none below the folder"
+            f"{root / CARD}: the path {name_of(pattern)!r} of data_files leads out of the folder"
         )
     return re.sub(r"(\*\*/)+", "**/", pattern)

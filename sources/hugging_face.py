@@ -80,7 +80,7 @@ class RowFolder:
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
-                f"{self.root}: has the splits {', '.join(splits)}; choose one of them: "
+                f"{self.root}: has the splits {', '.join(splits)}; pass one of them, such as "
                 f"{self.root / splits[0]}"
             )
         tables = tuple(replace(table, split=None) for table in self.tables)
@@ -152,8 +152,8 @@ def _folder(root: Path) -> RowFolder | None:
     parquet, metadata = _parquet(root), _image_folder(root)
     if parquet and metadata:
         raise InputError(
-            f"{root}: holds both {_below(root, parquet[0])} and {_below(root, metadata[0])}; keep "
-            "the captions in a folder of their own"
+            f"{root}: holds both {_below(root, parquet[0])} and {_below(root, metadata[0])}; "
+            "move the captions into a separate folder"
         )
     tables = sorted(parquet or metadata, key=lambda table: table.path)
     return RowFolder(root=root, tables=tuple(tables)) if tables else None
@@ -192,8 +192,8 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
-            f"{folder}: its rows are selected by separate indices; save it again with "
-            "dataset.flatten_indices().save_to_disk(...)"
+            f"{folder}: its rows are selected by separate indices, which eqforge does not read; "
+            "save it again with dataset.flatten_indices().save_to_disk(...)"
         )
     for file in state.data_files:
         path = folder / _plain_name(folder / STATE, file.filename)
@@ -226,7 +226,7 @@ def _parquet(root: Path) -> list[RowFile]:
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
         names = ", ".join(folder.name for folder in below)
         raise InputError(
-            f"{root}: has the configurations {names}; choose one of them: {next(iter(below))}"
+            f"{root}: has the configurations {names}; pass one of them, such as {next(iter(below))}"
         )
     return [
         RowFile(path=path, split=path.parent.name) for paths in below.values() for path in paths
@@ -246,7 +246,7 @@ def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
         there = [numbers[split, count, number] for number in range(min(count, len(shards) + 1))]
         if set(there) != {1}:
             number = next(n for n, times in enumerate(there) if times != 1)
-            problem = "is missing" if not there[number] else "is there twice"
+            problem = "is missing" if not there[number] else "appears twice"
             raise InputError(f"{root}: {split}: part {number:05} of {count:05} {problem}")
 
 
@@ -256,7 +256,7 @@ def _image_folder(root: Path) -> list[RowFile]:
     folders = Counter(path.parent for path in paths)
     if twice := [folder for folder, count in folders.items() if count > 1]:
         names = [path.name for path in paths if path.parent == twice[0]]
-        raise InputError(f"{twice[0]}: holds {' and '.join(names)}; keep one of them")
+        raise InputError(f"{twice[0]}: contains {' and '.join(names)}; keep one of them")
     bases = [PurePosixPath(path.parent.relative_to(root).as_posix()) for path in paths]
     return [
         RowFile(path=path, base=base, split=base.parts[0] if base.parts else None)

@@ -93,18 +93,18 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
                 return read(dataset.rows("samples", columns))
         if "question" in names:
             raise InputError(
-                f"{path}: holds questions, which have no true and false captions to compare; "
-                "`eqforge audit` shows which of them the text alone answers"
+                f"{path}: contains questions, which have no true and false captions to compare; "
+                "to see which questions can be answered from the text alone, run `eqforge audit`"
             )
         if not any(names.issuperset(columns) for columns in _COMPARED):
-            raise InputError(f"{path}: its samples have no captions to compare")
+            raise InputError(f"{path}: the samples have no captions to compare")
     return map(label_pair, read_text_pairs(path))
 
 
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     read = _reader(dataset)
     if read is None:
-        raise InputError(f"{dataset.folder}: has no captions that were made from other captions")
+        raise InputError(f"{dataset.folder}: none of its captions was made from another caption")
     return read()
 
 
@@ -114,8 +114,11 @@ def why_not_linted(dataset: "Dataset") -> str:
     if not dataset.manifest.num_rows("samples"):
         return "it has no samples"
     if "caption_1" in dataset.columns("samples"):
-        return "each caption is true of its own image; `eqforge lint` compares the two as texts"
-    return "it has no captions of which one was made from another"
+        return (
+            "each caption is true of its own image, so neither is false; to compare the two as "
+            "texts, run `eqforge lint`"
+        )
+    return "none of its captions was made from another caption"
 
 
 def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | None:

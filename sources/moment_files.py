@@ -95,8 +95,8 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
     if problems:
         example = min((each.language for each in chosen if each.language), default="en")
         raise InputError(
-            f"{path}: several subtitles of one video: {listed(problems)}; choose a language, as in "
-            f"--subtitle-language {example}, or keep one file for a video"
+            f"{path}: several subtitle files for one video: {listed(problems)}; choose a "
+            f"language, as in --subtitle-language {example}, or keep only one file per video"
         )
     return sorted(chosen, key=attrgetter("file"))
 
@@ -237,17 +237,17 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
     rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
         raise InputError(
-            f"{path}: holds both {rows.files[0].name} and subtitles, such as "
-            f"{subtitles[0].file.name}; put one of them into a separate folder"
+            f"{path}: contains both {rows.files[0].name} and subtitles, such as "
+            f"{subtitles[0].file.name}; move one of them into a separate folder"
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
             f"{path}: no captions in this folder; expected subtitles (.srt or .vtt), "
-            f".txt files with times, {FORMS}; or name a file"
+            f".txt files with times, {FORMS}; or pass a file"
         )
     if language is not None and not subtitles:
         raise InputError(
-            f"--subtitle-language {language}: {path} is no file or folder of subtitles"
+            f"--subtitle-language {language}: {path} is not a file or folder of subtitles"
         )
     if rows is not None:
         return rows.files
@@ -279,7 +279,9 @@ def _read_records(path: Path, language: str | None) -> Iterator[Record]:
         yield from readers[first.suffix.lower()](first) if dense is None else dense
     else:
         known = ", ".join([*readers, *ENDINGS])
-        raise InputError(f"{path}: its suffix is not that of a caption format; known are {known}")
+        raise InputError(
+            f"{path}: the file name does not end like a caption format; expected {known}"
+        )
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:

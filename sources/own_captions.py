@@ -86,7 +86,7 @@ def own_records(path: Path) -> Iterator[Record]:
 
 def _known(path: Path) -> RowFolder:
     if (rows := row_folder(path)) is None:
-        raise InputError(f"{path}: no captions in this folder; expected {FORMS}; or name a file")
+        raise InputError(f"{path}: no captions in this folder; expected {FORMS}; or pass a file")
     return rows
 
 

@@ -113,7 +113,7 @@ def _records(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
         if len(line) > _LONGEST_LINE:
             raise InputError(
                 f"{path}: line {number}: has more than {_LONGEST_LINE:,} characters; put each "
-                "record on a line of its own"
+                "record on its own line"
             )
         yield line
 
@@ -213,7 +213,8 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
         )
     if "" in header:
         raise InputError(
-            f"{path}: line 1: column {header.index('') + 1} has no name; name it or leave it out"
+            f"{path}: line 1: column {header.index('') + 1} has no name; name the column or "
+            "remove it"
         )
     if len(set(header)) != len(header):
         raise InputError(f"{path}: line 1: a column appears twice: {found}")

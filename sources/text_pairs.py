@@ -102,7 +102,7 @@ def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
 
 Design = Literal["one_image", "two_by_two"]
 _CORNERS = ("x0", "y0", "x1", "y1")
-_ELSE = "`eqforge import` reads other benchmarks, and with --columns any table"
+_ELSE = "to read other benchmarks or your own table, use `eqforge import`"
 _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 

@@ -76,7 +76,7 @@ def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator
         is_empty = False
         yield keys
     if is_empty:
-        raise InputError(f"{listed.path}: names no image of the splits {', '.join(splits)}")
+        raise InputError(f"{listed.path}: contains no image of the splits {', '.join(splits)}")
 
 
 class _Image(msgspec.Struct, frozen=True):
@@ -154,8 +154,8 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
 def _collection(listed: TrainingList, place: str) -> str:
     if listed.collection is None:
         raise InputError(
-            f"{listed.path.name}: {place}: a number without its collection; specify what it "
-            "identifies: "
+            f"{listed.path.name}: {place}: a bare number does not identify its collection; "
+            "specify the collection as "
             f"{', '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
         )
     return listed.collection
@@ -167,7 +167,7 @@ def _read_text(listed: TrainingList) -> Iterator[tuple[str, ...]]:
         if text.startswith(("{", "[")):
             raise InputError(
                 f"{listed.path.name}: line {number}: expected an id or a file name; found "
-                f"{text[:40]!r}: JSON is read from a file that ends in .json"
+                f"{text[:40]!r}; if the file is JSON, rename it so that it ends in .json"
             )
         name, _, behind = text.rpartition(" ")
         yield _keys(name if name and behind.isdecimal() else text, listed, f"line {number}")

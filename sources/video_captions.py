@@ -85,12 +85,11 @@ def read_captioned_videos(
 def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
     bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
     if len(bad) == len(lines):
-        raise InputError(f"{path}: holds no captioned frame{problems_listed(bad)}")
+        raise InputError(f"{path}: contains no captioned frame{problems_listed(bad)}")
     if len(bad) > (allowed := allowed_bad(max_bad_share, len(lines))):
         raise InputError(
-            f"{path}: {len(bad):,} of {len(lines):,} records are not captioned frames, and "
-            f"--max-error-rate {max_bad_share:g} allows {allowed:,}"
-            f"{problems_listed(bad)}"
+            f"{path}: {len(bad):,} of {len(lines):,} records are not captioned frames, but "
+            f"--max-error-rate {max_bad_share:g} allows only {allowed:,}{problems_listed(bad)}"
         )
 
 

@@ -119,8 +119,8 @@ def read_scene_graphs(path: str | Path) -> Iterator[Relation]:
             for name in (edge.subject_id, edge.object_id):
                 if name not in things:
                     raise InputError(
-                        f"{Path(path).name}: {where}: the relation {edge.relationship_id} names "
-                        f"the object {name}; expected an object_id of the image's objects"
+                        f"{Path(path).name}: {where}: the relation {edge.relationship_id} refers "
+                        f"to the object {name}; expected the object_id of an object in the image"
                     )
             subject, target = things[edge.subject_id], things[edge.object_id]
             yield _relation(graph.image_id, edge.relationship_id, edge.predicate, subject, target)

@@ -134,7 +134,7 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
         number += 1
         yield item
     if not number:
-        raise InputError(f"{path.name}: holds no row of the task {task}")
+        raise InputError(f"{path.name}: contains no row of the task {task}")
 
 
 def _read_retrieval(path: Path) -> Iterator[VlueItem]:
@@ -255,5 +255,5 @@ def read_answer_list(path: str | Path) -> frozenset[str]:
     else:
         answers = frozenset(line.strip() for _, line in text_lines(path))
     if not answers:
-        raise InputError(f"{path.name}: holds no answer")
+        raise InputError(f"{path.name}: contains no answers")
     return answers

@@ -31,7 +31,7 @@ def shards_of(source: Path) -> list[Path]:
     if source.is_dir():
         return sorted([*source.glob(f"*{SUFFIX}"), *source.glob(f"data/*{SUFFIX}")])
     if source.name.lower().endswith(COMPRESSED):
-        raise InputError(f"{source}: is compressed; unpack it to a plain .tar, as of WebDataset")
+        raise InputError(f"{source}: is compressed; unpack it to a plain .tar file")
     return [source] if source.is_file() and source.suffix == SUFFIX else []
 
 
@@ -80,8 +80,8 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
             if value == split and not problem:
                 names = ", ".join(member.name for _, _, member in members)
                 problem = (
-                    f"found {names}; a row has KEY.json or KEY.txt, and pictures such as KEY.jpg; "
-                    "unpack a table from the tar, and name the table"
+                    f"found {names}; expected KEY.json or KEY.txt, and images such as KEY.jpg, "
+                    "for each row; if the tar contains a table, unpack and pass the table"
                 )
             yield Record(
                 unit=f"{key}, row",

@@ -84,15 +84,15 @@ def test_its_words_go_to_the_build_s_log_where_that_can_be_reached(tmp_path: Pat
 
     before, said = log.read_text().splitlines()
     assert before == "before"
-    assert f"is not here: {tmp_path / 'none'}: No such file or directory" in said
+    assert f"is not on this host: {tmp_path / 'none'}: No such file or directory" in said
     variables["EQFORGE_WORKER_LOG"] = str(tmp_path / "elsewhere" / "log")
-    assert "is not here" in call(*arguments, **variables).stderr
+    assert "is not on this host" in call(*arguments, **variables).stderr
 
 
 def test_other_versions_than_the_driver_s_are_refused() -> None:
     boot.check_versions({"python": sys.version.split()[0], "no-such-package": "1"})
     for package, found in (("python", sys.version.split()[0]), ("pyarrow", "")):
-        with pytest.raises(SystemExit, match=rf"{package} is {found}.* and 0 where the build was"):
+        with pytest.raises(SystemExit, match=rf"{package} is {found}.* but 0 where the build was"):
             boot.check_versions({package: "0"})
 
 
@@ -178,9 +178,11 @@ def test_files_keep_their_names_and_never_leave_their_folder() -> None:
 
 @pytest.mark.parametrize("name", ["requirements.txt", "workflow.tar.gz", "eqforge-0.1.whl"])
 def test_what_would_have_to_be_installed_is_refused(name: str) -> None:
-    with pytest.raises(SystemExit, match=rf"brings {name} to be installed; install it on every"):
+    with pytest.raises(
+        SystemExit, match=rf"wants to install {name}; install this package on every"
+    ):
         boot.staged_name(artifact(name))
-    with pytest.raises(SystemExit, match="for a purpose that is not known here: other"):
+    with pytest.raises(SystemExit, match="with an unknown role: other"):
         boot.staged_name(artifact(name, role="other"))
 
 

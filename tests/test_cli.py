@@ -53,21 +53,22 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
             "aro",
             "eqforge: no benchmark 'aro'; there are aro-relation, aro-attribution, aro-order",
         ),
-        ("import", "eq-video", "eqforge: eq-video is no benchmark: eqforge build eq-video"),
+        ("import", "eq-video", "eqforge: eq-video is not a benchmark: eqforge build eq-video"),
         (
             "import",
             "simat",
-            "eqforge: simat is no benchmark: eqforge build simat --retrieval-db retrieval_db.tsv "
+            "eqforge: simat is not a benchmark: eqforge build simat "
+            "--retrieval-db retrieval_db.tsv "
             "--triplets triplets.csv --transfos transfos.csv --captions captions.txt "
             "--images IMAGES --output OUT reads the released files",
         ),
         (
             "import",
             "hard-positives",
-            "eqforge: hard-positives is no benchmark: eqforge import replace-swap SOURCE "
+            "eqforge: hard-positives is not a benchmark: eqforge import replace-swap SOURCE "
             "--output OUT reads the released files; eqforge build hard-positives makes others",
         ),
-        ("build", "valse", "eqforge: valse is no dataset: eqforge import valse"),
+        ("build", "valse", "eqforge: valse is not a dataset: eqforge import valse"),
     ],
 )
 def test_the_command_that_makes_it_is_named(
@@ -116,7 +117,7 @@ def test_windows_is_refused_with_one_sentence() -> None:
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "eqforge: eqforge runs on Linux and macOS; on Windows, install and start it inside WSL\n"
+        "eqforge: eqforge runs on Linux and macOS; on Windows, install and run eqforge inside WSL\n"
     )
 
 
@@ -217,4 +218,4 @@ def test_inspect_of_no_dataset_is_refused(
         inspection.main([str(tmp_path)])
 
     assert left.value.code == 2
-    assert "holds no dataset.json" in capsys.readouterr().err
+    assert "contains no dataset.json" in capsys.readouterr().err

@@ -87,13 +87,15 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
         end = stream.read(tarfile.BLOCKSIZE)
         if not end:
             raise tarfile.ReadError(
-                "it lacks the zero blocks that end a tar file; is it truncated?"
+                "the zero blocks at the end of a tar file are missing, so the file may be truncated"
             )
         if any(end):
             raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")
         while piece := stream.read(_PIECE_BYTES):
             if any(piece):
-                raise tarfile.ReadError("data follows its end; does it contain two tar files?")
+                raise tarfile.ReadError(
+                    "data follows the end of the tar file, so the file may consist of two tar files"
+                )
 
 
 class _Object(io.RawIOBase):

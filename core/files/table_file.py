@@ -299,6 +299,6 @@ def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
     for name in columns:
         if (first := name.split(".")[0]) not in schema.names:
             raise InputError(
-                f"{url}: the column {first!r} is missing; there are "
+                f"{url}: the column {first!r} is missing; the columns are "
                 f"{', '.join(map(name_of, schema.names[:12])) or 'none'}"
             )

@@ -139,7 +139,9 @@ def open_answers(folder: str) -> AnswersManifest | None:
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):
         return None
-    return decode(storage.read_bytes(url), AnswersManifest, f"{url}: not a manifest of answers")
+    return decode(
+        storage.read_bytes(url), AnswersManifest, f"{url}: not a manifest of eqforge converse"
+    )
 
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
@@ -206,7 +208,7 @@ def answers_report(
             f"{dataset}: no pair has an answer; see the table of failures for the reasons"
         )
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]}: has an answer, but is not a sample of the dataset")
+        raise InputError(f"{strange[0]}: has an answer, but the dataset has no such sample")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
@@ -223,7 +225,9 @@ def answers_report(
         for subset, members in samples.subsets.items()
         if members[places].any()
     }
-    title = f"{dataset}: which caption belongs to which image, in per cent of pairs"
+    title = (
+        f"{dataset}: pairs in which the model matched captions and images correctly, in per cent"
+    )
     notes = (
         "The first two columns follow the paper: images in order, captions in order and swapped.",
         "An unreadable answer counts as wrong. Chance is a coin toss for each question.",
@@ -246,8 +250,8 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
         own = captions.get(row.sample_id)
         if own is None:
             raise InputError(
-                f"{path}: line {line}: sample_id {shown(row.sample_id)} is none of the dataset's "
-                f"{len(captions):,} chosen pairs"
+                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not among the "
+                f"{len(captions):,} pairs that were chosen from the dataset"
             )
         orders = row.image_order, row.caption_order
         arrangement = arrangements[orders]

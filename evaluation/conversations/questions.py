@@ -72,7 +72,7 @@ def check_template(template: str) -> None:
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):
         raise InputError(
-            "--question: expected a text with {caption_1} and behind it {caption_2}, each once; "
+            "--question: expected a text with {caption_1}, then {caption_2}, each once; "
             f"found {template!r}"
         )
 

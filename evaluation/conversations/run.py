@@ -87,7 +87,7 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
             pairs.sort(key=lambda pair: derive_seed(seed, pair.sample_id, "converse", 1))
     chosen = [pair for pairs in subsets.values() for pair in pairs[:per_subset]]
     if not chosen:
-        raise InputError(f"{dataset.folder}: has no pair to ask about")
+        raise InputError(f"{dataset.folder}: has no pairs to ask about")
     return sorted(chosen, key=lambda pair: pair.sample_id)
 
 
@@ -255,7 +255,7 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
 
 def _other(folder: str, what: str) -> InputError:
     return InputError(
-        f"{folder}: holds {what} of another dataset, model, setting or version; choose a "
+        f"{folder}: contains {what} of a different dataset, model, setting or version; choose a "
         "different --output, or delete the folder"
     )
 

@@ -17,7 +17,7 @@ def summary(found: Efficiency) -> str:
         lines.append(
             "  {:<20} median {:.2f} ms [{:.2f}, {:.2f}], mean {:.2f} ms".format(label, *times)
         )
-    lines.append("batches, prepared already:")
+    lines.append("batches of prepared inputs:")
     for speed in found.sweep:
         best = "  (best)" if speed.batch == found.best_batch else ""
         lines.append(f"  {speed.batch:<20} {speed.per_second:,.1f} a second{best}")

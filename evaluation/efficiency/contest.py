@@ -66,8 +66,8 @@ def from_measurements(
     """
     if len(results) != len(scores):
         raise InputError(
-            f"expected scores of each of {len(results)} models with --scores, in the same order; "
-            f"found {len(scores)}"
+            f"expected --scores for each of the {len(results)} models, in the same order; found "
+            f"{len(scores)}"
         )
     task = task_of(dataset)
     if task is None:
@@ -139,8 +139,8 @@ def from_table(path: Path, rules: Rules) -> Contest:
     for line, row in enumerate(csv_rows(path), start=2):
         if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
             raise InputError(
-                f"{path}: expected the columns model, score, seconds and, where there are "
-                f"intervals, {', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
+                f"{path}: expected the columns model, score, seconds and, for intervals, "
+                f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
                 f"{', '.join(name_of(name) for name in row)}"
             )
         try:
@@ -149,9 +149,11 @@ def from_table(path: Path, rules: Rules) -> Contest:
             raise InputError(f"{path}: line {line}: {clipped(str(error))}") from error
         names.append(row["model"])
     if not rows:
-        raise InputError(f"{path}: holds no model")
+        raise InputError(f"{path}: contains no model")
     if len(set(names)) < len(names):
-        raise InputError(f"{max(names, key=names.count)}: is named twice")
+        raise InputError(
+            f"{max(names, key=names.count)}: appears twice; give each model a different name"
+        )
     scores, seconds = np.array(rows).transpose(1, 0, 2)
     noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
     widths = (scores[:, 2] - scores[:, 1]) / (2 * _SIGMAS)
@@ -188,7 +190,7 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
         for name, value in _conditions(one):
             if value != expected[name]:
                 raise InputError(
-                    f"{path}: its times cannot be compared with those of {paths[0]}: {name} is "
+                    f"{path}: the times cannot be compared with those in {paths[0]}: {name} is "
                     f"{value}, there {expected[name]}; measure both again on one machine, or "
                     "pass times from other machines as a CSV table"
                 )

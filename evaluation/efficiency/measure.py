@@ -139,7 +139,7 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[It
         if image in images
     ]
     if not items:
-        raise InputError(f"{dataset.folder}: has no image with a caption")
+        raise InputError(f"{dataset.folder}: contains no image with a caption")
     return items
 
 
@@ -245,7 +245,7 @@ def sweep(
         except torch.OutOfMemoryError:
             if not found:
                 raise
-            return found, f"out of memory at a batch of {batch}"
+            return found, f"out of memory with a batch of {batch}"
         times = spread(seconds, settings.resamples, settings.seed)
         speed, peak = batch / times.median, None
         if on_gpu:

@@ -86,7 +86,9 @@ class Front:
 
 def pareto_command(settings: ParetoSettings) -> int:
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
-        raise InputError("expected results, --resamples of at least 1 and --seed of at least 0")
+        raise InputError(
+            "expected at least one result, --resamples of at least 1 and --seed of at least 0"
+        )
     front = make_front(_contest(settings), settings)
     if settings.output is not None:
         data = msgspec.json.format(msgspec.json.encode(front), indent=2) + b"\n"

@@ -86,7 +86,7 @@ def plot_command(settings: PlotSettings) -> int:
     from eqforge.evaluation.plots.tables import check_output
 
     check_output(settings.output)
-    refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
+    refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
         raise InputError("expected inputs, and --bins and --resamples of at least 1")
     if settings.seed < 0:
@@ -151,8 +151,8 @@ def _draw_table(settings: PlotSettings) -> None:
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
         raise InputError(
-            f"{settings.kind} takes a table of {_TABLES[settings.kind]}, as eqforge metrics "
-            f"--output writes it, with the metric {metric!r}; found {known}"
+            f"{settings.kind} needs a table of {_TABLES[settings.kind]} from eqforge metrics "
+            f"--output, with the metric {metric!r}; found {known}"
         )
     numbers = tables.chosen(numbers, metric)
     names = labels_of(list(dict.fromkeys(one.model for one in numbers)), settings.labels)

@@ -60,7 +60,7 @@ def read_pair_scores(
     for name in (*PAIRS.images, *PAIRS.captions, *wanted):
         if name not in names:
             raise InputError(
-                f"{dataset.folder}: its samples have no column {name!r}; there are "
+                f"{dataset.folder}: its samples have no column {name!r}; the columns are "
                 f"{', '.join(names) or 'none'}"
             )
     if not paths:
@@ -122,11 +122,13 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
         advice = (
-            "; say with --quantity what the scores in a file are, or" if None in quantities else ":"
+            "; specify the type of the scores in files with --quantity, or"
+            if None in quantities
+            else ":"
         )
         raise InputError(
-            f"the models' scores are different quantities ({named}), whose deviations cannot be "
-            f"compared{advice} draw a plot for each quantity"
+            f"the models' scores are different quantities ({named}), so their deviations cannot "
+            f"be compared{advice} draw a separate plot for each quantity"
         )
     values = [deviations(model.scores) for model in models]
     reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
@@ -188,7 +190,9 @@ def bins_of(model: PairScores, metric: str, count: int, rules: Rules) -> list[Bi
     """Return a model's score in up to `count` bins of similar size; equal measures share a bin."""
     known = np.isfinite(model.measured)
     if not known.any():
-        raise InputError(f"{model.model}: none of the pairs that it scored was measured")
+        raise InputError(
+            f"{model.model}: none of the pairs that this model scored has a measured value"
+        )
     measured, clusters = model.measured[known], model.clusters[known]
     credits = WINOGROUND[metric].of(model.scores[known], rules.ties)
     found = []

@@ -144,8 +144,8 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"{model}, {subset}: appears {times} times in the tables; combine only tables of one "
-            "dataset with different models"
+            f"{model}, {subset}: appears {times} times in the tables; pass only tables of one "
+            "dataset, each with different models"
         )
     return found
 
@@ -190,7 +190,7 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
         if separator and _NUMERAL.fullmatch(strength):
             found.setdefault((one.model, method), []).append((float(strength), one))
     if not found:
-        raise InputError("expected a table of SIMAT, whose rows name a lambda; found none")
+        raise InputError("expected a table of SIMAT scores with a lambda in each row; found none")
     return {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
 
 
@@ -213,7 +213,7 @@ def draw_front(front: Front, title: str, path: Path) -> None:
     Source: VLUE (Zhou et al. 2022), figure 2.
     """
     on = sorted((m for m in front.models if m.on_front), key=lambda m: (m.seconds, m.score))
-    with drawing(path, title, "milliseconds for an image with a caption", front.what) as axes:
+    with drawing(path, title, "milliseconds per image with a caption", front.what) as axes:
         axes.step(
             [1000 * model.seconds for model in on],
             [model.score for model in on],

@@ -30,8 +30,8 @@ COLUMNS: Final = "changed columns"
 _TABLE: Final = "samples"
 _STRIP: Final = 8
 _THINGS: Final = {
-    "added": "samples that B adds",
-    "removed": "samples of A alone",
+    "added": "samples only in B",
+    "removed": "samples only in A",
     "changed": "changed samples",
 }
 _SHOWN: Final = 300
@@ -46,7 +46,7 @@ def write_comparison(
         if not dataset.files(_TABLE):
             raise InputError(f"{dataset.folder}: has no samples to show")
     if only and not any(set(only) & set(dataset.columns(_TABLE)) for dataset in (a, b)):
-        raise InputError(f"--report shows samples, which have no column {' or '.join(only)}")
+        raise InputError(f"--report: the samples have no column {' or '.join(only)}")
     most = sum(each.manifest.num_rows(_TABLE) for each in (a, b))
     found = compare_tables(a, b, _TABLE, only, most)
     note = Note(

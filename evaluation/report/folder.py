@@ -55,8 +55,8 @@ def check_place(
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
-            f"{option} {output}: contains report pages of {there.dataset} that were made from "
-            "different data; choose a different folder, or add --overwrite to replace them"
+            f"{option} {output}: contains report pages of {there.dataset} with different "
+            "contents; choose a different folder, or add --overwrite to replace them"
         )
     check_owned(output, paths, Listing(output).files, option)
     return paths if is_other else ()

@@ -78,8 +78,8 @@ def selected_items(dataset: Dataset, settings: Plan) -> Doubtful:
     only = disagreed(read_decisions(settings.disagreed))
     if not only:
         raise InputError(
-            f"--disagreed {settings.disagreed}: no item is unsure, and all reviewers voted and "
-            "agreed"
+            f"--disagreed {settings.disagreed}: there is nothing to review, because all "
+            "reviewers voted and agreed"
         )
     if is_judged:
         raise InputError("--disagreed cannot be combined with --disputed or --unlikely")
@@ -104,7 +104,8 @@ def doubtful(
     if unlikely is not None and all(row.probability is None for row in rows):
         how = how_judged(dataset, "the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder}: lacks the probabilities of being right that --unlikely needs; {how}"
+            f"{dataset.folder}: --unlikely needs probabilities that the samples are right, which "
+            f"the dataset does not have; {how}"
         )
     if unlikely is not None:
         made = [row for row in rows if row.basis != OF_SOURCE]
@@ -150,7 +151,7 @@ def how_judged(dataset: Dataset, options: str = "--verify") -> str:
     """Return the end of an error: how to get judgements for a dataset, if at all."""
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
-        return f"only hard-positives and training-captions can have them, not {name}"
+        return f"{name} datasets cannot have them; only hard-positives and training-captions can"
     verb = "combine parts that were built" if name in COMBINED else "build it"
     return f"{verb} with {options}"
 

@@ -158,9 +158,9 @@ def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[st
         )
     fields = [f"reason_{each}" for each in said("reason")] if answers[0] == "drop" else []
     if lost := [field for field in fields if not isinstance(data.get(field), str)]:
-        raise InputError(f"data.{lost[0]}: the chosen reason is missing")
+        raise InputError(f"data.{lost[0]}: the reason is missing")
     if len(fields) > 1:
-        raise InputError("expected one reason at most, found several")
+        raise InputError("expected at most one reason, found several")
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
 
 
@@ -276,7 +276,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         wrong=lambda vote: (
             ""
             if 1 < len(vote.order) == len(set(vote.order))
-            else "order: expected the ids of two pictures or more, each once"
+            else "order: expected the ids of at least two images, each once"
         ),
         values=lambda vote: ((name, place) for place, name in enumerate(vote.order, start=1)),
         level="ordinal",

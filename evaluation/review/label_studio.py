@@ -167,8 +167,8 @@ def votes_of(data: bytes, file: str) -> bytes:
             names = sorted({shown(each.get("reviewer")) for each in (about, known.file)})
             two = " and of ".join(names) if len(names) > 1 else f"two plans of {names[0]}"
             raise InputError(
-                f"{file}: has tasks of {two}; import the tasks of each reviewer and plan into a "
-                "separate project"
+                f"{file}: contains tasks of {two}; in Label Studio, import the tasks of each "
+                "reviewer and plan into a separate project"
             )
         where = f"{file}: task {known.task}"
         annotations = [each for each in task.annotations or () if not each.was_cancelled]
@@ -187,7 +187,9 @@ def votes_of(data: bytes, file: str) -> bytes:
             f"{shown(about.get('reviewer'))}"
         )
     if not about:
-        raise InputError(f"{file}: has no annotated task")
+        raise InputError(
+            f"{file}: contains no annotated task; annotate the tasks, and export again"
+        )
     return msgspec.json.encode({**about, "votes": votes})
 
 
@@ -195,8 +197,8 @@ def _known(task: _Exported, file: str, number: int) -> Known:
     known = task.data.get("known")
     if not isinstance(known, str) or task.annotations is None:
         raise InputError(
-            f"{file}: [{number}]: is neither a vote nor a task of `eqforge review plan` "
-            "exported from Label Studio in the format JSON (not JSON-MIN)"
+            f"{file}: [{number}]: expected a vote, or a task of `eqforge review plan` that Label "
+            "Studio exported as JSON (not JSON-MIN)"
         )
     try:
         said = base64.b64decode(known, altchars=b"-_", validate=True)
@@ -210,10 +212,7 @@ def _vote(
 ) -> dict[str, Any]:
     form = next((form for name, form in FORMS.items() if name == known.form), None)
     if form is None:
-        raise InputError(
-            f"{where}: asks for answers of the form {shown(known.form)}, which eqforge does not "
-            "know"
-        )
+        raise InputError(f"{where}: has the unknown form of answers {shown(known.form)}")
     said = partial(_texts, {each.from_name: each.value for each in annotation.result})
     try:
         answer = form.read(said, known, data)

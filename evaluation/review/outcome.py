@@ -110,7 +110,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
     if units.digest != given.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = "pass that file with --of" if given.of else "leave it out"
-        raise InputError(f"{named}not the file that the tasks were made from; {wanted}")
+        raise InputError(f"{named}this is not the file from which the tasks were made; {wanted}")
     votes = given = with_ids(given, set(units.ids))
     if given.unit == "phrases":
         votes = _found(given, dataset)
@@ -167,7 +167,7 @@ def _decided(
     ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     if lost := [each.id for each in before if each.id not in ids]:
         raise InputError(
-            f"--earlier {settings.earlier}: {shown(lost[0])} is no sample of {dataset.folder}"
+            f"--earlier {settings.earlier}: {shown(lost[0])} is not a sample of {dataset.folder}"
         )
     counts = Counter(each.decision for each in decisions)
     together = with_earlier(decisions, before)
@@ -202,7 +202,9 @@ def _rows(
     if votes.form == "order":
         queries = ranked_by(first, units.make(list(first)))
         if settings.scores and not queries:
-            raise InputError("--scores: no reviewer has ranked an image")
+            raise InputError(
+                "--scores: no reviewer has ranked an image, so there is nothing to compare"
+            )
         people = tuple(among_people(queries))
         models = tuple(with_models(queries, settings.scores, dataset))
         return replace(outcome, people=people, models=models), list(ranking_lines(queries))
@@ -254,8 +256,8 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
         rows = len(shown[0].tones) if shown else 0
         if [len(row) for row in vote.ranks] != [len(shown)] * rows:
             raise InputError(
-                f"{votes.paths[reviewer]}: task {vote.task}: ranks: expected {len(shown)} of each "
-                f"of {rows} pictures"
+                f"{votes.paths[reviewer]}: task {vote.task}: ranks: expected {len(shown)} for "
+                f"each of the {rows} images"
             )
         places = places_shown(item, "judge", "samples", task, reviewer)[:rows] if rows > 1 else [0]
         texts = {

@@ -181,21 +181,23 @@ def _check(
     for name in reviewers:
         if not _REVIEWER.fullmatch(name):
             raise InputError(
-                f"--reviewers {name}: expected letters without accents, digits, - and _, at most "
-                "40: it becomes the name of a page"
+                f"--reviewers {name}: expected up to 40 letters (without accents), digits, - and "
+                "_, because the name becomes part of a file name"
             )
         if _NO_PAGES.fullmatch(name.lower()):
             raise InputError(f"--reviewers {name}: this name is reserved; choose a different one")
         if sum(name.lower() == each.lower() for each in reviewers) > 1:
-            raise InputError(f"--reviewers: {name} is named twice")
+            raise InputError(f"--reviewers: {name} appears twice")
     if not reviewers:
-        raise InputError("--reviewers: name at least one")
+        raise InputError("--reviewers: specify at least one name")
     if not 1 <= overlap <= len(reviewers):
         raise InputError(
             f"--overlap {overlap}: expected 1 to {len(reviewers)}, the number of reviewers"
         )
     if settings.each is not None and protocol.unit not in ("samples", "captions"):
-        raise InputError(f"--each {settings.each}: this protocol is not about samples")
+        raise InputError(
+            f"--each {settings.each}: works only with protocols whose items are samples"
+        )
     if settings.each is not None and (settings.sample is None or only):
         raise InputError(
             "--each: also pass --sample, the number of items per value, and leave --disagreed out"

@@ -139,7 +139,7 @@ def _model(
         ]
     for query, found in zip(queries, scores, strict=True):
         if lost := [i for i, value in zip(query.images, found, strict=True) if np.isnan(value)]:
-            raise InputError(f"{path}: has no score of {lost[0]} for the query {query.id!r}")
+            raise InputError(f"{path}: contains no score of {lost[0]} for the query {query.id!r}")
     return name, scores
 
 
@@ -168,7 +168,7 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
             raise InputError(f"{where}: has no {lost[0]}")
         key = row["query"], row["image_id"]
         if key in found:
-            raise InputError(f"{where}: {key[1]} has a score for {key[0]!r} already")
+            raise InputError(f"{where}: {key[1]} already has a score for {key[0]!r}")
         with contextlib.suppress(ValueError):
             found[key] = float(row["score"])
         if not math.isfinite(found.get(key, math.nan)):

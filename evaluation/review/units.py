@@ -79,7 +79,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
         found = _gallery(dataset) if file is None else _queries(dataset, file)
     elif file is not None:
         raise InputError(
-            f"--of {file}: this protocol takes its items from the dataset; leave --of out"
+            f"--of {file}: this protocol reviews the items of the dataset; leave --of out"
         )
     elif unit == "samples":
         is_telling = "role" in dataset.columns("samples")
@@ -256,16 +256,16 @@ def check_fits(
     fitting = [name for name, each in decided if fits[each.needs]]
     if not fitting:
         raise InputError(
-            f"--protocol {protocol.name}: nothing to review in {dataset.folder} has a picture; "
-            f"{dataset.remedy}, or write a protocol of your own"
+            f"--protocol {protocol.name}: no item in {dataset.folder} has an image; "
+            f"{dataset.remedy}, or write your own protocol"
         )
     others = ", ".join(f"--protocol {name}" for name in fitting)
-    about = "pairs of pictures with a caption each"
+    about = "pairs of images with one caption each"
     if protocol.needs == "claims":
-        about = "pictures with texts that are true or false of them"
+        about = "images with true or false texts"
     raise InputError(
-        f"--protocol {protocol.name}: asks about {about}, and nothing to review in "
-        f"{dataset.folder} is one; what fits is {others}, or one of your own"
+        f"--protocol {protocol.name}: needs {about}, which {dataset.folder} does not contain; "
+        f"choose {others}, or your own protocol"
     )
 
 
@@ -286,8 +286,8 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
     else:
         table, images, texts = "images", ["image_id"], []
     if table not in dataset.manifest.tables:
-        what = "statements on two pictures" if unit == "statements" else "phrases with boxes"
-        raise InputError(f"{dataset.folder}: has no {what}, such as those of vlue")
+        what = "statements about two images" if unit == "statements" else "phrases with boxes"
+        raise InputError(f"{dataset.folder}: has no {what}, such as those in vlue datasets")
     key = "image_id" if unit == "pictures" else "sample_id"
 
     def items() -> Iterator[Item]:
@@ -379,9 +379,9 @@ def _gallery(dataset: Dataset) -> Units:
         table, key = "captions", "caption_id"
     if "image_id" not in dataset.columns(table):
         raise InputError(
-            f"{dataset.folder}: has no captions to retrieve images for; pass a JSON Lines "
-            "file of queries with --of, with lines such as "
-            '{"id": "1", "text": "...", "images": ["a.jpg", "b.jpg"]}'
+            f"{dataset.folder}: contains no captions as queries; pass a JSON Lines file of "
+            f'queries with --of, with lines such as {{"id": "1", "text": "...", "images": '
+            f'["a.jpg", "b.jpg"]}}'
         )
     rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}
     rows = {name: row for name, row in rows.items() if row["image_id"] is not None}

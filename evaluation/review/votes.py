@@ -76,14 +76,14 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; "
-                f"that of {dataset} is {sha256[:12]}: the samples have changed, so review the "
-                "dataset again"
+                f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}, "
+                f"but that of {dataset} is {sha256[:12]}; the samples have changed, so review "
+                "the dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
-                f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
-                f"by {shown(first.protocol)}"
+                f"{path}: votes by the protocol {shown(file.protocol)}, but those in "
+                f"{first_path} are by {shown(first.protocol)}"
             )
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):
@@ -93,7 +93,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
             )
         if file.reviewer in files:
             raise InputError(
-                f"{path}: has votes of {shown(file.reviewer)}, and so has {places[file.reviewer]}"
+                f"{path}: contains votes of {shown(file.reviewer)}, but so does "
+                f"{places[file.reviewer]}; pass only one of the two"
             )
         file.votes.sort(key=lambda vote: vote.task)
         _check_votes(path, file)
@@ -137,8 +138,8 @@ def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
         if lost := [vote for vote in some if vote.id not in ids]:
             what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
             raise InputError(
-                f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is no {what} of "
-                "the dataset"
+                f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is not a {what} "
+                "of the dataset"
             )
     return replace(votes, by_reviewer=by_reviewer)
 
@@ -172,11 +173,11 @@ def _check_votes(path: Path, file: VoteFile) -> None:
             wrong = f"expected a number from 1 to {file.tasks:,}, the number of tasks"
         elif (vote.id, vote.is_repeat) in seen:
             before = seen[vote.id, vote.is_repeat]
-            wrong = f"{shown(vote.id)} was voted on in task {before} already"
+            wrong = f"{shown(vote.id)} already has a vote in task {before}"
         elif vote.task == last:
             wrong = "has two votes"
         elif vote.is_repeat and (vote.id, False) not in seen:
-            wrong = f"repeats {shown(vote.id)}, on which no task before votes"
+            wrong = f"repeats {shown(vote.id)}, which has no vote in an earlier task"
         elif vote.answer not in form.answers:
             expected = ", ".join(form.answers)
             wrong = f"answer: expected {expected} where the form is {file.form}"

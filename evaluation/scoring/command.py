@@ -106,7 +106,7 @@ def summary(output: str, manifest: "ScoresManifest") -> str:
         lines.append(f"  {_commonest(output)}")
         lines.append("  data/failures-00000-of-00001.parquet says why")
     if _lacks_scores(manifest):
-        lines.append("  nothing was scored")
+        lines.append("  nothing could be scored")
     return in_lines(lines)
 
 

@@ -118,13 +118,13 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
     if "question" in found.get("samples", ()):
         raise InputError(
             f"{dataset.folder}: contains questions, which an image-text model cannot answer; "
-            "export them with `eqforge export --format lmms-eval` (or vlmevalkit), and measure "
-            "the answers with `eqforge metrics`"
+            "export the questions with `eqforge export --format lmms-eval` (or vlmevalkit), and "
+            "evaluate the answers with `eqforge metrics`"
         )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
     raise InputError(
-        f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions to "
-        f"be scored for {' or '.join(task.name for task in wanted)}; its columns are {shown}"
+        f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions "
+        f"for the task {' or '.join(task.name for task in wanted)}; its columns are {shown}"
     )
 
 

@@ -86,7 +86,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     _check(settings, task, scorer)
     index = make_index(dataset, task, settings.more_captions())
     if not index.images:
-        raise InputError(f"{dataset.folder}: no sample names an image; {dataset.remedy}")
+        raise InputError(f"{dataset.folder}: no sample has an image; {dataset.remedy}")
     header = make_header(dataset, task, scorer, settings)
     folder = settings.output
     if (folder / FILE_NAME).exists():
@@ -140,8 +140,8 @@ def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
         )
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
         raise InputError(
-            "--candidates: works only if a model that reads image and caption together "
-            "compares every image with every caption"
+            "--candidates: works only for retrieval with a model that reads image and caption "
+            "together"
         )
 
 
@@ -285,8 +285,8 @@ def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
     for judge in _judges(config):
         if str(judge.get("family", "")).casefold() == identity.family.casefold():
             yield (
-                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} belongs to "
-                f"the same family, {identity.family!r}, as this model; it kept the samples that "
+                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} belongs to the "
+                f"same family as this model ({identity.family!r}); the oracle kept samples that "
                 "this family can distinguish, so the scores are too high"
             )
 

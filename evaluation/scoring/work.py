@@ -170,7 +170,7 @@ def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
     shapes = sorted({vector.shape for vector in vectors})
     if len(shapes) > 1 or len(shapes[0]) != 1:
         raise InputError(
-            f"{scorer.identity.model}: expected a vector of one length for each image, found "
+            f"{scorer.identity.model}: expected vectors of equal length for all images, found "
             f"arrays of shape {' and '.join(map(str, shapes))}"
         )
     return np.stack(vectors)

@@ -141,7 +141,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         images = [picture_key(pair.image, pair.pair_id) for pair in chosen]
         names = sorted(set(images))
         if len(names) < folds:
-            advice = "lower --folds" if len(names) > 1 else "it takes at least two"
+            advice = "lower --folds" if len(names) > 1 else "at least two are needed"
             raise InputError(
                 f"the audit splits images into {folds} folds, but found only {len(names)}: {advice}"
             )
@@ -203,7 +203,7 @@ def certify(dataset: Dataset) -> Certificate:
             folds=folds,
             probes=[],
             best=None,
-            unasked=[f"all: it takes rows of {folds} images, and found {found}"],
+            unasked=[f"all: the audit needs rows of at least {folds} images, but found {found}"],
         )
     asked: tuple[Contrast, ...] = ("negative", "hard_positive_or_negative")
     audit = audit_pairs(pairs, blind_judges(folds), folds=folds, contrasts=asked)
@@ -232,13 +232,13 @@ def _stated(result: ProbeResult, right: float, interval: tuple[float, float]) ->
 _SEEN = {
     "length": "sees how many characters and words a caption has",
     "rarity": "sees how rare a caption's words are",
-    "position": "sees which words a caption begins and ends with, and which are in each third",
-    "words": "sees the words of a caption and pairs of neighbours",
-    "letters": "sees runs of two to four letters",
-    "likelihood": "knows which three words follow one another in true captions, and no false one",
+    "position": "sees the first and last words of a caption, and the words in each third",
+    "words": "sees the words of a caption and pairs of neighbouring words",
+    "letters": "sees sequences of two to four letters",
+    "likelihood": "knows the three-word sequences of true captions; sees no false captions",
     "transformer": "reads the words of a caption in order, with attention",
     "language_model_total": "a language model's probability of the whole caption",
-    "language_model_per_token": "the same for each token, so that length does not count",
+    "language_model_per_token": "the same probability per token, so that length does not matter",
 }
 
 
@@ -246,9 +246,9 @@ def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyTy
     lines = [f"{name}: {audit.one_image:,} pairs of one image and two captions were audited."]
     if audit.two_by_two:
         lines.append(
-            f"{audit.two_by_two:,} pairs of two images and two captions were not: each of "
-            "their captions is true once and false once, so text alone cannot be right more than "
-            "half the time."
+            f"{audit.two_by_two:,} pairs of two images and two captions were not audited, "
+            "because each caption is true of one image and false of the other, so text alone "
+            "cannot be right more than half the time."
         )
     if audit.left_out:
         lines.append(f"{audit.left_out:,} captions without a false counterpart were left out.")
@@ -278,7 +278,10 @@ def _contrasts(audit: Audit) -> Iterator[str]:
         for result in results:
             # If the interval includes chance, the largest weights are due to chance too.
             if result.is_shortcut and result.clues:
-                yield f"  {result.probe} that reveal the most (right and wrong captions with them):"
+                yield (
+                    f"  {result.probe} that reveal the most (number of right and wrong captions "
+                    "that contain them):"
+                )
                 yield from clue_lines(result.clues, ("right", "wrong"))
 
 

@@ -114,7 +114,7 @@ def audit_questions(
     asked = [posed(row) for row in rows]
     groups = len({each.group for each in asked})
     if groups < folds:
-        advice = "lower --folds" if groups > 1 else "it takes at least two"
+        advice = "lower --folds" if groups > 1 else "at least two are needed"
         raise InputError(
             f"{dataset.folder}: the audit splits groups of questions into {folds} folds, but "
             f"found only {groups} whose answers are options, letters, yes or no: {advice}"
@@ -199,22 +199,22 @@ def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Itera
 
 
 _SEEN_OF_QUESTIONS = {
-    PRIOR: "gives the answer that is right most often in other groups",
-    "length": "sees how many characters and words a question has, or each of its options",
-    "rarity": "sees how rare their words are",
-    "position": "sees which words they begin and end with, and which are in each third",
-    "words": "sees their words and pairs of neighbours",
-    "letters": "sees runs of two to four letters",
+    PRIOR: "always gives the most frequent right answer of the other groups",
+    "length": "sees the number of characters and words of a question, or of each option",
+    "rarity": "sees how rare the words are",
+    "position": "sees the first and last words, and the words in each third",
+    "words": "sees the words and pairs of neighbouring words",
+    "letters": "sees sequences of two to four letters",
     "language_model_total": "a language model's probability of the question and an answer",
-    "language_model_per_token": "the same for each token, so that length does not count",
+    "language_model_per_token": "the same probability per token, so that length does not matter",
 }
 
 
 _UNITS = {
-    "accuracy": "Is a question answered right?",
-    "question": "Is a question answered right on all its images?",
-    "image": "Are all questions on an image answered right?",
-    "group": "Are all questions of a group answered right?",
+    "accuracy": "Is a question answered correctly?",
+    "question": "Is a question answered correctly on all its images?",
+    "image": "Are all questions about an image answered correctly?",
+    "group": "Are all questions of a group answered correctly?",
 }
 
 
@@ -225,9 +225,10 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
     ]
     if audit.left_out:
         lines.append(
-            f"{audit.left_out:,} questions of groups in which an answer is free text were left out."
+            f"{audit.left_out:,} questions were left out, because an answer in their group is "
+            "free text."
         )
-    lines += ["", "Right answers, by how a question is answered:"]
+    lines += ["", "Right answers, by form of the answer:"]
     for form, counts in audit.answers.items():
         shares = ", ".join(f"{answer} {count:,}" for answer, count in counts.items())
         lines.append(f"  {form:<12} {shares}")
@@ -242,7 +243,7 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
             *(result_line(result) for result in results if result.at_most),
         ]
     for given in audit.given_away:
-        sides = f"{given.sides[0]} and {given.sides[1]} with them"
+        sides = f"{given.sides[0]} and {given.sides[1]} that contain them"
         lines += ["", f"{given.probe} that reveal the most, {given.form} ({sides}):"]
         lines += clue_lines(given.clues, given.sides)
     probes = {result.probe for result in audit.results}

@@ -81,9 +81,14 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
     from eqforge.evaluation.shortcuts.blind import audit_questions, questions_as_text
 
     if settings.hard_positives is not None:
-        raise InputError(f"--hard-positives: {settings.path} holds questions; leave it out")
+        raise InputError(
+            f"--hard-positives: {settings.path} contains questions; leave the option out"
+        )
     if settings.by is not None:
-        raise InputError(f"--by: {settings.path} holds questions, which are audited together")
+        raise InputError(
+            f"--by: {settings.path} contains questions, which are always audited together; leave "
+            "the option out"
+        )
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:
         model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
@@ -165,9 +170,9 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
     if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
-            f"{path}: has no true and false captions of one image; the audit reads "
-            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
-            "of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
+            f"{path}: contains no true and false captions of one image; the audit reads "
+            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and "
+            "files of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
         )
     if not is_training(path):
         return read_text_pairs(path), 0

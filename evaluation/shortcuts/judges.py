@@ -69,7 +69,11 @@ def blind_judges(folds: int = 5) -> dict[str, Judge]:
 
 
 def unasked() -> list[str]:
-    return [] if can_train() else ["transformer: torch is not installed, of the extra 'models'"]
+    return (
+        []
+        if can_train()
+        else ["transformer: not run, because torch is missing; run pip install 'eqforge[models]'"]
+    )
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:

@@ -28,7 +28,7 @@ def metrics_report(settings: MetricsSettings) -> Report:
     from eqforge.evaluation.tasks.registry import dataset_report, format_report
 
     if not settings.paths:
-        raise InputError("pass the results to measure; see eqforge metrics --help")
+        raise InputError("pass the files to evaluate; eqforge metrics --help shows an example")
     measured = dataset_report if settings.format == "dataset" else format_report
     return labelled(measured(settings), settings.labels)
 

@@ -59,7 +59,7 @@ def check_known(path: Path, given: Collection[Any], known: Container[Any], what:
     if strange:
         raise InputError(
             f"{path}: {len(strange):,} of {len(given):,} {what} that the dataset does not have, "
-            f"such as {shown(min(strange))}; they belong to a different dataset or to an "
+            f"such as {shown(min(strange))}; the file belongs to a different dataset or an "
             "earlier build"
         )
 
@@ -97,8 +97,8 @@ def read_lmms_eval(path: Path) -> Answers:
             said = line.get("filtered_resps")
             if not isinstance(said, str):
                 raise InputError(
-                    f"{path}: {where}: expected one answer, a text; found {clipped(repr(said))}: "
-                    "ask each question once, without --repeats"
+                    f"{path}: {where}: expected a single text as the answer, found "
+                    f"{clipped(repr(said))}; ask each question once, without --repeats"
                 )
             _put(texts, key, said, path, where)
             continue
@@ -124,8 +124,8 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
         if sample is not None and item.get("score") in (0, 1):
             return sample, float(item["score"])
     raise InputError(
-        f"{path}: {where}: no metric names the question_id of a task of eqforge export, nor the "
-        "sample_id of a sample with a score of 0 or 1"
+        f"{path}: {where}: expected a metric with the question_id of a task of eqforge export, "
+        "or with the sample_id of a sample and a score of 0 or 1"
     )
 
 
@@ -140,8 +140,8 @@ def read_vlmevalkit(path: Path) -> Answers:
         where = f"record {number}"
         if missing := [name for name in ("index", "prediction") if name not in row]:
             raise InputError(
-                f"{path}: {where}: expected the columns index and prediction, which VLMEvalKit's "
-                f"MODEL_DATASET.xlsx has; there is no {missing[0]}"
+                f"{path}: {where}: expected the columns index and prediction, as in VLMEvalKit's "
+                f"MODEL_DATASET.xlsx; {missing[0]} is missing"
             )
         said = row["prediction"]
         _put(texts, str(row["index"]), "" if said is None else str(said), path, where)
@@ -186,7 +186,7 @@ def read_bivlc(path: Path) -> list[BivlcRow]:
             )
         )
     if not found:
-        raise InputError(f"{path}: holds no rows")
+        raise InputError(f"{path}: contains no rows")
     return found
 
 
@@ -230,8 +230,8 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}, which is not a possible fraction "
-                f"of the {samples:,} "
-                "samples of the dataset: is the file from a different dataset, or from one split?"
+                f"{path}: {name} is {found.metrics[name]:g}, which is not a possible fraction of "
+                f"the dataset's {samples:,} samples; the file may belong to a different dataset, "
+                "or to one split"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -260,7 +260,7 @@ def _in_words(compared: ModelComparison) -> str:
     interval = f" [{low}, {high}]" if math.isfinite(found.low) else ""
     return (
         f"{compared.subset}, {compared.metric}: {compared.model} against {compared.against}: "
-        f"{gain}{interval}, more on {found.better:,} and less on {found.worse:,} of "
+        f"{gain}{interval}, higher for {found.better:,} and lower for {found.worse:,} of "
         f"{found.samples:,} samples, p = {found.p_value:.4f}"
     )
 

@@ -199,7 +199,7 @@ def _on_common(base: Judged, other: Judged, metric: str, rules: Rules) -> Compar
 def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     """Return unique model names by appending paths; digests and commits are cut to 12 digits."""
     if len(set(paths)) < len(paths):
-        raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
+        raise InputError(f"{max(paths, key=list(paths).count)}: is passed twice")
     short = [_DIGEST.sub(r"\1", name) for name in names]
     return [
         name if short.count(name) == 1 else f"{name} ({path})"
@@ -210,8 +210,8 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
     if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
         raise InputError(
-            f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "
-            f"{', '.join(labels)}"
+            f"--labels: expected {len(models)} different names, one for each of "
+            f"{', '.join(models)}; found {', '.join(labels)}"
         )
     return dict(zip(models, labels or models, strict=True))
 

@@ -93,7 +93,8 @@ def read_samples(
 def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
     if column not in schema.names:
         raise InputError(
-            f"{where}: its samples have no column {column!r}; there are {', '.join(schema.names)}"
+            f"{where}: its samples have no column {column!r}; the columns are "
+            f"{', '.join(schema.names)}"
         )
     kind = schema.field(column).type
     if not any(test(kind) for test in _LABELS):
@@ -128,7 +129,9 @@ def wrong_samples(
         return frozenset(), ()
     errata = read_errata(path)
     if lost := unknown(errata, set(ids)):
-        raise InputError(f"--errata {path}: {unknown_errata(lost)} that is measured here")
+        raise InputError(
+            f"--errata {path}: {unknown_errata(lost)}; only ids of measured samples are allowed"
+        )
     wrong = [erratum for erratum in errata if erratum.action != "note"]
     gone = frozenset(erratum.id for erratum in wrong)
     if gone.issuperset(ids):

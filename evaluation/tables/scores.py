@@ -59,8 +59,8 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
             f"{scores.folder}: these are scores of {scores.manifest.dataset} whose manifest is "
-            f"{scores.manifest.dataset_sha256[:12]}; that of {dataset.folder} is {found[:12]}: "
-            "score it again"
+            f"{scores.manifest.dataset_sha256[:12]}, but that of {dataset.folder} is "
+            f"{found[:12]}; score the dataset again"
         )
     return scores
 
@@ -197,8 +197,8 @@ def read_file(
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
             f"{path}: expected a folder of eqforge score, a file that ends in "
-            f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
-            "(.xlsx) wrote for each question"
+            f"{', '.join(FILE_SUFFIXES)}, or the results per question of lmms-eval "
+            "(*_samples_*.jsonl) or VLMEvalKit (.xlsx)"
         )
     layout = Layout(images, captions, dataset=dataset)
     layout = layout._replace(names=parse_columns(names, layout.fields))
@@ -414,7 +414,7 @@ def places_of(
     if len(strange) == len(scores.keys):
         raise InputError(
             f"{where}: none of its {len(strange):,} scores belongs to a sample of the dataset; "
-            f"one has the id {str(strange[0])!r}: are they from a different dataset?"
+            f"the scores, such as {str(strange[0])!r}, seem to be from a different dataset"
         )
     if len(strange):
         raise InputError(

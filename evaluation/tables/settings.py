@@ -148,4 +148,4 @@ def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag}: {what} does not depend on it; leave it out")
+            raise InputError(f"{flag}: has no effect on {what}; leave the option out")

@@ -115,9 +115,15 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     notes: list[str] = []
     for name, path in zip(names, paths, strict=True):
         judged[name] = dict(_judge(questions, path, settings, name, bleu))
-        notes += [f"{name}: no answers to {task}" for task in questions if task not in judged[name]]
+        notes += [
+            f"{name}: contains no answers to the task {task}"
+            for task in questions
+            if task not in judged[name]
+        ]
     if bleu:
-        notes.append(f"Captions were cut into words by {settings.tokenizer}; BLEU has no interval.")
+        notes.append(
+            f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval."
+        )
 
     def add(
         model: str, task: str, part: Judged, means: list[Measure], found: Resampled

@@ -71,14 +71,18 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
+                f"{path}: {len(missing):,} boundaries of another file are missing, such as "
                 f"{missing[0]!r}; pass --allow-missing to leave them out"
             )
     judged = {
         name: {EVERYTHING: _judge(list(boundaries.values()), len(expected), settings.ties)}
         for name, boundaries in zip(names, found, strict=True)
     }
-    return make_report("Boundary grounding: found within, in per cent", settings.rules, judged)
+    return make_report(
+        "Boundary grounding: boundaries found within a time limit, in per cent",
+        settings.rules,
+        judged,
+    )
 
 
 def _judge(boundaries: Sequence[_Boundary], expected: int, ties: TieRule) -> Judged:
@@ -108,12 +112,12 @@ def _read(path: Path) -> dict[str, _Boundary]:
         sizes = len(line.before), len(line.after)
         if sizes[0] != sizes[1] or sizes[0] < 2 or line.fps <= 0:
             raise InputError(
-                f"{path}: line {number}: expected as many scores before as after, two or more, and "
-                f"fps above 0; found {sizes[0]}, {sizes[1]} and {line.fps:g}"
+                f"{path}: line {number}: expected equal numbers of scores before and after (at "
+                f"least two), and fps above 0; found {sizes[0]}, {sizes[1]} and {line.fps:g}"
             )
         if line.boundary_id in found:
             raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice")
         found[line.boundary_id] = line
     if not found:
-        raise InputError(f"{path}: holds no boundary")
+        raise InputError(f"{path}: contains no boundary")
     return {key: found[key] for key in sorted(found)}

@@ -65,7 +65,7 @@ def eqben_report(
         clusters = text_array(lines)
     names = [path.stem for path in paths]
     if len(set(paths)) < len(paths):
-        raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
+        raise InputError(f"{max(paths, key=list(paths).count)}: is passed twice")
     names = names if len(set(names)) == len(names) else [str(path) for path in paths]
     judged: dict[str, dict[str, Judged]] = {}
     notes: list[str] = []
@@ -215,8 +215,8 @@ def eqben_samples_report(
     samples, scores, left_out = without_errata(samples, scores, settings.errata)
     if gone := EQBEN_SIZES.keys() - samples.subsets.keys():
         raise InputError(
-            f"--errata {settings.errata}: leaves no sample of EqBen's subset {min(gone)}; pass "
-            "--by kind for a table without EqBen's averages"
+            f"--errata {settings.errata}: leaves out all samples of EqBen's subset {min(gone)}; "
+            "pass --by kind for a table without EqBen's averages"
         )
     judged: dict[str, dict[str, Judged]] = {}
     for name, found, path in zip(names, scores, paths, strict=True):

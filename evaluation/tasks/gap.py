@@ -106,7 +106,8 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
             "Fisher's interval. All tasks together are the fractions for which higher is better,",
             "without averages; their correlation has no interval, because the tasks of a model",
             "are not independent.",
-            f"{len(first.keys() ^ second.keys()):,} numbers are in only one table and left out.",
+            f"{len(first.keys() ^ second.keys()):,} numbers appear in only one table and are "
+            "left out.",
         ),
     )
 

@@ -60,7 +60,7 @@ class _Asked:
             raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack some "
+                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples do not have all "
                 f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to leave "
                 "them out"
             )
@@ -150,8 +150,8 @@ def _part(asked: _Asked, path: Path) -> _Part:
         return _of_captions(asked, path)
     if form is None:
         raise InputError(
-            f"{path}: is not a harness result, but another input is; measure scores in a "
-            "separate command"
+            f"{path}: is not a harness result, unlike another input; evaluate scores and harness "
+            "results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
     return (_of_own_task if answers.scores else _of_questions)(asked, answers, path)
@@ -170,7 +170,9 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
     for each in results:
         pairs = waiting[each.captions]
         if not pairs:
-            raise InputError(f"{each.where}: one row too many of {shown(each.captions[0])}")
+            raise InputError(
+                f"{each.where}: there is one row too many of {shown(each.captions[0])}"
+            )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)
         told[row["sample_id"]] = each.won
@@ -188,7 +190,8 @@ def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(
-            f"{path}: {min(counts)} to {max(counts)} lines a sample: some questions are missing"
+            f"{path}: {min(counts)} to {max(counts)} lines per sample, so some questions are "
+            "missing"
         )
     asked.check_missing(path, answers.scores)
 
@@ -197,7 +200,7 @@ def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
         group = scores.all(axis=1).astype(np.float64)
         return {ACCURACY: scores.mean(axis=1), "group": group}, {}
 
-    note = f"a task of your own, by its scores of {counts.pop()} questions a sample"
+    note = f"a custom task, with scores of {counts.pop()} questions per sample"
     return _Part(judged=_judged(asked.samples, answers.scores, judge), notes=(note,))
 
 
@@ -233,7 +236,7 @@ def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
     notes = []
     counts = Counter(one.asks for about in whole.values() for one in about)
     if asked.form.kind == "pairs" and len(counts) == 1:
-        notes.append(f"was asked for a {next(iter(counts))} only: there is no group score")
+        notes.append(f"was asked only for the {next(iter(counts))}, so there is no group score")
     if answers.failed:
         notes.append(failed)
     if partly:

@@ -158,7 +158,7 @@ class _Ladders:
         units = ", ".join(
             f"{change} in {unit}" for change, unit in STEP_UNITS.items() if change in self._units
         )
-        yield f"Sizes: {units}. Choice: a picture prefers its own caption."
+        yield f"Sizes: {units}. A choice is correct if an image prefers its own caption."
         yield from HOW_FITTED
         yield f"{counted(len(self._keys), 'steps')} of ladders are in curves."
         yield from self._said
@@ -213,9 +213,12 @@ def _limits(where: str, curves: Curves) -> Iterator[str]:
         for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
     )
     if np.isinf(threshold):
-        yield f"{where}: {REACHED:.0%} is not reached by {largest:.3g}"
+        yield f"{where}: {REACHED:.0%} is not reached at {largest:.3g}"
     elif threshold == smallest:
-        yield f"{where}: {REACHED:.0%} is reached at {smallest:.3g}; the threshold is no larger"
+        yield (
+            f"{where}: {REACHED:.0%} is already reached at {smallest:.3g}, so the threshold is "
+            "at most this large"
+        )
     if np.isinf(slope):
         yield f"{where}: the curve is a step, so its slope is unknown"
 
@@ -233,7 +236,7 @@ def _misfits(
         low, high = _interval((share - on_curve)[1:], 1 - (1 - LEVEL) / len(sizes))
         if (low > 0 or high < 0) and abs(share[0] - on_curve[0]) > _MISFIT:
             yield (
-                f"{where}: the curve does not hold: at {size:.3g} it says {on_curve[0]:.1%}, "
+                f"{where}: the curve does not fit: at {size:.3g} it predicts {on_curve[0]:.1%}, "
                 f"and {share[0]:.1%} are right"
             )
 

@@ -86,8 +86,8 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         answers = _checked_answers(rows, path, settings.allow_missing, gone)
         right = _right(rows, answers)
         if count := sum(_is_unread(row, answers) for row in rows):
-            what = "option, letter, yes or no and count as wrong"
-            unread.append(f"{name}: {count:,} of {len(answers):,} answers name no {what}")
+            what = "option, letter, yes or no, and count as wrong"
+            unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {what}")
         judged[name] = {}
         for subset, part in subsets.items():
             for metric in METRICS:

@@ -200,7 +200,7 @@ def _labels(
             known, where = said.setdefault(key, (label, path))
             if known != label:
                 raise InputError(
-                    f"{path}: the {name} of {key!r} is {label!r}, in {where} it is {known!r}"
+                    f"{path}: the {name} of {key!r} is {label!r}, but in {where} it is {known!r}"
                 )
     return {key: label for key, (label, _) in said.items()}
 
@@ -228,7 +228,9 @@ def _report(
             )
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
         asked = ", ".join(people.by_reviewer)
-        left_out += (f"{_HUMAN}: a sample counts if all its reviewers are right, of {asked}",)
+        left_out += (
+            f"{_HUMAN}: a sample counts if all its reviewers are right; the reviewers are {asked}",
+        )
 
     def add(
         model: str, subset: str, part: Judged, means: list[Measure], found: Resampled
@@ -302,8 +304,9 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
-            f"{paths[0]}: votes by the protocol {votes.protocol}; people are measured by ranks: "
-            "eqforge review plan DATASET --protocol caption-ranking"
+            f"{paths[0]}: votes by the protocol {votes.protocol}; human performance is computed "
+            "from ranks, for which you run eqforge review plan DATASET --protocol "
+            "caption-ranking"
         )
     votes = with_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})
     check_ranks(votes, task)
@@ -316,8 +319,8 @@ def check_ranks(votes: Votes, task: Task) -> None:
         for vote in some:
             if vote.is_given and [len(each) for each in vote.ranks] != [shape[1]] * shape[0]:
                 raise InputError(
-                    f"{votes.paths[name]}: task {vote.task}: ranks: expected {shape[1]} of each "
-                    f"of {shape[0]} pictures"
+                    f"{votes.paths[name]}: task {vote.task}: ranks: expected {shape[1]} for each "
+                    f"of the {shape[0]} images"
                 )
 
 

@@ -112,7 +112,7 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
         measures=tuple(measures),
         comparisons=tuple(compare_judged(judged, settings.rules)),
         notes=(
-            f"The model that decides what a region shows: {judge}; a query never finds {excluded}.",
+            f"{judge} decides what a region shows. A query never finds {excluded}.",
             *(f"{name}: {warning}" for name, found in warned for warning in found.warnings),
         ),
     )
@@ -122,7 +122,9 @@ def read_simat(dataset: Dataset) -> Simat:
     names = ("region_id", "source_id", "image_id", "triplet_id", "box")
     gallery = sorted_columns(dataset, "gallery", names)
     if None in gallery["image_id"]:
-        raise InputError(f"{dataset.folder}: has no crops; build it with --images FOLDER")
+        raise InputError(
+            f"{dataset.folder}: contains no crops; build the dataset with --images FOLDER"
+        )
     captions = sorted_columns(dataset, "captions", ("caption_id", *PARTS, "caption"))
     queries = sorted_columns(dataset, "samples", QUERY_COLUMNS)
     for table, columns in {"gallery": gallery, "captions": captions, "samples": queries}.items():
@@ -175,7 +177,9 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     row, column = np.nonzero(np.isnan(probabilities[:, asked]))
     if len(row):
         region, text = simat.regions["region_id"][row[0]], simat.texts[asked[column[0]]]
-        raise InputError(f"{oracle}: no score of region {str(region)!r} with {str(text)!r}")
+        raise InputError(
+            f"{oracle}: contains no score of region {str(region)!r} with {str(text)!r}"
+        )
     return probabilities > SUCCESS, name
 
 
@@ -210,7 +214,9 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
     quantity = open_scores(oracle).manifest.quantity
     scores = read_crossed(oracle, dataset)
     if scores.grid is None or quantity not in ("logit", "probability"):
-        raise InputError(f"{oracle}: an oracle must return P(match); these are {quantity}s")
+        raise InputError(
+            f"{oracle}: an oracle must return P(match), but this file contains {quantity}s"
+        )
     known = scores.grid.astype(np.float64)
     known[np.isneginf(known)] = np.nan
     if quantity == "logit":  # above 0 if the probability is above one half
@@ -221,7 +227,9 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
 
 def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _Space:
     if scores.grid is not None:
-        raise InputError(f"{scores.model}: SIMAT needs vectors; a grid of scores has none")
+        raise InputError(
+            f"{scores.model}: SIMAT needs vectors, but the folder contains only a grid of scores"
+        )
     pictures, texts = scores.vectors["images"], scores.vectors["captions"]
     of_regions = scores.places("images", simat.regions["image_id"])
     of_captions = scores.places("captions", simat.texts)
@@ -233,7 +241,7 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     if any(lost) and not settings.allow_missing:
         raise InputError(
             f"{scores.model}: {lost[0]:,} queries, {lost[1]:,} captions and {lost[2]:,} regions "
-            f"lack a vector{scores.why}; pass --allow-missing to leave these regions and "
+            f"have no vector{scores.why}; pass --allow-missing to leave these regions and "
             "queries out"
         )
     if lost[1]:

@@ -76,7 +76,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     start = load_start(settings.model, heads=settings.train == "heads")
     folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
-        return f"{settings.output}: has been trained already"
+        return f"{settings.output}: the training is already complete"
     accelerator = _accelerator(settings, examples)
     network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
     job = Job(
@@ -128,14 +128,14 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
     wants_pairs = "eqsim-v2" in settings.weights() and settings.close == "known"
     if wants_pairs and examples.matches_per_unit == 1:
         raise InputError(
-            "--loss eqsim-v2: the dataset names no close pairs; choose them with --close top-k or "
-            "--close multinomial"
+            "--loss eqsim-v2: the dataset contains no close pairs; choose how to find them with "
+            "--close top-k or --close multinomial"
         )
     for name, wanted in (("hard_negative", texts.negatives), ("hard_positive", texts.positives)):
         if wanted and not examples.count_texts(name):
             raise InputError(
-                f"--loss: the dataset has no {name.replace('_', ' ')}s; a dataset hard-positives "
-                "or training-captions has them"
+                f"--loss: the dataset has no {name.replace('_', ' ')}s; use a dataset of the "
+                "type hard-positives or training-captions"
             )
 
 

@@ -46,10 +46,12 @@ class RunFolder:
             raise InputError(f"{self.folder}: expected a folder, found a file")
         if self.is_finished:
             there = load_json(self.folder / MANIFEST).get("run")
-            self._compare("holds a finished training", {} if there is None else there.mapping())
+            self._compare(
+                "contains a finished training run", {} if there is None else there.mapping()
+            )
         elif (self.work / "run.json").exists():
             self._compare(
-                "holds an unfinished training", load_json(self.work / "run.json").mapping()
+                "contains an unfinished training run", load_json(self.work / "run.json").mapping()
             )
         # A full disk may have left the work folder empty.
         elif self.folder.exists() and any(path != self.work for path in self.folder.iterdir()):

@@ -67,7 +67,7 @@ def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
             known = f"expected one of {', '.join(LOSSES)}, and =WEIGHT{nearest(found, LOSSES)}"
             raise InputError(f"--loss {text}: {known}")
         if name in weights:
-            raise InputError(f"--loss {text}: {name} is given twice")
+            raise InputError(f"--loss {text}: {name} is passed twice")
         try:
             weights[name] = float(number or "1")
         except ValueError:

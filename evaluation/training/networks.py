@@ -141,7 +141,7 @@ def load_start(model: str, heads: bool) -> Start:
         raise InputError(f"--model {model}: {known}{hint}")
     if heads and kind != "clip":
         raise InputError(
-            "--train heads: expected a model of kind clip, whose projections they join"
+            "--train heads: works only with models of kind clip, which have projections"
         )
     called, weights = ARCHITECTURES[kind], specs[0].weights()
     preprocessor = load_preprocessor(weights)

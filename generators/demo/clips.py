@@ -136,7 +136,9 @@ def load_photograph(name: str) -> Image.Image:
     try:
         return open_rgb((resources.files("skimage") / "data" / file).read_bytes())
     except FileNotFoundError as error:
-        raise InputError(f"scikit-image lacks its photograph {file}: reinstall it") from error
+        raise InputError(
+            f"scikit-image has no photograph {file}; reinstall scikit-image"
+        ) from error
 
 
 def film(clip: Clip, path: Path) -> None:

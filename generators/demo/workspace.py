@@ -101,7 +101,7 @@ def make_workspace(folder: Path) -> Workspace:
         for clip in clips:
             (workspace.videos / clip.file).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder {folder}: {error}") from error
+        raise InputError(f"cannot create the folder {folder}: {error}") from error
     for clip in clips:
         film(clip, workspace.videos / clip.file)
     for place, name in enumerate(STILLS):

@@ -169,7 +169,8 @@ def limited_rows(unet: Any, rows: int, control: AttentionControl) -> Iterator[No
         batch = sample.shape[0]
         if batch not in _ROWS:
             raise InputError(
-                f"the pipeline sends {batch} rows through its network for two pictures, not 4 or 2"
+                f"the pipeline sends {batch} rows through its network for two images; expected 4 "
+                "or 2"
             )
         outputs = []
         for start in range(0, batch, rows):

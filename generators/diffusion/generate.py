@@ -150,17 +150,20 @@ def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
-        inpaints = "; it inpaints: `eqforge build eq-edit --editor inpaint`"
+        inpaints = "; this is an inpainting model: use `eqforge build eq-edit --editor inpaint`"
         raise InputError(
-            f"{settings.model}: its network wants {channels} channels, a latent has {latent}: it "
-            f"does not draw from text alone{inpaints if channels == 2 * latent + 1 else ''}"
+            f"{settings.model}: its network reads {channels} channels instead of {latent}, so "
+            "the model cannot draw from text "
+            f"alone{inpaints if channels == 2 * latent + 1 else ''}"
         )
     size = settings.size_px
     if size is None:
         size = int(pipeline.unet.config.sample_size * pipeline.vae_scale_factor)
     step = max(8, pipeline.vae_scale_factor)
     if size < step or size % step:
-        raise InputError(f"the model draws pictures of a multiple of {step} pixels, not of {size}")
+        raise InputError(
+            f"--size-px {size}: the model draws images whose size is a multiple of {step} pixels"
+        )
     return size
 
 

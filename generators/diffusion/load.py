@@ -36,9 +36,9 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     index = read_index(folder, settings.model)
     if index.pipeline not in _DRAWS:
         raise InputError(
-            f"{settings.model}: prompt-to-prompt needs the U-Net of a pipeline that draws from "
-            f"text alone ({', '.join(_DRAWS)}), and this is a {index.pipeline}; models that edit "
-            "pictures are for `eqforge build eq-edit`"
+            f"{settings.model}: prompt-to-prompt needs a pipeline that draws from text alone "
+            f"({', '.join(_DRAWS)}), but this is a {index.pipeline}; to use a model that edits "
+            "images, run `eqforge build eq-edit`"
         )
     pipeline, identity = load_weights(folder, index, settings)
     check_texts(pipeline, settings.model)
@@ -72,14 +72,14 @@ def revision_of(settings: ModelSettings) -> str | None:
     if Path(settings.model).is_dir():
         if settings.revision is not None:
             raise InputError(
-                f"{settings.model} is a folder, which has no revision; found {settings.revision!r}"
+                f"{settings.model} is a folder, which has no revision; leave out --revision "
+                f"{settings.revision!r}"
             )
         return None
     if Path(settings.model).is_file():
         raise InputError(
-            f"{settings.model} is a file; a model must be a pipeline folder, which diffusers "
-            "makes from a file of weights: `StableDiffusionPipeline.from_single_file(FILE)`, "
-            "then "
+            f"{settings.model} is a file; expected the folder of a pipeline; to convert a file "
+            "of weights, call `StableDiffusionPipeline.from_single_file(FILE)`, then "
             "`.save_pretrained(FOLDER)`"
         )
     if settings.revision is None and settings.model == DEFAULT_MODEL:
@@ -92,7 +92,7 @@ def revision_of(settings: ModelSettings) -> str | None:
     if _COMMIT.fullmatch(settings.revision) is None:
         raise InputError(
             f"{settings.model}: revision {settings.revision!r}: expected a commit of 40 "
-            "hexadecimal digits, because branches and tags move"
+            "hexadecimal digits, because branches and tags can change"
         )
     return settings.revision
 
@@ -138,7 +138,7 @@ def read_index(folder: Path, model: str) -> ModelIndex:
         pipeline = index["_class_name"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{model}: no pipeline saved by diffusers: model_index.json: {_first_line(error)}"
+            f"{model}: not a pipeline saved by diffusers: model_index.json: {_first_line(error)}"
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
         raise InputError(f"{model}: the pipeline requires custom code, which eqforge never runs")
@@ -179,8 +179,8 @@ def load_weights(
                 loaded.to(settings.device)
         except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
             raise InputError(
-                f"the model {settings.model!r} cannot be loaded on {settings.device!r}: its "
-                f"weights have to be safetensors saved by diffusers ({_first_line(error)})"
+                f"the model {settings.model!r} cannot be loaded on {settings.device!r}: the "
+                f"weights must be safetensors saved by diffusers ({_first_line(error)})"
             ) from error
         identity = _identity(folder, index.parts, settings.model, type(loaded).__name__)
     return loaded, identity
@@ -212,7 +212,7 @@ def check_texts(pipeline: Any, model: str) -> None:
         if not fewest <= len(tokenizer) <= embeddings or not tokenizer.is_fast:
             raise InputError(
                 f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, its text encoder "
-                f"{embeddings}: they do not belong together"
+                f"{embeddings}; use the tokenizer that was saved with the model"
             )
 
 

@@ -203,7 +203,9 @@ def wanted_counts(
         raise InputError(f"{min(given)} pairs: expected 0 or more")
     if any(number is not None for number in by_kind.values()):
         if pairs is not None:
-            raise InputError("--pairs: give the number of all pairs, or those of the kinds")
+            raise InputError(
+                "--pairs: specify either the number of all pairs, or the number of each kind"
+            )
         return {kind: by_kind[kind] or 0 for kind in EDIT_KINDS}
     return draw_counts(PUBLISHED_PAIRS if pairs is None else pairs, seed)
 
@@ -233,7 +235,8 @@ def prompt_pairs(
         most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
         if asked and asked.stop > most:
             raise InputError(
-                f"the vocabulary has {most:,} pairs that change the {kind}, not {asked.stop:,}"
+                f"the vocabulary has only {most:,} pairs that change the {kind}; {asked.stop:,} "
+                "are needed; ask for fewer pairs, or extend the vocabulary"
             )
     first = min((asked.start for asked in numbers.values() if asked), default=0)
     last = max((asked.stop for asked in numbers.values() if asked), default=0)

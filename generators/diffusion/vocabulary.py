@@ -165,7 +165,7 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
 def _check_once(node: Node, what: str, names: Iterable[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        node.fail(f"every {what} once, not {twice[0]!r} twice")
+        node.fail(f"every {what} only once, but {twice[0]!r} appears twice")
 
 
 def _check_keys(node: Node, keys: tuple[str, ...]) -> None:

@@ -184,9 +184,10 @@ class Editor(ABC):
         wanted = self.channels_of(latent.latent_channels)
         if unet.config.in_channels not in wanted:
             raise InputError(
-                f"{self.settings.model}: its network reads {unet.config.in_channels} channels, and "
-                f"the editor {self.name} gives it {' or '.join(map(str, wanted))}: it was not "
-                "trained for that, whatever its model_index.json says"
+                f"{self.settings.model}: its network reads {unet.config.in_channels} channels, "
+                f"but the editor {self.name} provides {' or '.join(map(str, wanted))}; the model "
+                "was not trained for this editor, whatever its model_index.json says; choose a "
+                "different model"
             )
 
     def _knob_values(self) -> dict[str, Any]:
@@ -202,7 +203,7 @@ class Editor(ABC):
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
                 f"--strength {values['strength']} of --steps {values['steps']}: no denoising "
-                "step is left; raise one of them"
+                "step remains; raise one of the two"
             )
         return values
 
@@ -214,14 +215,15 @@ class Editor(ABC):
         if "mask" not in self.needs:
             return
         if request.mask is None:
-            raise InputError(f"the editor {self.name} needs a mask of where the picture may change")
+            raise InputError(f"the editor {self.name} needs a mask of the area that may change")
         if request.mask.shape != request.image.shape[:2]:
             raise InputError(
-                f"the mask has {request.mask.shape[1]}x{request.mask.shape[0]} pixels, the picture "
-                f"{request.image.shape[1]}x{request.image.shape[0]}: they must have the same size"
+                f"the mask has {request.mask.shape[1]}x{request.mask.shape[0]} pixels, but the "
+                f"image {request.image.shape[1]}x{request.image.shape[0]}; both must have the "
+                "same size"
             )
         if not request.mask.any():
-            raise InputError("the mask is empty: nothing may change")
+            raise InputError("the mask is empty, so nothing may change; mark the area to change")
 
 
 class Inpaint(Editor):
@@ -361,7 +363,7 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
-            f"{settings.model}: a {pipeline} cannot edit images; models that can: "
+            f"{settings.model}: a {pipeline} cannot edit images; these models can: "
             f"{describe_editors()}"
         )
     if settings.editor not in (None, found):

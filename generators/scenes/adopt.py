@@ -63,7 +63,9 @@ def adopt(
       look: inspects a mesh, given its files, its name and the importer's arguments.
     """
     if not folder.name.isprintable():
-        raise InputError(f"{folder}: its name has a character that cannot be printed")
+        raise InputError(
+            f"{folder}: its name contains a character that cannot be printed; rename the folder"
+        )
     mesh = mesh_of(folder)
     is_gltf = mesh.suffix.lower() in GLTF
     up: Axis = axis_up or ("Y" if is_gltf else "Z")
@@ -77,7 +79,7 @@ def adopt(
     category = category_of(folder)
     words = _words(words_for(folder.name, category, nouns), looks)
     if words is None:
-        files.notes.append("no word of its name says what it is: captions do not speak of it")
+        files.notes.append("its name contains no known word, so captions cannot mention the object")
     body = _body(folder.name, files.mesh)
     try:
         archive = packed({**files.data, COLLISION: looks.hull.encode(), SIMULATION: body})
@@ -104,7 +106,7 @@ def adopt(
         named = {*words.get("parts", ()), *words.get("trims", {})}
         there = ", ".join(looks.surfaces)
         files.notes += (
-            f"no material of it is called {name!r}; it has {there[:300]}"
+            f"none of its materials is called {name!r}; its materials are {there[:300]}"
             for name in sorted(named - looks.surfaces.keys())
         )
     key = key_for(folder.name, category, nouns)

@@ -82,7 +82,9 @@ class AssetLibrary:
             if asset_id in stage_assets():
                 return stage_assets()[asset_id]
             near = difflib.get_close_matches(asset_id, self.assets, cutoff=0.0)
-            raise InputError(f"{self.url}: no asset {asset_id!r}; it has {', '.join(near)} ...")
+            raise InputError(
+                f"{self.url}: no asset {asset_id!r}; the closest ids are {', '.join(near)} ..."
+            )
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
@@ -90,7 +92,8 @@ class AssetLibrary:
         if asset.sha256 is None:
             raise InputError(
                 f"{self.url}: asset {asset_id!r} has no sha256; `eqforge assets fetch --manifest "
-                f"{shlex.quote(self.url)}` writes a manifest that pins what it fetched"
+                f"{shlex.quote(self.url)}` writes a manifest with the digests of the files that "
+                "it fetches"
             )
         # An image without an archive has no name in its bytes.
         key = asset.sha256
@@ -140,7 +143,7 @@ def fetch_archive(asset: Asset) -> bytes:
 def files_of(asset: Asset, folder: Path) -> AssetFiles:
     for name in filter(None, (asset.render, asset.simulation)):
         if not (folder / name).is_file():
-            raise InputError(f"asset {asset.asset_id!r}: {asset.archive} holds no file {name}")
+            raise InputError(f"asset {asset.asset_id!r}: {asset.archive} contains no file {name}")
     return AssetFiles(
         folder=folder,
         render=folder / asset.render,

@@ -229,7 +229,7 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
         importers[extension](path, import_kwargs)
     meshes = [made for made in bpy.context.selected_objects if made.type == "MESH"]
     if not meshes:
-        raise InputError(f"{path}: it holds no mesh")
+        raise InputError(f"{path}: contains no mesh")
     bpy.context.view_layer.objects.active = meshes[0]
     if len(meshes) > 1:
         bpy.ops.object.join()

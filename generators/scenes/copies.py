@@ -33,7 +33,7 @@ class Finding:
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
     if asset.sha256 is None:
-        yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
+        yield Finding(text=f"asset {asset.asset_id!r}: its archive has no sha256 in the manifest")
     try:
         data = fetch_archive(asset)
         yield from _findings_inside(asset, data)
@@ -99,7 +99,7 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
             for name in sorted(_named_in(path)):
                 why = None
                 if not (folder / name).is_file():
-                    why = "which is not there"
+                    why = "which does not exist"
                 elif PurePosixPath(name).suffix.lower() in FILE_SUFFIXES:
                     found = why_unreadable((folder / name).read_bytes())
                     why = found and f"which cannot be read: {found}"
@@ -118,7 +118,10 @@ def plain_surfaces(render: Path) -> Iterator[str]:
         return
     for name, path in libraries_of(render).items():
         if path is None:
-            yield f"{render.name} names {name}, which is not there: its surfaces are grey"
+            yield (
+                f"{render.name} names {name}, which does not exist; without it, the surfaces are "
+                "grey"
+            )
     named = _pictures_of(render)
     pictures = (
         path for path in sorted(render.parent.iterdir()) if path.suffix.lower() in FILE_SUFFIXES

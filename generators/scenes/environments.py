@@ -77,7 +77,9 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
     light = upper @ np.array(LUMINANCE, np.float32)
     total = float((light * card[:, None]).sum(dtype=np.float64))
     if total <= 0:
-        raise InputError(f"{name}: an environment picture lights nothing: its upper half is black")
+        raise InputError(
+            f"{name}: the environment image gives no light, because its upper half is black"
+        )
     order = np.argsort(light, axis=None)
     reached = np.cumsum(np.repeat(angles, light.shape[1])[order])
     dark = order[np.searchsorted(reached, KEPT * reached[-1])]
@@ -98,11 +100,13 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
-            f"{name}: {width} x {height} pixels: an environment picture is equirectangular, twice "
-            "as wide as high"
+            f"{name}: {width} x {height} pixels; expected an equirectangular environment image, "
+            "which is twice as wide as high"
         )
     if unclear := int(np.isnan(picture).any(axis=-1).sum()):
-        raise InputError(f"{name}: {unclear:,} pixels of the environment picture are no numbers")
+        raise InputError(
+            f"{name}: {unclear:,} pixels of the environment image are not finite numbers"
+        )
     return np.clip(picture[: (height + 1) // 2], 0, np.float32(INFINITE))
 
 
@@ -163,11 +167,13 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")
             known = ", ".join(dict.fromkeys([*own, *environment_ids()]))
-            raise InputError(f"--hdri {asset_id}: unknown environment image; known are {known}")
+            raise InputError(
+                f"--hdri {asset_id}: unknown environment image; expected one of {known}"
+            )
         asset = library.asset(asset_id)
         if asset.kind != "hdri" or asset.category == "floor":
             what = "a mesh" if asset.kind == "object" else "a floor"
-            raise InputError(f"--hdri {asset_id}: expected an environment picture, not {what}")
+            raise InputError(f"--hdri {asset_id}: expected an environment image, found {what}")
         if settings.stage == "photo":
             measured_of(library, asset_id)
 
@@ -255,8 +261,10 @@ def read_high_range(path: Path) -> NDArray[np.float32]:
         if path.suffix.lower() == ".hdr":
             return read_radiance(path.read_bytes())
     except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
-        raise InputError(f"{path.name}: no readable environment picture: {error}") from error
-    raise InputError(f"{path.name}: an environment picture ends in {' or '.join(SUFFIXES)}")
+        raise InputError(f"{path.name}: the environment image cannot be read: {error}") from error
+    raise InputError(
+        f"{path.name}: expected an environment image that ends in {' or '.join(SUFFIXES)}"
+    )
 
 
 def _read_exr(path: Path) -> NDArray[np.float32]:
@@ -266,7 +274,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
         channels = file.channels()
         name = next((each for each in ("RGB", "RGBA") if each in channels), None)
         if name is None:
-            raise ValueError(f"it has the channels {', '.join(channels)}, not R, G and B")
+            raise ValueError(f"it has the channels {', '.join(channels)}; expected R, G and B")
         return np.array(channels[name].pixels[..., :3], np.float32)
 
 
@@ -276,9 +284,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
-        raise ValueError("its header is not that of a Radiance picture from the top left")
+        raise ValueError("its header is not that of a Radiance image that starts at the top left")
     if b"32-bit_rle_xyze" in data[: head.start()]:
-        raise ValueError("its colours are XYZ, not red, green and blue")
+        raise ValueError("its colours are XYZ; expected red, green and blue")
     height, width = int(head[1]), int(head[2])
     if len(data) < height * (width // _MOST_IN_TWO_BYTES):
         raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")

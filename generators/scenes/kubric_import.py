@@ -43,9 +43,9 @@ def no_blender() -> str:
             f"Python {major}.{minor} (Blender {blender})"
             for (major, minor), blender in BLENDERS.items()
         )
-        return f"Rendering needs {there}, and this is Python {here}"
+        return f"rendering needs {there}, but this is Python {here}"
     if (sys.platform, platform.machine()) == ("linux", "aarch64"):
-        return "Blender is not built for Linux on ARM64: render on x86-64 or a Mac"
+        return "Blender does not support Linux on ARM64; render on x86-64 or a Mac"
     return ""
 
 
@@ -58,8 +58,8 @@ def import_kubric(scratch: str) -> None:
             blender: Any = importlib.import_module("bpy")
         except ImportError as error:
             raise InputError(
-                f"Blender cannot be loaded: {error}; it needs shared libraries of the system: "
-                f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
+                f"Blender cannot be loaded: {error}; Blender needs shared libraries of the "
+                f"system; run apt-get install {' '.join(SYSTEM_PACKAGES)}"
             ) from error
         blender.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings
         stand_in_for_tensorflow()

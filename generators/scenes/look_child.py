@@ -66,7 +66,7 @@ def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
         # The importers raise whatever a damaged file makes them.
         lines = [line for line in str(error).splitlines() if line and "Location: " not in line]
         said = (lines or ["no reason given"])[-1].strip()
-        yield {"input_error": f"no mesh that can be read: {type(error).__name__}: {said[:300]}"}
+        yield {"input_error": f"the mesh cannot be read: {type(error).__name__}: {said[:300]}"}
 
 
 def _imported(wanted: Request) -> Any:
@@ -77,7 +77,9 @@ def _imported(wanted: Request) -> Any:
         os.rmdir(bpy.app.tempdir)
     made = import_mesh(wanted.file, wanted.import_kwargs)
     if made.data.shape_keys is not None or made.modifiers:
-        raise InputError("it has a skeleton or shapes that move: apply its pose and save it so")
+        raise InputError(
+            "it has a skeleton or moving shapes; apply the pose, and save the mesh again"
+        )
     return made
 
 
@@ -88,7 +90,7 @@ def _looks(made: Any, alive: Callable[[], None]) -> Looks:
     made.data.vertices.foreach_get("co", corners)
     points = corners.reshape(-1, 3).astype(np.float64)
     if not len(points) or not np.isfinite(points).all():
-        raise InputError("it has no corners, or some at no place")
+        raise InputError("it has no vertices, or vertices without a position")
     if not len(made.data.polygons):
         raise InputError("it has no faces")
     low, high = points.min(axis=0), points.max(axis=0)

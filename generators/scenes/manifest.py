@@ -165,7 +165,7 @@ def read_manifest(url: str) -> Manifest:
     except Exception as error:
         # Every file system of fsspec has its own errors.
         raise InputError(
-            f"{public(url)}: no readable manifest of assets: {type(error).__name__}: "
+            f"{public(url)}: the manifest of assets cannot be read: {type(error).__name__}: "
             f"{public(str(error))}"
         ) from error
     node = parse_json(text, public(url))
@@ -175,8 +175,8 @@ def read_manifest(url: str) -> Manifest:
     for asset in assets.values():
         if storage.is_local(asset.archive) and not storage.is_below(asset.archive, folder or "."):
             raise InputError(
-                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} lies outside the folder "
-                "of the manifest; move the manifest to the folder of its archives"
+                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} lies outside the "
+                "folder of the manifest; move the manifest into the folder of its archives"
             )
     return Manifest(
         name=optional(node, "name", Node.text, name.partition(".")[0]),
@@ -193,8 +193,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
-            f"{public(url)}: its archives lie in {public(folder)} (data_dir), and new ones "
-            "would be outside it; choose a different folder"
+            f"{public(url)}: the archives are in {public(folder)} (data_dir), but new archives "
+            "would be outside that folder; choose a different folder"
         )
     return known
 
@@ -238,7 +238,7 @@ def read_words(node: Node) -> AssetWords:
     is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
         if not set(PALETTE).isdisjoint(optional(node, key, Node.text, "").split()):
-            node[key].fail("no colour without `parts`: the materials that change, [] for none")
+            node[key].fail("no colour unless `parts` lists the materials that change ([] for none)")
     return AssetWords(
         noun=noun,
         plural=noun if is_plural else optional(node, "plural", Node.text, noun + "s"),
@@ -282,7 +282,9 @@ def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]
     trims = {}
     for key, member in node.items():
         if parts is None or key in parts:
-            member.fail("the name of a material that `parts`, which has to be there, leaves out")
+            member.fail(
+                "the name of a material that `parts` does not contain (`parts` is required)"
+            )
         _check_fields(member, Trim, "a trim has")
         is_plural = optional(member, "is_plural", Node.flag, False)
         trims[key] = Trim(noun=member["noun"].name(), is_plural=is_plural)
@@ -319,7 +321,7 @@ def _read_bounds(node: Node) -> tuple[Vector, Vector]:
         node.fail("two corners of three numbers")
     low, high = corners
     if not all(a < b for a, b in zip(low, high, strict=True)):
-        node.fail("a first corner below the second")
+        node.fail("a first corner that is below the second")
     return (low[0], low[1], low[2]), (high[0], high[1], high[2])
 
 

@@ -177,7 +177,7 @@ class Gltf:
             document["scenes"] = [{"nodes": [at for at in range(len(nodes)) if at not in below]}]
         reached = list(document["scenes"][document.get("scene", 0)].get("nodes", ()))
         if not below.isdisjoint(reached):
-            raise ValueError("a scene names a node that is below another one")
+            raise ValueError("a scene lists a node that is the child of another node")
         for at in reached:  # grows as it is read
             reached += nodes[at].get("children", ())
         for at in set(range(len(nodes))) - set(reached):
@@ -224,19 +224,26 @@ def read_gltf(data: bytes, file: str) -> Gltf:
         if data[:4] == _MAGIC:
             version, _, size = struct.unpack("<III", data[4:16])
             if version != 2 or data[16:20] != _JSON:
-                raise InputError(f"{file}: a GLB file of version {version}; 2 is read")
+                raise InputError(f"{file}: a GLB file of version {version}; expected version 2")
             data, rest = data[20 : 20 + size], data[20 + size :]
         document = json.loads(data)
         if not str(document["asset"]["version"]).startswith("2."):
-            raise InputError(f"{file}: glTF of version {document['asset']['version']}; 2 is read")
+            raise InputError(
+                f"{file}: glTF of version {document['asset']['version']}; expected version 2"
+            )
     except (struct.error, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise InputError(f"{file}: no glTF file: {type(error).__name__}: {error}") from error
+        raise InputError(f"{file}: not a glTF file: {type(error).__name__}: {error}") from error
     if document.get("skins"):
-        raise InputError(f"{file}: it has a skeleton: apply its pose and save it without one")
+        raise InputError(
+            f"{file}: the mesh has a skeleton; apply the pose, and save the mesh without a skeleton"
+        )
     if _DRACO in (document.get("extensionsRequired") or ()):
-        raise InputError(f"{file}: it is compressed ({_DRACO}), which is not read: save it without")
+        raise InputError(
+            f"{file}: it is compressed ({_DRACO}), which eqforge cannot read; save the mesh "
+            "without compression"
+        )
     if not _is_forest(document.get("nodes", ())):
-        raise InputError(f"{file}: a node of it is below two others, or below itself")
+        raise InputError(f"{file}: a node has two parents, or is its own ancestor")
     return Gltf(document=document, rest=rest)
 
 

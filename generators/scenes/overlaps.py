@@ -53,7 +53,7 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
 
 class _Builder(ElementTree.TreeBuilder):
     def doctype(self, name: str, *_others: object) -> None:
-        raise ValueError(f"it declares a document type, {name}")
+        raise ValueError(f"it declares a document type, {name}, which is not allowed")
 
 
 def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
@@ -79,7 +79,7 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     if not name.lower().endswith(MESHES):
         raise ValueError(f"names {name!r}, expected a mesh in {', '.join(MESHES)}")
     if not file.is_file():
-        raise ValueError(f"names {name}, which is not there")
+        raise ValueError(f"names {name}, which does not exist")
     scene = trimesh.load_scene(
         file,
         process=False,
@@ -90,7 +90,7 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     )
     meshes = [each for each in scene.geometry.values() if isinstance(each, trimesh.Trimesh)]
     if not meshes:
-        raise ValueError(f"{name}: holds no mesh")
+        raise ValueError(f"{name}: contains no mesh")
     scale = _numbers(shape.get("scale", "1 1 1"), 3)
     return [_hull(np.asarray(mesh.vertices)[np.unique(mesh.faces)] * scale) for mesh in meshes]
 

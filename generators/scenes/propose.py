@@ -57,9 +57,9 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: --mode paper follows the paper's captions, which "
-                "have no such kind; build with --mode corrected, or choose attribute, counting "
-                "and location"
+                f"--kinds {' '.join(new)}: --mode paper follows the paper, which has only the "
+                "kinds attribute, counting and location; choose from these, or pass --mode "
+                "corrected"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [
@@ -72,8 +72,8 @@ class SceneProposer:
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
-                    f"--pairs {settings.pairs}: {wanted:,} of the kind {kind}, and the "
-                    f"manifest allows {most:,} that differ{self._what_lacks(kind)}"
+                    f"--pairs {settings.pairs}: {wanted:,} are of the kind {kind}, but the "
+                    f"manifest allows only {most:,} different pairs{self._what_lacks(kind)}"
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
@@ -185,11 +185,13 @@ class SceneProposer:
             return ""
         if self._settings.stage == "plain":
             return (
-                "; --attributes material needs assets whose words let them be recoloured (`parts`)"
+                "; --attributes material needs assets that can be recoloured (whose words have "
+                "`parts`)"
             )
         return (
-            "; --attributes material needs two or more `materials` in the words of assets that may "
-            "be recoloured (`parts`): `eqforge assets fetch --words FILE` adds words"
+            "; --attributes material needs assets that can be recoloured (`parts`) and whose "
+            "words list two or more `materials`; to add words, run `eqforge assets fetch "
+            "--words FILE`"
         )
 
     def warnings(self) -> Iterator[str]:
@@ -204,21 +206,24 @@ class SceneProposer:
         elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
             yield (
                 f"--attributes material: of {number} kinds of objects, "
-                f"{self._vocabulary.of_materials} have such pairs: their words name two or more "
-                "`materials`, and let them be recoloured"
+                f"{self._vocabulary.of_materials} have such pairs, because only their words list "
+                "two or more `materials` and `parts` to recolour"
             )
 
 
 _NEEDS: Mapping[Kind, str] = {
     "graded": (
-        "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
+        "; ladders of lightness need assets that can be recoloured (whose words have `parts`)"
     ),
-    "posture": "; that needs assets whose words say `lies`, with a box 1.2 times as tall as wide",
-    "trim": "; that needs assets whose words name `trims`",
-    "facing": "; that needs assets whose words say `faces`, with their `front_deg`",
-    "inside": "; that needs assets whose words say what room they have (`holds`)",
-    "under": "; that needs assets whose words say what room is under them (`shelters`)",
-    "support": "; that needs assets with the role `stand`",
+    "posture": (
+        "; this kind needs assets whose words have `lies` and whose box is 1.2 times as tall as "
+        "wide"
+    ),
+    "trim": "; this kind needs assets whose words have `trims`",
+    "facing": "; this kind needs assets whose words have `faces` and `front_deg`",
+    "inside": "; this kind needs assets whose words state the room inside (`holds`)",
+    "under": "; this kind needs assets whose words state the room underneath (`shelters`)",
+    "support": "; this kind needs assets with the role `stand`",
 }
 
 

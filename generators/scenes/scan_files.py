@@ -50,16 +50,16 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     own = _meshes(folder)
     if own and scans:
         raise InputError(
-            f"{folder}: it holds {own[0].name}, and folders with meshes as well, such as "
-            f"{scans[0].name}: move the one or the others out of it"
+            f"{folder}: contains both {own[0].name} and folders with meshes, such as "
+            f"{scans[0].name}; move one of the two elsewhere"
         )
     loose = [each for each in _files(folder) if each.is_file() and _ends(each, OTHER_MESHES)]
     if own or (loose and not scans):
         return [folder], []
     if not scans:
         raise InputError(
-            f"{folder}: no folder in it holds a mesh: expected NAME/model.obj or "
-            "NAME/meshes/model.obj, as Google Scanned Objects have them, or one .glb or .gltf"
+            f"{folder}: none of its folders contains a mesh; expected NAME/model.obj or "
+            "NAME/meshes/model.obj, as in Google Scanned Objects, or one .glb or .gltf file"
         )
     return scans, [*(each for each in folders if each not in scans), *loose]
 
@@ -67,11 +67,13 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
 def mesh_of(folder: Path) -> Path:
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
-        others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
-        raise InputError(f"{folder}: it holds {others[0]}, and only .obj, .glb and .gltf are read")
+        others = [path.name for path in _below(folder, OTHER_MESHES)] or ["only collision meshes"]
+        raise InputError(
+            f"{folder}: contains {others[0]}, but eqforge reads only .obj, .glb and .gltf"
+        )
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
-        raise InputError(f"{folder}: expected one mesh, or one called model: there are {names}")
+        raise InputError(f"{folder}: expected one mesh, or one called model; found {names}")
     return found[0]
 
 
@@ -178,7 +180,7 @@ class _Packer:
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path}: it names {said[:200]}, which is not there")
+        raise InputError(f"{path}: refers to {said[:200]}, which does not exist")
 
 
 class _Names:
@@ -229,7 +231,7 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
         shown = _meant(others, mesh, folder, has_library=bool(parts))
         if shown is not None:
             library = showing(library, packer.pack(shown))
-            notes.append(f"its surfaces show {shown.name}, which no .mtl named")
+            notes.append(f"its surfaces show {shown.name}, although no .mtl file refers to it")
         else:
             notes.append(_why_plain(others, missing, has_library=bool(parts)))
     text, library = with_names(text, library, _Names())
@@ -254,11 +256,11 @@ def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> P
 
 
 def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str:
-    colours = "have the colours of their .mtl" if has_library else "are grey"
+    colours = "have the colours of their .mtl file" if has_library else "are grey"
     why = "there is no texture"
     if missing:
-        why = f"{missing[0][:100]}, which it names, is not there"
+        why = f"{missing[0][:100]}, which the .mtl file refers to, does not exist"
     elif others:
         names = ", ".join(path.name for path in others[:3])
-        why = f"no .mtl names a texture ({names} lies there)"
+        why = f"no .mtl file refers to a texture, although the folder contains {names}"
     return f"{why}: its surfaces {colours}"

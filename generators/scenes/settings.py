@@ -82,8 +82,8 @@ class SceneSettings:
         least, most = self.target_area
         for name, is_right, rule in (
             ("pairs", self.pairs >= 0, "0 or more"),
-            ("kinds", _are_some(self.kinds), "one or more, none twice"),
-            ("attributes", _are_some(self.attributes), "one or more, none twice"),
+            ("kinds", _are_some(self.kinds), "one or more different values"),
+            ("attributes", _are_some(self.attributes), "one or more different values"),
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
             ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),
             ("elevation_deg", 0 < low <= high < 90, "two angles between 0 and 90, the lower first"),

@@ -174,7 +174,7 @@ class Stage:
         for part, trim in placed.spec.trims:
             if not changed_slots(made, (part,)):
                 raise InputError(
-                    f"asset {placed.spec.asset!r}: its words name {part!r} among its `trims`, and "
+                    f"asset {placed.spec.asset!r}: its words list {part!r} under `trims`, but "
                     "its mesh has no such material"
                 )
             override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another

@@ -110,7 +110,7 @@ def _entry(row: list[str], where: str) -> LexiconEntry:
                 f"{where}: {column}: expected lower case with single spaces, found {shown(value)}"
             )
     if word == replacement:
-        raise InputError(f"{where}: replacement: expected another word than {shown(word)}")
+        raise InputError(f"{where}: replacement: expected a word other than {shown(word)}")
     return LexiconEntry(
         kind=cast(Kind, kind),
         group=group,

@@ -132,11 +132,14 @@ class SpacyTagger:
             self._nlp = spacy.load(model)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"spaCy cannot load {model!r}: name an installed package, such as en_core_web_sm, "
-                f"or the folder of a saved pipeline ({error})"
+                f"spaCy cannot load {model!r}; pass an installed package, such as "
+                f"en_core_web_sm, or the folder of a saved pipeline ({error})"
             ) from error
         if not any(token.tag_ for token in self._nlp("A cat sits on a mat.")):
-            raise InputError(f"the spaCy pipeline {model!r} gives no part-of-speech tags")
+            raise InputError(
+                f"the spaCy pipeline {model!r} assigns no part-of-speech tags; choose a "
+                "different pipeline"
+            )
         meta = self._nlp.meta
         self.name = (
             f"spacy/{SPACY_TAGGER_VERSION} "

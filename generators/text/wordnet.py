@@ -87,7 +87,7 @@ def check_wordnet() -> None:
     folders = (str(cache_folder() / "nltk_data"), *_folders())
     places = [Path(folder) / "corpora" for folder in folders]
     if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):
-        raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
+        raise InputError("WordNet is not installed; run `eqforge setup wordnet`")
 
 
 def _folders() -> list[str]:
@@ -167,7 +167,7 @@ def _fetch_by_apt(target: Path) -> None:
     """Fetching Debian's package wordnet-base by apt-get."""
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
-            raise InputError(f"{tool} is not on this machine")
+            raise InputError(f"{tool} is not installed")
     with tempfile.TemporaryDirectory(dir=target) as scratch:
         _run("apt-get", "download", "wordnet-base", folder=scratch)
         package = next(Path(scratch).glob("wordnet-base_*.deb"))

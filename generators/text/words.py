@@ -100,7 +100,7 @@ def read_word_list(path: Path) -> tuple[str, ...]:
             raise InputError(f"{path}, line {number}: expected a word, found {entry!r}")
         words.setdefault(key, entry)
     if not words:
-        raise InputError(f"{path}: the list holds no word")
+        raise InputError(f"{path}: the list contains no words")
     return tuple(words.values())
 
 

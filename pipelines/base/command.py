@@ -112,7 +112,7 @@ def help_of(pipeline: type[AnyPipeline], command: str, note: str = "") -> Help:
         example = f"{program} SOURCE --output out/{pipeline.name}"
     if command == "plan":
         example = example.replace("eqforge build", "eqforge plan")
-        note = "The plan lists the records to build and the rejected ones. --output is optional."
+        note = "A plan lists the records to build and the rejected records. --output is optional."
     return Help(program=program, note=note, example=example, basics=pipeline.basics)
 
 

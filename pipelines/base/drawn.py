@@ -110,9 +110,9 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         prepare_plausibility(settings.plausibility)
         if device != "cpu" and workers > 1:
             raise InputError(
-                f"--workers {workers}: every worker would load another copy of the model onto "
-                f"{device}, and the workers would wait for each other; one worker is as fast. "
-                f"To use more GPUs, build {part} on each of them, in separate folders"
+                f"--workers {workers}: each worker would load its own copy of the model onto "
+                f"{device} and wait for the others, so one worker is as fast; to use several "
+                f"GPUs, build {part} on each GPU, into separate folders"
             )
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
@@ -129,8 +129,8 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
     @property
     def _tiny_warning(self) -> str:
         return (
-            f"The {self.tiny} come from a tiny model with random weights, made to try the "
-            "pipeline. They do not show what their captions describe."
+            f"The {self.tiny} come from a tiny model with random weights, which is only for "
+            "trying the pipeline; they do not show what their captions describe."
         )
 
     def warnings(self) -> Iterator[str]:
@@ -139,15 +139,15 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
             yield self._tiny_warning
         yield (
             f"{self.maker} the same bytes again only on the same kind of device with the same "
-            "versions of torch and diffusers; the column `generation` names them."
+            "versions of torch and diffusers, which the column `generation` records."
         )
-        yield "Only an oracle or a review can show whether an image shows what its caption says."
+        yield "Only an oracle or a review can tell whether an image shows what its caption says."
         yield from oracle_warnings(prepare_oracle(settings.oracle))
         if settings.ranking.seeds > 1 and settings.ranking.best_by == "background_ssim":
             yield (
-                f"The best of {settings.ranking.seeds} seeds is the one that differs least where "
-                "nothing is to change, whatever its images show. --best-by oracle_margin compares "
-                "them with their captions."
+                f"Of {settings.ranking.seeds} seeds, the build keeps the drawing that changes "
+                "least where nothing should change, regardless of what the images show. To "
+                "compare images with captions instead, use --best-by oracle_margin."
             )
 
 

@@ -191,8 +191,8 @@ class GeneratedPipeline(Piloted[Configured, Record]):
         for kind, found in drawn.items():
             if found.kept < wanted[kind] and found.number >= most[kind]:
                 self._print(
-                    f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of {kind} were kept of "
-                    f"{found.number:,} drawn; raise --max-draws-per-pair to draw more"
+                    f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of the kind {kind} were "
+                    f"kept after {found.number:,} draws; to draw more, raise --max-draws-per-pair"
                 )
         settled = written({kind: range(each.number) for kind, each in drawn.items()}, "settled")
         if settled.counts != plan.counts:

@@ -197,8 +197,8 @@ def _check_same(
     found = [*_differences(there, identity(header)), *others]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {what} {dataset}; --only builds only some samples, so "
-            "choose a different folder"
+            f"--output {run.output}: {what} {dataset}; --only builds only a part of the samples, "
+            "so choose a different folder"
         )
     check_differences(run, f"{what} {dataset}", found)
 
@@ -209,9 +209,9 @@ def check_differences(run: RunSettings, what: str, differences: Sequence[str]) -
         number = len(differences) - SHOWN_DIFFERENCES
         more = [f"and {number} more"] * (number > 0)
         raise InputError(
-            f"--output {run.output}: {what} made with other settings, inputs or versions: "
-            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; "
-            "choose a different folder, or add --overwrite to replace it"
+            f"--output {run.output}: {what} made with different settings, inputs or versions: "
+            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; choose a different folder, "
+            "or add --overwrite to replace it"
         )
 
 
@@ -247,12 +247,12 @@ def _check_free(output: str) -> None:
     if storage.is_local(output):
         folder = Path(storage.locate(output)[1])
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"--output {output}: is a file, expected a folder")
+            raise InputError(f"--output {output}: is a file; expected a folder")
     names = [name for name in storage.list_names(output) if not storage.TEMPORARY.fullmatch(name)]
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {output}: holds other files ({foreign[0]}); choose a different folder"
+            f"--output {output}: contains other files ({foreign[0]}); choose a different folder"
         )
 
 

@@ -58,7 +58,8 @@ class RecipeSettings:
                 continue
             had = "was made without" if value in (None, False) else f"sets it to {shown(value)}"
             raise InputError(
-                f"{called}: the recipe {self.url} {had}; leave it out, or build without the recipe"
+                f"{called}: the recipe {self.url} {had}; leave out the option, or build without "
+                "the recipe"
             )
         for name, (value, usual, hint) in settings.items():
             if _is_named(name, hint) and value and value != usual and name not in given:
@@ -76,7 +77,7 @@ def settings_of_recipe(
     if mode is None:
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(named)}")
+        raise InputError(f"{url}: was built in {mode} mode, but its settings say {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):

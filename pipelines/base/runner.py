@@ -122,7 +122,7 @@ def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOpti
         plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
         if not plan.records:
             raise InputError(
-                "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
+                "there is nothing to build; check the inputs, --limit, --sample and --only"
             )
         if not is_dry and _is_finished(pipeline, header, plan):
             _settle_finished(run.output)
@@ -243,13 +243,13 @@ def _report(
     if outcome == "submitted":
         job = options.view_as(GoogleCloudOptions).job_name
         show(
-            f"{output}: a dry run; the job is well-formed, and nothing was sent"
+            f"{output}: dry run only; the job is valid, and nothing was submitted"
             if placement.is_dry(options)
-            else f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
+            else f"{output}: submitted as {job}; the build is complete when {FILE_NAME} exists"
         )
         return BuildReport(output=output, state=outcome)
     if outcome == "kept":
-        show(f"{output}: is already finished and was not changed")
+        show(f"{output}: this dataset is already finished and was not changed")
     manifest = load_manifest(output)
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
@@ -304,11 +304,14 @@ def warning_of(
         for known in stages
         for reason, count in manifest.stages[known.name].reasons.items()
     ]
-    warning = f"WARNING: {output} holds no samples"
+    warning = f"WARNING: {output} contains no samples"
     if not found:
-        return f"{warning}: no record becomes {', '.join(only)}" if only else warning
+        return f"{warning}: no record became {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
-    why = f"most were rejected by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
+    why = (
+        f"most candidates were rejected by {known.name}, {reason} {count:,}: "
+        f"{_sentence(known, reason)}"
+    )
     return f"{warning}; {why}"
 
 

@@ -93,11 +93,14 @@ class TextPipeline(Pipeline[Configured, Record]):
                 return
             example = example or name
         if example == "":
-            raise InputError(f"--images {folder.root}: none of the captions names its image")
+            raise InputError(
+                f"--images {folder.root}: the captions contain no image names, so images cannot "
+                "be found"
+            )
         if example is not None:
             raise InputError(
-                f"--images {folder.root}: none of the plan's images is there; expected files such "
-                f"as {example}"
+                f"--images {folder.root}: the folder contains none of the planned images; "
+                f"expected files such as {example}"
             )
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:

@@ -170,9 +170,9 @@ class VideoPipeline(Piloted[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--frames-fps: --videos {folder.root}: a web server does not list its files, "
-                "so eqforge cannot read folders of frames there; copy them, or put them into "
-                "tar shards"
+                f"--frames-fps: --videos {folder.root}: a web server does not list its files, so "
+                "eqforge cannot read folders of frames there; copy the folders to this machine, "
+                "or put the frames into tar shards"
             )
         if find_spec("av") is None:
             raise MissingExtra("av", "video")
@@ -294,7 +294,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
         looked_for = f"looked for {storage.join(videos, name)}, also with {_ENDINGS}"
         advice = looked_for if why == MISSING else why.detail
         hint = namesakes(self.folder("videos"), [name], VIDEO_SUFFIXES).get(name, "")
-        return f"--videos {videos}: none of the plan's videos is there; {advice}{hint}"
+        return f"--videos {videos}: the folder contains none of the planned videos; {advice}{hint}"
 
     def _lacks_rate(self, clips: Iterable[Clip]) -> str:
         """Describe the problem if folders of frames need a missing frame rate; else return ""."""
@@ -341,7 +341,10 @@ class VideoPipeline(Piloted[Videos, Clip]):
         for reason, count in sorted(rejects.items()):
             yield f"  rejected by the plan, {reason}: {count:,}"
         if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
-            yield "  a pair needs two usable frames of one video: videos with fewer give none"
+            yield (
+                "  a pair needs two usable frames of one video, so videos with fewer frames "
+                "make no pairs"
+            )
         if samples:
             yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"
         wrong = self._none_there(example) if total["missing"] == total["videos"] else ""

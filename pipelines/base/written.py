@@ -236,8 +236,8 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
             model.check()
         asked = ask_ahead(model, batches(), rules, found, self._check_budget)
         print(
-            f"language model: {counted(asked.answered, 'answers')}, by its server's count "
-            f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
+            f"language model: {counted(asked.answered, 'answers')}; the server counted "
+            f"{asked.tokens_in:,} input tokens and {asked.tokens_out:,} output tokens",
             file=sys.stderr,
         )
         return plan
@@ -245,8 +245,8 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
     def _check_budget(self, found: Estimate) -> None:
         config, most = self.config, found.tries * found.questions
         less = (
-            "allow that, ask less often with --model-retries, or build less with --limit or "
-            "--sample"
+            "raise the limit, ask less often with --model-retries, or build less with --limit "
+            "or --sample"
         )
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
@@ -304,13 +304,13 @@ def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator
     def price(times: int) -> str:
         return "" if prices is None else f"; at your prices {times * found.price(prices):,.2f}"
 
-    known = f", {found.known:,} more are answered already" if found.known else ""
+    known = f", and {found.known:,} more that are already answered" if found.known else ""
     yield (
         f"language model: {counted(found.questions, 'questions')}{known}; about "
-        f"{found.tokens_in:,} tokens in, at most {found.tokens_out:,} out{price(1)}"
+        f"{found.tokens_in:,} input tokens, at most {found.tokens_out:,} output tokens{price(1)}"
     )
     if found.questions and found.tries > 1:
         yield (
-            f"  if no answer were taken: {found.tries * found.questions:,} questions"
-            f"{price(found.tries)}"
+            f"  if every answer is invalid: {found.tries * found.questions:,} "
+            f"questions{price(found.tries)}"
         )

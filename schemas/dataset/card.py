@@ -20,7 +20,7 @@ _FENCE: Final = "---"
 _HEAD_BYTES: Final = 1 << 20
 _TITLE_CHARACTERS: Final = 200
 
-_IMAGE_BY_NAME = "`image` is the image file name in the source; no pictures are included."
+_IMAGE_BY_NAME = "`image` is the image file name in the source; no images are included."
 _IMAGE_BY_ID = (
     "`image` is the image file name in the source, and `image_id` is a key into `images`, which "
     "has one row per distinct image."

@@ -301,7 +301,7 @@ def _check(manifest: Manifest, problem: str) -> None:
     paths = Counter(file.path for files in manifest.tables.values() for file in files)
     for path, count in paths.items():
         if count > 1:
-            raise InputError(f"{problem}: the file {path} appears twice in it")
+            raise InputError(f"{problem}: the file {path} appears twice")
 
 
 def _names(manifest: Manifest) -> Iterator[str]:

@@ -77,7 +77,7 @@ class Dataset:
         """Check that there are samples; a table without rows has no identifying columns."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
-                f"{self.folder}: has no samples; run eqforge inspect to see why none was kept"
+                f"{self.folder}: has no samples; run eqforge inspect to see why none were kept"
             )
 
     def batches(

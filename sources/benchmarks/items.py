@@ -65,8 +65,9 @@ class Columns:
         for field, column in self.names:
             if column not in seen:
                 raise InputError(
-                    f"--columns {field}={column}: {source} has no column {name_of(column)!r}"
-                    f"{nearest(column, seen)}; there are {names_of(seen)}"
+                    f"--columns {field}={column}: {source} has no column "
+                    f"{name_of(column)!r}{nearest(column, seen)}; its columns are "
+                    f"{names_of(seen)}"
                 )
 
 
@@ -87,13 +88,13 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
             raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
         if field not in known:
             raise InputError(
-                f"--columns {text}: no field {name_of(field)!r}{nearest(field, known)}; there are "
-                f"{', '.join(known)}"
+                f"--columns {text}: no field {name_of(field)!r}{nearest(field, known)}; the "
+                f"fields are {', '.join(known)}"
             )
         names.append((field, column))
     for side in zip(*names, strict=True):
         if len(set(side)) < len(side):
-            raise InputError(f"--columns: {max(side, key=side.count)!r} is named twice")
+            raise InputError(f"--columns: {max(side, key=side.count)!r} appears twice")
     return Columns(names=tuple(names))
 
 
@@ -223,8 +224,8 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     elif suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         if path.suffix.lower() in ENDINGS:
             raise InputError(
-                f"{path}: holds a {suffix} file, which is packed by itself; unpack it, and pass "
-                "the file inside"
+                f"{path}: holds a {suffix} file, which is compressed; unpack it, and pass the "
+                "file inside"
             )
         for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
@@ -311,7 +312,7 @@ def read_items(
             item_id = f"{prefix}{item.item_id}{suffix}"
             yield replace(item, item_id=item_id, group=group, cells=cells)
     if not number:
-        raise InputError(f"{source}: holds no record")
+        raise InputError(f"{source}: contains no records")
     if first is not None and count == records:
         raise first
     if count > (allowed := allowed_bad(max_bad_share, records)):
@@ -320,8 +321,9 @@ def read_items(
             for said, places in bad.items()
         ]
         raise InputError(
-            f"{source}: {count:,} of {records:,} records cannot be read, and --max-error-rate "
-            f"{max_bad_share:g} allows {allowed:,}; fix them, or allow more: {listed(problems)}"
+            f"{source}: {count:,} of {records:,} records cannot be read, but --max-error-rate "
+            f"{max_bad_share:g} allows only {allowed:,}; fix the records, or raise "
+            f"--max-error-rate: {listed(problems)}"
         )
 
 

@@ -16,14 +16,14 @@ from eqforge.sources.benchmarks.published import FORMS
 
 _DEPTH: Final = 5
 """EqBen's records are three levels below the root of the file."""
-_WHOLE: Final = "this is the form of"
+_WHOLE: Final = "this looks like a file of"
 _SIMILAR: Final = 60.0
 """Similarity of names, up to 100, from which they count as similar."""
 _SIGNS: Final = re.compile(r"[\W_]+")
 _ANSWERS: Final = frozenset(("Text_Q0", "Text_Q1", "Image_Q0", "Image_Q1"))
 _OF_ANSWERS: Final = (
-    "; these are the right answers to VisMin's questions (vqa_solution.csv), without captions; its "
-    "pairs are in the folder of the hub, for `eqforge import vismin`"
+    "; the file contains the answers to VisMin's questions (vqa_solution.csv), but no captions; "
+    "to import VisMin's pairs, pass its Hugging Face folder to `eqforge import vismin`"
 )
 
 
@@ -42,13 +42,14 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
-                f"{record.place}: expected the folder that holds {' and '.join(form.folders)}, "
-                f"with files of the same names; the file has {describe_record(value, forms)}"
+                f"{record.place}: expected the folder that contains "
+                f"{' and '.join(form.folders)}, with files of the same names; the file has "
+                f"{describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
             more = ", ".join(sorted(fields - form.fields))
-            advice = f"; if it is your own, name the column: --columns kind={more}"
+            advice = f"; if the file is your own, specify the column with --columns kind={more}"
             raise InputError(
                 f"{place}: also has {more}: these are the fields of `eqforge import {benchmark}`"
                 f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
@@ -110,7 +111,7 @@ def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
                 benchmark: max(like(form, part) for form in FORMS[benchmark]) for benchmark in FORMS
             }
             if (most := max(likeness.values())) > 0:
-                whole = _WHOLE if most > 1 else "the nearest form is"
+                whole = _WHOLE if most > 1 else "the most similar format is"
                 best = [
                     f"`eqforge import {name}`"
                     for name, share in likeness.items()

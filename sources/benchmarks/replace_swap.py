@@ -44,7 +44,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         if len(ours) != len(others):
             raise InputError(
                 f"{part}.json: {len(ours):,} records in {FOLDERS[0]}, {len(others):,} in "
-                f"{FOLDERS[1]}; they are joined one by one"
+                f"{FOLDERS[1]}; both files must have the same records"
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
             for name in _JOINED:

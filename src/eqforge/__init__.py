@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 if find_spec("fcntl") is None:
-    _refusal = "eqforge runs on Linux and macOS; on Windows, install and start it inside WSL"
+    _refusal = "eqforge runs on Linux and macOS; on Windows, install and run eqforge inside WSL"
     _is_program = Path(sys.argv[0]).stem == "eqforge"
     raise SystemExit(f"eqforge: {_refusal}") if _is_program else ImportError(_refusal)
 

@@ -92,8 +92,9 @@ def _enter(folder: str | None) -> None:
         os.chdir(folder)
     except OSError as error:
         _leave(
-            f"the folder in which the build was started is not here: {folder}: {error.strerror}; "
-            "start it in a folder that all hosts share, such as the one that holds the output"
+            f"the folder in which the build was started is not on this host: {folder}: "
+            f"{error.strerror}; start the build in a folder that all hosts share, such as the "
+            "output folder"
         )
 
 
@@ -109,8 +110,8 @@ def check_versions(expected: dict[str, str]) -> None:
             continue
         if found != wanted:
             _leave(
-                f"{package} is {found} in {sys.prefix}, and {wanted} where the build was started; "
-                "install the same versions on all hosts"
+                f"{package} is {found} in {sys.prefix}, but {wanted} where the build was "
+                "started; install the same versions on all hosts"
             )
 
 
@@ -140,8 +141,8 @@ def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
         except Exception as error:
             why = (error.details() if hasattr(error, "details") else error) or "no reason given"
             _leave(
-                f"the job's files did not come from the runner's service at {endpoint}: {why}; on "
-                "several hosts they go by a folder that all share: name it by --artifacts_dir"
+                f"the job's files did not come from the runner's service at {endpoint}: {why}; "
+                "with several hosts, pass a folder that all hosts share with --artifacts_dir"
             )
     return str(folder)
 
@@ -168,11 +169,13 @@ def _delete_at_the_end(folder: Path) -> None:
 
 def staged_name(artifact: Any) -> str:
     if artifact.role_urn != common_urns.artifact_roles.STAGING_TO.urn:
-        _leave(f"the job brings a file for a purpose that is not known here: {artifact.role_urn}")
+        _leave(f"the job contains a file with an unknown role: {artifact.role_urn}")
     payload = beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(artifact.role_payload)
     name = os.path.basename(payload.staged_name)
     if name.endswith(_TO_INSTALL):
-        _leave(f"the job brings {name} to be installed; install it on every host beforehand")
+        _leave(
+            f"the job wants to install {name}; install this package on every host before the build"
+        )
     return name
 
 

@@ -200,7 +200,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in known:
         if other := _other_command(name, command):
-            print(f"eqforge: {name} is no {what}: {other}", file=sys.stderr)
+            print(f"eqforge: {name} is not a {what}: {other}", file=sys.stderr)
             return 2
         return _refuse(name, known, usage, what)
     run = _import("pipelines.base.command")

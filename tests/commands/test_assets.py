@@ -49,7 +49,7 @@ def test_ours_are_listed_with_their_words_and_are_sound(capsys: pytest.CaptureFi
     assert "rubber duck" in out
     assert "mug" not in out
     assert out.endswith("7 assets\n")
-    assert run(capsys, "check") == (0, "45 of 45 assets are sound\n")
+    assert run(capsys, "check") == (0, "45 of 45 assets are intact\n")
 
 
 def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
@@ -60,7 +60,7 @@ def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
     output = tmp_path / "gso"
     status, out = run(capsys, "fetch", "--manifest", f"{google}/GSO.json", "--output", str(output))
     assert status == 0
-    assert out == f"{output}/manifest.json: 2 assets, 1 without words\n"
+    assert out == f"{output}/manifest.json: 2 assets, of which 1 have no words\n"
     library = AssetLibrary(f"{output}/manifest.json", str(tmp_path / "cache"))
     mug = library.asset("Cole_Hardware_Mug_Classic_Blue")
     assert mug.sha256 == sha256_hex((output / "Cole_Hardware_Mug_Classic_Blue.tar.gz").read_bytes())
@@ -68,7 +68,7 @@ def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
     assert (mug.words.noun, mug.words.colour) == ("mug", "blue")
     assert library.unpack("Bath_Duck").render.is_file()
     status, out = run(capsys, "check", "--manifest", f"{output}/manifest.json")
-    assert (status, out) == (0, "2 of 2 assets are sound\n")
+    assert (status, out) == (0, "2 of 2 assets are intact\n")
 
 
 def test_what_was_fetched_is_not_fetched_again_and_what_was_damaged_is(
@@ -165,10 +165,10 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
     ("change", "message"),
     [
         ({"collision_geometry.obj": None}, "object.urdf names collision_geometry.obj"),
-        ({"object.urdf": None}, "holds no file object.urdf"),
+        ({"object.urdf": None}, "contains no file object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
-            "visual_geometry.obj names texture.png, which is not there",
+            "visual_geometry.obj names texture.png, which does not exist",
         ),
         (
             {
@@ -195,7 +195,7 @@ def test_an_archive_that_lacks_what_it_names_is_found_and_not_fetched(
     status, out = run(capsys, "check", "--manifest", manifest)
     assert status == 1
     assert message in out
-    assert out.endswith("0 of 1 assets are sound\n")
+    assert out.endswith("0 of 1 assets are intact\n")
     status, out = run(capsys, "fetch", "--manifest", manifest, "--output", str(tmp_path / "other"))
     assert status == 1
     assert message in out
@@ -210,7 +210,7 @@ def test_a_changed_archive_fails_the_check(
     assert status == 1
     assert "asset 'cube'" in out
     assert "not the pinned archive" in out
-    assert out.endswith("1 of 2 assets are sound\n")
+    assert out.endswith("1 of 2 assets are intact\n")
 
 
 def test_an_asset_that_is_not_pinned_fails_the_check(
@@ -219,7 +219,7 @@ def test_an_asset_that_is_not_pinned_fails_the_check(
     status, out = run(capsys, "check", "--manifest", f"{google}/GSO.json", "--ids", "Bath_Duck")
     assert (status, out) == (
         1,
-        "asset 'Bath_Duck': its archive is not pinned: no sha256\n0 of 1 assets are sound\n",
+        "asset 'Bath_Duck': its archive has no sha256 in the manifest\n0 of 1 assets are intact\n",
     )
 
 
@@ -237,8 +237,11 @@ def test_environment_pictures_without_archives_are_copied(tmp_path: Path) -> Non
     ("argv", "message"),
     [
         (["list", "--category", "cars"], "no category 'cars'; it has clothes, decoration"),
-        (["check", "--ids", "mugs"], "no asset 'mugs'; it has mug"),
-        (["list", "--manifest", "/nowhere.json"], "/nowhere.json: no readable manifest"),
+        (["check", "--ids", "mugs"], "no asset 'mugs'; the closest ids are mug"),
+        (
+            ["list", "--manifest", "/nowhere.json"],
+            "/nowhere.json: the manifest of assets cannot be read",
+        ),
     ],
 )
 def test_a_wrong_choice_is_one_clear_message(

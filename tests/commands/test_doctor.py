@@ -41,8 +41,8 @@ def test_what_is_missing_has_its_cost_and_remedy(
     facts = asked(capsys)
 
     assert facts["Java"]["state"] == "missing"
-    assert facts["cage: network"]["found"] == "let through: tcp, udp, ipv6, unix, pair"
-    assert "Landlock".lower() in facts["cage: files"]["remedy"]
+    assert facts["sandbox: network"]["found"] == "not blocked: tcp, udp, ipv6, unix, pair"
+    assert "Landlock".lower() in facts["sandbox: files"]["remedy"]
 
 
 def test_without_a_necessary_package_the_status_is_1(

@@ -200,7 +200,7 @@ def test_what_no_longer_matches_is_named(
     again = of_videos(captions, sources, tmp_path / "out")
     assert main(["build", "--recipe", str(recipe), *again]) == 1
     text = capsys.readouterr().out
-    assert "1 source without a record; the rejects say why: own/tour.mkv" in text
+    assert "1 source without a record; see the table rejects for the reasons: own/tour.mkv" in text
     assert "1 source with other bytes than the recipe's: demoCoffee1.mp4" in text
     assert "1 input with other bytes than the recipe's: captions.jsonl" in text
     assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'}: differ"
@@ -321,7 +321,7 @@ def test_an_import_has_a_recipe_too(tmp_path: Path, capsys: pytest.CaptureFixtur
         (["--seed=1"], "--seed (command line): the recipe {url} sets it to 7"),
         (["--errata", "x.jsonl"], "--errata (command line): the recipe {url} was made without"),
         (["--oracle", "clip:x"], "--oracle (command line): the recipe {url} was made without"),
-        (["--recipe", "x"], "--recipe: one recipe at a time"),
+        (["--recipe", "x"], "--recipe: pass one recipe at a time"),
     ],
 )
 def test_what_a_recipe_sets_cannot_be_set_beside_it(
@@ -380,7 +380,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
-    (_config(mode="corrected"), "is of paper mode, but its settings name 'corrected'"),
+    (_config(mode="corrected"), "was built in paper mode, but its settings say 'corrected'"),
     (_config(shell="rm"), "this version has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),

@@ -125,14 +125,14 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "nothing to draw of video_missing: no image of these is stored" in said
-    assert said.endswith("without --sheet they are listed")
+    assert "there is nothing to draw, because no image of video_missing is stored" in said
+    assert said.endswith("to list the rejects, leave out --sheet")
 
     moved = tmp_path / "published"
     shutil.copytree(dataset, moved, ignore=shutil.ignore_patterns("_work"))
     said = refused(capsys, moved, *asked)
     assert (
-        "the build left no folder _work, which would contain the images of rejected candidates"
+        "the images of rejected candidates no longer exist, because the folder _work is missing"
         in said
     )
     assert "no rejects to draw" in refused(capsys, dataset, *asked, "--rows", "0")

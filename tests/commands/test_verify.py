@@ -145,7 +145,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "a sample twice": (
         _rewritten(SAMPLES, lambda rows: [rows[0], *rows]),
         "books",
-        ["10 candidates kept, 11 samples"],
+        ["10 candidates were kept, but there are 11 samples"],
     ),
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
@@ -169,7 +169,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "no table": (
         _patched(lambda manifest: manifest["tables"].update(others=[])),
         "schemas",
-        ["others: no table of a eq-video dataset"],
+        ["others: eq-video datasets have no such table"],
     ),
     "other columns": (
         _without_a_column,
@@ -213,7 +213,7 @@ def test_a_damaged_picture_is_found(
 
     rewrite(dataset, IMAGES, damage)
     (line,) = problems(dataset, capsys)["images"]
-    assert line.endswith(("its bytes are others", "its row says otherwise"))
+    assert line.endswith(("the bytes do not match the digest or size", "unlike its row"))
 
 
 def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
@@ -234,7 +234,7 @@ def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
 
     assert problems(dataset, capsys)["ids"] == [
         f"images: {twice}: 2 rows",
-        f"image {new_id}: nothing uses it",
+        f"image {new_id}: not used by any row",
     ]
 
 
@@ -277,7 +277,7 @@ def test_a_mask_with_other_bytes_is_found(
 
     (line,) = problems(generated, capsys)["images"]
     assert line.startswith("mask ")
-    assert line.endswith("its bytes are others")
+    assert line.endswith("the bytes do not match the digest or size")
 
 
 def test_a_missing_mask_and_one_nobody_uses_are_found(
@@ -291,7 +291,7 @@ def test_a_missing_mask_and_one_nobody_uses_are_found(
 
     # Each of the two samples refers to it twice.
     assert sum(": no mask " in line for line in lines) == 4
-    assert f"mask {'0' * 64}: nothing uses it" in lines
+    assert f"mask {'0' * 64}: not used by any row" in lines
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -359,7 +359,7 @@ def test_a_check_that_lacks_a_package_is_not_checked(
     at = lines.index("not checked lints of error level")
     assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
     checks = len(CHECKS)
-    assert last == f"{captions}: no problem found, but 1 of {checks} checks were not made"
+    assert last == f"{captions}: no problem found, but 1 of {checks} checks were not run"
 
 
 def test_damage_and_a_missing_package_is_damage(
@@ -371,7 +371,7 @@ def test_damage_and_a_missing_package_is_damage(
 
     last = capsys.readouterr().out.splitlines()[-1]
     checks = len(CHECKS)
-    assert last == f"{captions}: 1 problem, but 1 of {checks} checks were not made"
+    assert last == f"{captions}: 1 problem, but 1 of {checks} checks were not run"
 
 
 @pytest.fixture
@@ -410,7 +410,7 @@ def test_published_defects_are_noted_in_paper_mode(
     *lines, last = capsys.readouterr().out.splitlines()
     at = lines.index(f"{'noted':<11} lints of error level")
     assert "edit_inside_word: covered -> covecrimson (red -> crimson)" in lines[at + 1]
-    assert last == f"{paper}: sound; noted 1 published defects"
+    assert last == f"{paper}: sound; 1 published defects were noted"
 
 
 def test_what_stops_the_lints_is_damage_in_paper_mode_too(
@@ -523,7 +523,7 @@ LIES = [
     ("simat", _without("gallery"), "check_ids", "no row 0 of gallery"),
     ("retrieval-perturbations", _without("captions"), "check_ids", "no row c0 of captions"),
     ("vlue", _without("nlvr2"), "check_ids", "no row of nlvr2"),
-    ("eq-youcook2", _named_otherwise, "check_ids", "is of the dataset eq-youcook2"),
+    ("eq-youcook2", _named_otherwise, "check_ids", "belongs to the dataset eq-youcook2"),
     ("eq-youcook2", _with_a_stage, "check_books", "reviewed by hand: not a documented stage"),
 ]
 

@@ -126,7 +126,7 @@ def test_the_report_and_its_limit(
     assert "    no   -" in out
     assert audit([str(told[0]), "--fail-above", "1"]) == 0
     assert audit([str(told[0]), "--hard-positives", "x.json"]) == 2
-    assert "holds questions; leave it out" in capsys.readouterr().err
+    assert "contains questions; leave the option out" in capsys.readouterr().err
 
 
 def test_options_are_judged_by_their_texts_and_places(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_a_question_says_is_read_as_metrics_does() -> None:
 
 def test_too_few_groups(tmp_path: Path) -> None:
     one = imported(tmp_path, [question(1, 0, "Is it?", "Yes")])
-    with pytest.raises(InputError, match=r"found only 1 whose .* it takes at least two"):
+    with pytest.raises(InputError, match=r"found only 1 whose .* at least two are needed"):
         audited(one)
     free = imported(tmp_path, [question(n, 0, "Who?", "she") for n in range(9)], "free")
     with pytest.raises(InputError, match="into 5 folds, but found only 0 whose"):

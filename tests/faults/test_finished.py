@@ -46,7 +46,7 @@ def test_a_finished_dataset_is_left_alone_where_it_would_become_the_same(whole: 
         runs.set_mode(whole.output, 0o755)
 
     assert status == 0, said
-    assert f"{whole.output}: is already finished and was not changed" in said
+    assert f"{whole.output}: this dataset is already finished and was not changed" in said
     assert after == before
 
 
@@ -75,7 +75,7 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
     assert status == 2, said
     assert (
         f"--output {copied.output}: contains eq-video made with other settings, inputs or "
-        "versions: 1 of 3 videos is not there any more: '00.mp4'; "
+        "versions: 1 of 3 videos no longer exists: '00.mp4'; "
         "1 of 3 videos has changed, or may have: '02.mp4'; choose a different folder, or add "
         "--overwrite"
     ) in runs.last_line(said)

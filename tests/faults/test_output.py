@@ -66,7 +66,7 @@ def test_an_output_that_vanishes_ends_the_run_without_a_manifest(
     said = runs.last_line(said)
     assert (
         "No such file or directory" in said
-        or "no longer exists: another program changed the output folder" in said
+        or "no longer exists, because another program changed the output folder" in said
     )
     assert not list(tmp_path.glob("*/dataset.json"))
     finished = finished_work(away, "extract")

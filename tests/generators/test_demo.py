@@ -122,7 +122,7 @@ def test_bytes_are_the_same_in_another_process(workspace: Workspace, tmp_path: P
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot make the folder"):
+    with pytest.raises(InputError, match="cannot create the folder"):
         make_workspace(tmp_path / "file")
 
 

@@ -98,7 +98,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ("place", "value", "message"),
     [
         ("styles", [], "styles: expected 1 or more phrases"),
-        ("styles", ["a photo", "a photo"], "every phrase once, not 'a photo' twice"),
+        ("styles", ["a photo", "a photo"], "every phrase only once, but 'a photo' appears twice"),
         ("styles", ["a  photo"], "single spaces"),
         ("styles", ["a photo."], "words of letters, digits and hyphens"),
         ("styles", ["a"], "words of letters"),
@@ -114,13 +114,21 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("groups.0.objects", ["a horse"], "groups[0].objects: expected 2 or more phrases"),
         ("groups.0.places", ["colour"], "groups[0].places[0]: expected a family of phrases after"),
         ("groups.0.places", ["hills"], "groups[0].places[0]: expected the name of a family"),
-        ("groups.0.places", ["ground", "ground"], "every family once, not 'ground' twice"),
-        ("groups.0.conditions", ["ground"], "every phrase once, not 'on the grass' twice"),
-        ("groups", SMALL["groups"] * 2, "every group once, not 'animals' twice"),
+        (
+            "groups.0.places",
+            ["ground", "ground"],
+            "every family only once, but 'ground' appears twice",
+        ),
+        (
+            "groups.0.conditions",
+            ["ground"],
+            "every phrase only once, but 'on the grass' appears twice",
+        ),
+        ("groups", SMALL["groups"] * 2, "every group only once, but 'animals' appears twice"),
         (
             "groups",
             [SMALL["groups"][0], SMALL["groups"][0] | {"name": "others"}],
-            "every object once, not 'a horse' twice",
+            "every object only once, but 'a horse' appears twice",
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_model_that_edits_nothing_names_all_that_do(relabelled):
     folder = relabelled("StableDiffusionPipeline", "StableAudioPipeline")
     with pytest.raises(InputError) as caught:
         load_editor(EditorSettings(model=str(folder)))
-    assert "a StableAudioPipeline cannot edit images; models that can" in str(caught.value)
+    assert "a StableAudioPipeline cannot edit images; these models can" in str(caught.value)
     assert all(name in str(caught.value) for name in EDITORS)
 
 
@@ -83,20 +83,22 @@ def test_another_editor_than_the_model_s_names_those_it_runs_with(tiny_editor):
 def test_a_network_of_another_kind_than_its_index_says_is_an_error(relabelled):
     other = "StableDiffusionInstructPix2PixPipeline"
     folder = relabelled("StableDiffusionPipeline", other)
-    with pytest.raises(InputError, match="reads 4 channels, and the editor instruct-pix2pix gives"):
+    with pytest.raises(
+        InputError, match="reads 4 channels, but the editor instruct-pix2pix provides"
+    ):
         load_editor(EditorSettings(model=str(folder)))
 
 
 def test_a_mislabelled_inpainting_model_is_still_one(relabelled):
     folder = relabelled("StableDiffusionInpaintPipeline", "StableDiffusionPipeline")
     assert load_editor(EditorSettings(model=str(folder))).name == "inpaint"
-    with pytest.raises(InputError, match=r"wants 9 channels.*eq-edit --editor inpaint"):
+    with pytest.raises(InputError, match=r"reads 9 channels .*eq-edit --editor inpaint"):
         PairGenerator(DiffusionSettings(model=str(folder)))
 
 
 def test_drawing_pairs_with_a_model_that_edits_names_the_command_for_it(tiny_editor):
     folder = str(tiny_editor("FluxFillPipeline"))
-    with pytest.raises(InputError, match=r"a FluxFillPipeline; models that edit .* eq-edit"):
+    with pytest.raises(InputError, match=r"a FluxFillPipeline; .* that edits images, .* eq-edit"):
         load_pipeline(DiffusionSettings(model=folder))
 
 

@@ -43,7 +43,10 @@ def test_a_user_brings_another_lexicon(tmp_path: Path) -> None:
         (HEADER + "attribute\tx\tgrey\tgray\tso\to\n", "line 2: synonymy: expected full or weak"),
         (HEADER + "attribute\tx\tGrey\tgray\tfull\to\n", "line 2: word: expected lower case"),
         (HEADER + "attribute\tx\tgrey\t\tfull\to\n", "line 2: replacement: expected lower case"),
-        (HEADER + "attribute\tx\tgrey\tgrey\tfull\to\n", "line 2: replacement: expected another"),
+        (
+            HEADER + "attribute\tx\tgrey\tgrey\tfull\to\n",
+            "line 2: replacement: expected a word other",
+        ),
         (
             HEADER + "attribute\tx\ta\tb\tfull\to\nattribute\tx\ta\tc\tfull\to\n",
             "line 3: 'attribute x a' appears twice",

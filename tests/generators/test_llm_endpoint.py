@@ -211,7 +211,7 @@ def test_a_server_is_checked_before_any_work() -> None:
     with serving(upper) as server:
         check_model(WriterSettings(model=server.model))
         check_model(WriterSettings(model=f"/models/llama@{server.url}"))  # a folder is in no list
-        with pytest.raises(InputError, match=f"has no such model, but {MODEL}"):
+        with pytest.raises(InputError, match=f"has no such model; it has {MODEL}"):
             check_model(WriterSettings(model=f"other@{server.url}"))
         assert not server.asked
     with pytest.raises(InputError, match="cannot be reached"):
@@ -225,12 +225,12 @@ def test_the_key_is_sent_and_shown_nowhere(
     memory = Ledger(root=str(tmp_path), step="answers", basis=None)
     with serving(lambda prompt, body: f"{prompt} {SECRET}", key=SECRET) as server:
         settings = WriterSettings(model=server.model)
-        with pytest.raises(InputError, match=f"wants a key: set {KEY}"):
+        with pytest.raises(InputError, match=f"needs a key: set {KEY}"):
             check_model(settings)
         monkeypatch.setenv(KEY, f"{SECRET}-wrong")
-        with pytest.raises(InputError, match="refuses the key") as raised:
+        with pytest.raises(InputError, match="rejects the key") as raised:
             check_model(settings)
-        with pytest.raises(InputError, match="refuses the key") as asked:
+        with pytest.raises(InputError, match="rejects the key") as asked:
             ask(opened(server), questions("a"))
         monkeypatch.setenv(KEY, SECRET)
         check_model(settings)
@@ -252,7 +252,10 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(KEY, "sk-\nHost: other")
-    with serving(upper) as server, pytest.raises(InputError, match="no key has") as raised:
+    with (
+        serving(upper) as server,
+        pytest.raises(InputError, match="not allowed in a key") as raised,
+    ):
         check_model(WriterSettings(model=server.model))
     assert "sk-" not in str(raised.value)
 

@@ -92,7 +92,7 @@ DOCTYPE = '<!DOCTYPE x [<!ENTITY y SYSTEM "a.obj">]><robot>&y;</robot>'
         (urdf('<sphere radius="inf"/>'), "expected 1 number, not 'inf'"),
         (urdf("<mesh/>"), "names '', expected a mesh in .obj, .stl"),
         (urdf('<mesh filename="../../etc/passwd"/>'), "names 'passwd', expected a mesh"),
-        (urdf('<mesh filename="b.obj"/>'), "names b.obj, which is not there"),
+        (urdf('<mesh filename="b.obj"/>'), "names b.obj, which does not exist"),
         (urdf('<mesh filename="a.obj" scale="0 1 1"/>'), "has no volume"),
     ],
 )

@@ -83,8 +83,8 @@ def test_infinite_pixels_are_a_sun() -> None:
 @pytest.mark.parametrize(
     ("picture", "message"),
     [
-        (0 * EVEN, "sky: an environment picture lights nothing: its upper half is black"),
-        (EVEN[:, :100], "sky: 100 x 64 pixels: an environment picture is equirectangular"),
+        (0 * EVEN, "sky: the environment image gives no light, because its upper half is black"),
+        (EVEN[:, :100], "sky: 100 x 64 pixels; expected an equirectangular"),
         (np.where(np.arange(128)[:, None] == 3, np.nan, EVEN), "sky: 64 pixels of the .* are no"),
     ],
 )
@@ -174,10 +174,11 @@ def test_the_picture_is_turned_so_that_its_sun_stands_where_the_sun_is(
 
 def test_a_floor_is_no_environment(library: AssetLibrary) -> None:
     with pytest.raises(
-        InputError, match=r"--hdri sunset: unknown environment image; known are .*stage_sunset"
+        InputError,
+        match=r"--hdri sunset: unknown environment image; expected one of .*stage_sunset",
     ):
         SceneProposer(SceneSettings(hdri=("sunset",)), library, "corrected", 0)
-    with pytest.raises(InputError, match=r"--hdri stage_sand: .* picture, not a floor"):
+    with pytest.raises(InputError, match=r"--hdri stage_sand: .* image, found a floor"):
         SceneProposer(SceneSettings(hdri=("stage_sand",)), library, "corrected", 0)
 
 

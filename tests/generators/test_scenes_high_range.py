@@ -52,12 +52,16 @@ def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("sky.hdr", b"#?RADIANCE\n", "sky.hdr: no readable environment picture: its header"),
+        ("sky.hdr", b"#?RADIANCE\n", "sky.hdr: the environment image cannot be read: its header"),
         ("sky.hdr", radiance(EVEN, True)[:-9], "environment picture: a scan line is damaged"),
         ("sky.hdr", radiance(EVEN, True).replace(b"+X 128\n", b"+X 127\n"), "is damaged"),
-        ("sky.exr", b"P6", "sky.exr: no readable environment picture"),
-        ("sky.png", b"P6", "sky.png: an environment picture ends in .exr or .hdr"),
-        ("sky.hdr", radiance(1e-30 * EVEN, False)[:-9], "sky.hdr: no readable environment"),
+        ("sky.exr", b"P6", "sky.exr: the environment image cannot be read"),
+        ("sky.png", b"P6", "sky.png: expected an environment image that ends in .exr or .hdr"),
+        (
+            "sky.hdr",
+            radiance(1e-30 * EVEN, False)[:-9],
+            "sky.hdr: the environment image cannot be read",
+        ),
         ("sky.hdr", HEAD + b"\n\n-Y 99999 +X 99999\n" + bytes(900), "cut off: .* 99999 x 99999"),
         (
             "sky.hdr",

@@ -375,7 +375,7 @@ def test_a_manifest_that_names_too_little_is_refused() -> None:
 
 
 def test_an_environment_picture_has_to_be_one(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match="--hdri mug: expected an environment picture"):
+    with pytest.raises(InputError, match="--hdri mug: expected an environment image"):
         SceneProposer(SceneSettings(hdri=("mug",)), library, "corrected", 0)
     with pytest.raises(InputError, match="--hdri sky: unknown environment image"):
         SceneProposer(SceneSettings(hdri=("sky",)), library, "corrected", 0)

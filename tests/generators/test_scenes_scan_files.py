@@ -108,7 +108,7 @@ def test_a_library_outside_the_folder_is_not_read(tmp_path: Path) -> None:
 def test_a_picture_outside_the_folder_is_not_packed(tmp_path: Path) -> None:
     texture(tmp_path / "secret.png", BLUE)
     folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd ../secret.png\n")
-    with pytest.raises(InputError, match=r"it names \.\./secret\.png, which is not there"):
+    with pytest.raises(InputError, match=r"refers to \.\./secret\.png, which does not exist"):
         taken(folder)
 
 
@@ -133,7 +133,7 @@ def test_a_library_of_plain_colours_keeps_them(tmp_path: Path) -> None:
     assert "thumbnail.png" not in files_in(made)
     assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
     (note,) = made.notes
-    assert "thumbnail.png lies there): its surfaces have the colours of their .mtl" in note
+    assert "contains thumbnail.png: its surfaces have the colours of their .mtl file" in note
 
 
 def test_a_texture_is_shown_beside_a_bump_map(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_texture_is_shown_beside_a_bump_map(tmp_path: Path) -> None:
     made = taken(folder)
     assert pictures_named(library_of(made)) == ["texture.png", "bumps.png"]
     assert made.entry["words"]["colour"] == "red"
-    assert made.notes == ("its surfaces show texture.png, which no .mtl named",)
+    assert made.notes == ("its surfaces show texture.png, although no .mtl file refers to it",)
 
 
 @pytest.mark.parametrize("data", [b"no picture", b"%!PS-Adobe"])
@@ -353,21 +353,21 @@ def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path
     assert asset.words is not None
     assert asset.words.colour == "blue"
     (folder / "my textures" / "a b.png").unlink()
-    with pytest.raises(InputError, match=r"it names my textures/a b\.png, which is not there"):
+    with pytest.raises(InputError, match=r"it names my textures/a b\.png, which does not exist"):
         taken(folder)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b'"version": "2.0"', b'"version": "1.0"', "2 is read"),
-        (b'"asset":', b'"skins": [{}], "asset":', "it has a skeleton"),
+        (b'"version": "2.0"', b'"version": "1.0"', "expected version 2"),
+        (b'"asset":', b'"skins": [{}], "asset":', "the mesh has a skeleton"),
         (
             b'"asset":',
             b'"extensionsRequired": ["KHR_draco_mesh_compression"], "asset":',
-            "it is compressed .KHR_draco_mesh_compression., which is not read",
+            "it is compressed .KHR_draco_mesh_compression., which eqforge cannot read",
         ),
-        (b'"asset":', b"", "no glTF file"),
+        (b'"asset":', b"", "not a glTF file"),
     ],
 )
 def test_a_gltf_file_that_is_not_read_says_why(
@@ -384,14 +384,14 @@ def test_a_gltf_file_that_is_not_read_says_why(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"nodes": [{"mesh": 0, "children": [0]}]}, "below itself"),
-        ({"nodes": [{"children": [2]}, {"children": [2]}, {"mesh": 0}]}, "below two others"),
+        ({"nodes": [{"mesh": 0, "children": [0]}]}, "its own ancestor"),
+        ({"nodes": [{"children": [2]}, {"children": [2]}, {"mesh": 0}]}, "has two parents"),
         ({"nodes": [7]}, "a damaged file: AttributeError"),
         ({"images": [{"bufferView": 99}]}, "a damaged file: IndexError"),
         ({"images": [{"uri": "data:image/png;base64,xx"}]}, "a damaged file: Error"),
-        ({"images": [{"uri": "../../etc/passwd"}]}, "which is not there"),
-        ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "it names none.bin"),
-        ({"meshes": []}, "it holds no mesh"),
+        ({"images": [{"uri": "../../etc/passwd"}]}, "which does not exist"),
+        ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "refers to none.bin"),
+        ({"meshes": []}, "contains no mesh"),
     ],
 )
 def test_a_hostile_gltf_file_is_one_error_and_the_others_are_taken(
@@ -430,17 +430,17 @@ def test_folders_that_hold_no_scan_are_named(
     out = str(tmp_path / "out")
     assert command.main(["adopt", str(root), "--output", out]) == 1
     said = capsys.readouterr()
-    assert "its name has a character that cannot be printed" in said.out
-    assert "expected one mesh, or one called model: there are first.obj, other.glb" in said.out
-    assert "it holds cup.ply, and only .obj, .glb and .gltf are read" in said.out
-    assert "Notes: left out: no mesh of a scan" in said.err
+    assert "its name contains a character that cannot be printed" in said.out
+    assert "expected one mesh, or one called model; found first.obj, other.glb" in said.out
+    assert "contains cup.ply, but eqforge reads only .obj, .glb and .gltf" in said.out
+    assert "Notes: left out, because the folder contains no mesh" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]
 
 
 def test_a_mesh_beside_folders_with_meshes_is_an_error(tmp_path: Path) -> None:
     mujoco(tmp_path, "Mug", RED)
     (tmp_path / "stray.obj").write_text("v 0 0 0\n")
-    with pytest.raises(InputError, match=r"it holds stray\.obj, and folders with meshes as well"):
+    with pytest.raises(InputError, match=r"contains both stray\.obj and folders with meshes"):
         scans_in(tmp_path)
 
 
@@ -461,7 +461,7 @@ def test_a_manifest_keeps_its_name_and_one_with_archives_elsewhere_is_not_added_
     for each in (argv, ["fetch", "--ids", "mug", "--output", str(out)]):
         with pytest.raises(SystemExit):
             command.main(each)
-        assert "its archives lie in gs://elsewhere (data_dir)" in capsys.readouterr().err
+        assert "the archives are in gs://elsewhere (data_dir)" in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == before
 
 

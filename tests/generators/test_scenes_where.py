@@ -15,8 +15,8 @@ from eqforge.generators.scenes.kubric_import import check_installed, no_blender
         ((3, 11, 7), "darwin", "arm64", ""),
         ((3, 13, 0), "linux", "x86_64", ""),
         ((3, 12, 1), "linux", "x86_64", "Python 3.11 (Blender 4.2) or Python 3.13 (Blender 5.2)"),
-        ((3, 14, 0), "darwin", "arm64", "and this is Python 3.14"),
-        ((3, 11, 7), "linux", "aarch64", "not built for Linux on ARM64"),
+        ((3, 14, 0), "darwin", "arm64", "but this is Python 3.14"),
+        ((3, 11, 7), "linux", "aarch64", "does not support Linux on ARM64"),
     ],
 )
 def test_what_cannot_render_says_why(

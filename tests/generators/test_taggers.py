@@ -137,7 +137,9 @@ def test_a_spacy_pipeline_that_is_unknown_or_does_not_tag_is_one_clear_error(
     with pytest.raises(InputError, match="spaCy cannot load 'no_such_model'"):
         load_tagger("no_such_model")
     spacy.blank("en").to_disk(tmp_path / "blank")
-    with pytest.raises(InputError, match="gives no part-of-speech tags"):
+    with pytest.raises(
+        InputError, match="assigns no part-of-speech tags; choose a different pipeline"
+    ):
         load_tagger(str(tmp_path / "blank"))
 
 

@@ -132,4 +132,4 @@ def test_setup_says_why_neither_way_worked(
     with pytest.raises(InputError) as raised:
         setup_wordnet(report=print)
     assert "NLTK's server cannot be reached" in str(raised.value)
-    assert "apt-get is not on this machine" in str(raised.value)
+    assert "apt-get is not installed" in str(raised.value)

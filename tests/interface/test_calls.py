@@ -91,7 +91,7 @@ def test_tables_are_arrow_and_rows_are_records(clips: OpenDataset) -> None:
         key for r in records for key in (r.image_0_id, r.image_1_id)
     }
     assert repr(clips).startswith("<eq-video (corrected) in ")
-    with pytest.raises(eqforge.InputError, match="no table 'masks'; it has samples"):
+    with pytest.raises(eqforge.InputError, match="no table 'masks'; the tables are samples"):
         clips.table("masks")
     with pytest.raises(eqforge.InputError, match="no image ab"):
         clips.image("ab")
@@ -296,5 +296,5 @@ def test_a_setting_of_several_files_may_be_one(demo_workspace: Workspace) -> Non
         for given in (file, str(file), [file])
     ]
     assert plans[0] == plans[1] == plans[2]
-    with pytest.raises(eqforge.InputError, match="named twice"):
+    with pytest.raises(eqforge.InputError, match="is passed twice"):
         eqforge.plan("eq-youcook2", annotations=[file, file], videos=videos)

@@ -69,7 +69,7 @@ def test_classes_are_found_by_name_whatever_their_order(nli: Path) -> None:
 )
 def test_other_classes_are_one_clear_error(names: dict[int, str], tmp_path: Path) -> None:
     save_nli(tmp_path / "model", names)
-    with pytest.raises(InputError, match=r"its classes are .*; expected a model of natural lang"):
+    with pytest.raises(InputError, match=r"its classes are .*; expected a natural lang"):
         NliModel(Weights(source=str(tmp_path / "model")))
 
 
@@ -78,7 +78,7 @@ def test_classes_in_any_spelling() -> None:
 
 
 def test_a_model_without_the_head_is_refused(llm: Path) -> None:
-    with pytest.raises(InputError, match="is not a usable AutoModelForSequenceClassification"):
+    with pytest.raises(InputError, match="is not a complete AutoModelForSequenceClassification"):
         NliModel(Weights(source=str(llm)))
 
 

@@ -103,5 +103,5 @@ def test_a_text_encoder_from_elsewhere_is_refused(folder: Path, tmp_path: Path) 
     with pytest.raises(InputError, match="contains no weights in safetensors"):
         load(tmp_path)
     (tmp_path / "m.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="'roberta-base' would be fetched"):
+    with pytest.raises(InputError, match="'roberta-base' would be downloaded"):
         load(tmp_path)

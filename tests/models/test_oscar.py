@@ -314,7 +314,7 @@ class Harmful:
     [
         (
             "classifier.weight",
-            "holds no 'classifier.weight'; expected an OSCAR that was fine-tuned",
+            "contains no 'classifier.weight'; expected an OSCAR model fine-tuned",
         ),
         ("bert.img_embedding.weight", "holds no 'bert.img_embedding.weight'"),
         ("bert.encoder.layer.1.output.dense.bias", "the weights of 'bert' do not fit"),
@@ -405,7 +405,7 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
     (stale.parent / "features.lineidx").write_text(f"0\n{len(lines[0])}\n")
     (stale.parent / "imageid2idx.json").write_text(json.dumps({"7": 1, "11": 0}))
     with pytest.raises(
-        InputError, match="leads from '7' to the line of '11': delete or recreate them"
+        InputError, match="leads from '7' to the line of '11': delete or recreate these files"
     ):
         RegionFiles(stale, None)["7"]
 
@@ -429,7 +429,7 @@ def test_a_damaged_index_is_one_error(
     path.with_suffix(".lineidx").write_text(places)
     (tmp_path / "imageid2idx.json").write_text(numbers, errors="surrogateescape")
     with pytest.raises(
-        InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete or recreate them"
+        InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete or recreate these files"
     ):
         RegionFiles(path, None)
 
@@ -462,5 +462,5 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, message: str) -> Non
 def test_two_lines_of_one_image_are_an_error(tmp_path: Path) -> None:
     path = tmp_path / "features.tsv"
     path.write_text("7\t1\tAAAA\n8\t1\tAAAA\n7\t1\tAAAA\n")
-    with pytest.raises(InputError, match="two lines of the image '7'"):
+    with pytest.raises(InputError, match="two lines for the image '7'"):
         RegionFiles(path, None)

@@ -162,7 +162,10 @@ class Harmful:
     ("rows", "message"),
     [
         ([{"image": "7", "caption": "a"}], "the columns image, caption, probability"),
-        ([{"image": "7", "caption": "a", "probability": 0.5}] * 2, "two scores of one image"),
+        (
+            [{"image": "7", "caption": "a", "probability": 0.5}] * 2,
+            "an image and caption appear twice",
+        ),
         ([{"image": "7", "caption": "a", "probability": None}], "a score is not a probability"),
     ],
 )

@@ -176,8 +176,8 @@ def test_texts_that_cannot_be_used_are_rejects(tmp_path: Path) -> None:
     [
         (["winogrand", "x"], "no benchmark 'winogrand'; did you mean 'winoground'?"),
         (["winoground", "gone.json"], "gone.json: no such file or folder"),
-        (["winoground", ".", "--columns", "a=b"], "--columns: only for own-"),
-        (["winoground", ".", "--unconfirmed"], "--unconfirmed: only valse says"),
+        (["winoground", ".", "--columns", "a=b"], "--columns: works only with own-"),
+        (["winoground", ".", "--unconfirmed"], "--unconfirmed: works only with valse"),
         (["winoground", "."], "expected examples.jsonl; found nothing"),
         (["winoground", ".", "--images", "gone"], "--images gone: no such folder"),
     ],
@@ -254,7 +254,7 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(
     with pytest.raises(SystemExit, match="2"):
         main([*arguments, "caption=txt", "--output", str(tmp_path / "none")])
 
-    said = "has no column 'txt'; did you mean 'text'?; there are foil, sort, text"
+    said = "has no column 'txt'; did you mean 'text'?; its columns are foil, sort, text"
     assert f"--columns caption=txt: {path} {said}" in capsys.readouterr().err
     more = ["caption=text", "kind=sort", "--output", str(tmp_path / "out")]
     assert main([*arguments, *more]) == 0
@@ -268,7 +268,7 @@ def test_results_are_no_pairs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     )
     with pytest.raises(SystemExit, match="2"):
         main(["import", "bivlc", str(path), "--output", str(tmp_path / "out")])
-    assert "measure them with `eqforge metrics`" in capsys.readouterr().err
+    assert "to evaluate results, use `eqforge metrics`" in capsys.readouterr().err
 
 
 def test_a_structure_of_a_path_alone_names_its_picture(tmp_path: Path) -> None:

@@ -228,8 +228,8 @@ def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
     out = combine(tmp_path / "out", one, f"b={other}")
 
     warning = (
-        "b: its certificate of balanced texts is only true of that part and is "
-        "left out; eqforge audit measures the combined dataset"
+        "b: its certificate of balanced texts is valid only for that part, so it "
+        "is left out; to measure the combined dataset, run eqforge audit"
     )
     assert load_manifest(str(out)).warnings == [warning]
     assert f"WARNING: {warning}\n" in capsys.readouterr().err
@@ -245,8 +245,8 @@ def test_names_that_cannot_be_are_refused(
     gebc, other = OLD / "eq-gebc", other_build(tmp_path / "x=1")
     to = ["--output", tmp_path / "out"]
     said = refused(capsys, f"a={gebc}", f"a={other}", *to)
-    assert "another part is called a, too" in said
-    assert "too; every part" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
+    assert "another part has the same name" in said
+    assert "give every part" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
     for wrong in (f"={gebc}", f"-a b={gebc}"[1:], "a=", f"{'a' * 65}={gebc}", f"ä={gebc}"):
         assert "expected NAME=FOLDER with a name" in refused(capsys, wrong, OLD / "eq-ag", *to)
     assert "leave one of them out" in refused(capsys, f"a={gebc}", f"b={gebc}", *to)
@@ -321,7 +321,7 @@ def test_foils_become_foils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert verify.main([str(out)]) == 0
 
     said = refused(capsys, parts[0], OLD / "eq-gebc", "--output", tmp_path / "x")
-    assert "are not of one kind" in said
+    assert "differ in kind" in said
     assert "hard_negative" in said
     assert "origin_0" in said
 
@@ -350,11 +350,13 @@ def test_what_cannot_be_combined_is_refused(
     first, *rest = rows(gebc, "samples")
     rewritten(other, "samples", [*rest, first | {"caption_1": "another"}])
     said = refused(capsys, gebc, other, *to)
-    assert f"1 samples have the same id and say different things, such as {_id(first)}" in said
+    assert f"1 samples have the same id but different contents, such as {_id(first)}" in said
     assert "eqforge diff" in said
     rewritten(other, "samples", [row | {"sample_id": f"x/{_id(row)}"} for row in (first, *rest)])
     rewritten(other, "images", rows(gebc, "images")[1:])
-    assert "its samples name 6 pictures, of which it has 5" in refused(capsys, gebc, other, *to)
+    assert "the samples refer to 6 images, but the dataset contains only 5" in refused(
+        capsys, gebc, other, *to
+    )
     assert not (tmp_path / "out" / "dataset.json").exists()
 
 

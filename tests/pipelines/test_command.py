@@ -58,8 +58,8 @@ def refuse(
         (["--max-error-rate", "nan"], "--max-error-rate nan: expected a share from 0 to 1"),
         (["--decoder-timeout-s", "0"], "--decoder-timeout-s 0.0: expected more than 0 seconds"),
         (["--limit", "-1"], "--limit -1: expected 0 or more"),
-        (["--limit", "0"], "the settings leave nothing to build"),
-        (["--sample", "0%"], "the settings leave nothing to build"),
+        (["--limit", "0"], "there is nothing to build"),
+        (["--sample", "0%"], "there is nothing to build"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
         (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
         (
@@ -77,14 +77,17 @@ def refuse(
         (["--sample", "101%"], "--sample 101%: expected a share"),
         (
             ["--only", "eq-video/nobody/1-2"],
-            "--only eq-video/nobody/1-2: the plan has no such sample",
+            "--only eq-video/nobody/1-2: the plan contains no such sample",
         ),
-        (["--", "--nonsense"], "--nonsense: no option of Beam's local runner"),
-        (["--", "nonsense"], "nonsense: no option of Beam's local runner"),
+        (["--", "--nonsense"], "--nonsense: Beam's local runner has no such option"),
+        (["--", "nonsense"], "nonsense: Beam's local runner has no such option"),
         (["--", "--runner", "NoRunner"], "--runner NoRunner: Unexpected pipeline runner"),
         (["--", "--runner"], "after --: argument --runner: expected one argument"),
         (["--", "--direct_num_workers", "two"], "invalid int value: 'two'"),
-        (["--workers", "2", "--", "--runner=FlinkRunner"], "--workers is for the local runner"),
+        (
+            ["--workers", "2", "--", "--runner=FlinkRunner"],
+            "--workers works only with the local runner",
+        ),
         (["--videos", "nowhere"], "--videos nowhere: no such folder"),
         (["--videos", __file__], f"--videos {__file__}: is a file; expected a folder"),
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
@@ -145,7 +148,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             pickle.dumps({"A.mp4/000001.png": [Path("x")]}),
             "it asks for pathlib",
         ),
-        (eq_video.main, "captions", b"", "holds no captioned frame"),
+        (eq_video.main, "captions", b"", "contains no captioned frame"),
         (eq_video.main, "captions", json.dumps([1]).encode(), "line 1: expected an object"),
         (
             eq_video.main,
@@ -157,7 +160,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_video.main,
             "captions",
             b"\n".join([json.dumps(MOMENT).encode(), *[b"no JSON"] * 6]),
-            "6 of 7 records are not captioned frames, and --max-error-rate 0.01 allows 5: lines 2",
+            "records are not captioned frames, but --max-error-rate 0.01 allows only 5: lines 2",
         ),
     ],
 )
@@ -213,7 +216,7 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
     err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2", "--max-side", "64"])
 
     assert (
-        "made with other settings, inputs or versions: --limit 1 there, 2 here; "
+        "made with different settings, inputs or versions: --limit 1 there, 2 here; "
         "--max-side None there, 64 here; choose a different folder"
     ) in err
     assert "--overwrite" in err
@@ -239,7 +242,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "--only builds only some samples" in err
+    assert "--only builds only a part of the samples" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 
@@ -260,7 +263,7 @@ def test_a_folder_with_none_of_the_videos_is_refused(
 
     err = refuse(capsys, [*command, "--videos", str(tmp_path / "empty")])
 
-    assert "none of the plan's videos is there; looked for" in err
+    assert "the folder contains none of the planned videos; looked for" in err
     assert not (tmp_path / "out").exists()
 
 
@@ -274,7 +277,7 @@ def test_a_folder_with_none_of_the_images_is_refused(
 
     err = refuse(capsys, [*arguments, "--output", str(tmp_path / "out")], training_captions.main)
 
-    assert "none of the plan's images is there; expected files such as a.jpg" in err
+    assert "the folder contains none of the planned images; expected files such as a.jpg" in err
     assert not (tmp_path / "out").exists()
 
 
@@ -319,7 +322,7 @@ def test_a_folder_with_other_files_is_left_alone(
 
     err = refuse(capsys, command)
 
-    assert "holds other files" in err
+    assert "contains other files" in err
     found = {str(f.relative_to(tmp_path / "out")) for f in (tmp_path / "out").rglob("*.*")}
     assert found - {".git"} == {name for name in names if "." in name.rpartition("/")[2]}
     assert all((tmp_path / "out" / name).read_text() == "mine" for name in names)
@@ -329,7 +332,7 @@ def test_a_folder_with_other_files_is_left_alone(
     ("file", "content", "below", "message"),
     [
         ("out/dataset.json", '{"some": "json"}', "out", "not a dataset manifest"),
-        ("out", "mine", "out", "is a file, expected a folder"),
+        ("out", "mine", "out", "is a file; expected a folder"),
         ("out", "mine", "out/below", "cannot be written: Not a directory"),
     ],
 )

@@ -57,11 +57,11 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
     assert main(["verify", str(out)]) in (0, 3)
     card = (out / "README.md").read_text()
     assert "| drop | ugly | majority of 3 | 3 |" in card
-    assert card.index("## Decisions of people") < card.index("| drop | ugly")
+    assert card.index("## Decisions by reviewers") < card.index("| drop | ugly")
     assert card.index("| drop | ugly") < card.index("## Errata")
-    said = f"People who looked at rows dropped {len(gone)} of {len(samples)} (stage review)"
+    said = f"Reviewers dropped {len(gone)} of {len(samples)} rows (stage review)"
     assert said in card
-    assert "No person looked" not in card
+    assert "no person has checked" not in card
     croissant = json.loads((out / "croissant.json").read_text())
     assert said in croissant["rai:dataAnnotationProtocol"][0]
     assert any(said in each for each in croissant["rai:dataLimitations"])
@@ -79,7 +79,7 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2: 'a' is decided twice"),
+        ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2: 'a' has two decisions"),
         ([{"id": "a", "decision": "burn"}], "line 1"),
         ([{"id": " ", "decision": "drop"}], "line 1: id: expected a text, found none"),
         ([{"decision": "drop"}], "line 1"),
@@ -104,9 +104,9 @@ def test_decisions_on_samples_that_are_not_there_end_the_run(
 
     assert perturbed(tmp_path, "--decisions", path).name == "status 1"
     said = capsys.readouterr().err
-    assert "--decisions: 1 is a decision on no sample: 'zebra'" in said
+    assert "--decisions: 1 id matches no sample: 'zebra'" in said
     assert "erratum" not in said
-    assert "Remove it from the file and add --overwrite" in said
+    assert "remove the id from the file and add --overwrite" in said
     assert not (tmp_path / "out" / "dataset.json").exists()
     # The work that was done stays, so that what belongs to other decisions is not taken for it.
     assert perturbed(tmp_path).name == "status 2"

@@ -246,7 +246,7 @@ def test_the_manifest_warns_and_names_no_folder(whole: Path, photographs: Path) 
     manifest = json.loads((whole / "dataset.json").read_text())
     assert any("random weights" in text for text in manifest["warnings"])
     assert any("Only an oracle or a review" in text for text in manifest["warnings"])
-    assert not any("Nothing is locked" in text for text in manifest["warnings"])
+    assert not any("Masks do not lock" in text for text in manifest["warnings"])
     assert str(photographs) not in json.dumps(manifest)
     assert manifest["config"]["images"] is manifest["config"]["masks"] is True
     assert "allowed to change" in (whole / "README.md").read_text()
@@ -334,7 +334,7 @@ def test_an_instruction_needs_no_mask_and_then_nothing_is_locked(
         assert row["mask_0_id"] is None
         assert found[row["image_0_id"]].shape == found[row["image_1_id"]].shape
         assert json.loads(row["generation"]["parameters"])["mask"] is None
-    assert any("Nothing is locked" in text for text in _warnings(output))
+    assert any("Masks do not lock" in text for text in _warnings(output))
 
 
 def _warnings(output: Path) -> list[str]:
@@ -426,7 +426,7 @@ def test_an_editor_that_needs_masks_says_so_before_any_work(
     folders = ["--images", photographs, "--captions", captions, "--output", tmp_path / "out"]
     assert "--masks" in refusal(capsys, *folders, *INPAINT)
     named = write(tmp_path, [{**LINES[0], "mask": "m.png"}])
-    assert "say with --masks" in refusal(
+    assert "pass the folder of masks with --masks" in refusal(
         capsys, "--images", photographs, "--captions", named, *INPAINT, "--output", tmp_path / "out"
     )
     assert "--segmenter" in refusal(capsys, *folders, *INPAINT, "--segmenter", "sam")

@@ -271,16 +271,16 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
     [
         (
             ["--device", "cuda:0", "--workers", "2"],
-            "every worker would load another copy of the model onto cuda:0",
+            "each worker would load its own copy of the model onto cuda:0",
         ),
-        (["--pairs", "2", "--scene-pairs", "1"], "--pairs: give the number of all pairs, or"),
+        (["--pairs", "2", "--scene-pairs", "1"], "--pairs: specify either"),
         (["--pairs", "-1"], "-1 pairs: expected 0 or more"),
-        (["--object-pairs", "99999"], "pairs that change the object, not 99,999"),
+        (["--object-pairs", "99999"], "pairs that change the object; 99,999 are needed"),
         (
             ["--pairs", "2", "--only", "eq-sd/object/999999"],
-            "--only eq-sd/object/999999: the plan has no such sample",
+            "--only eq-sd/object/999999: the plan contains no such sample",
         ),
-        (["--pairs", "0"], "the settings leave nothing to build"),
+        (["--pairs", "0"], "there is nothing to build"),
         (
             ["--revision", "0" * 40],
             "eqforge creates the model `tiny` itself, so it has no revision",

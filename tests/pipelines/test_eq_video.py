@@ -143,7 +143,8 @@ def test_videos_that_are_all_links_out_of_the_folder_are_told_as_such(
 
     assert ended.value.code == 2
     assert capsys.readouterr().err.endswith(
-        f"none of the plan's videos is there; the link {CLIP!r} leads out of the folder; "
+        f"the folder contains none of the planned videos; the link {CLIP!r} leads out of the "
+        "folder; "
         "--follow-links allows that\n"
     )
 
@@ -176,7 +177,10 @@ def test_a_dataset_without_samples_warns_and_says_what_to_do(
         reason: text for each in eq_video.EqVideo.stages for reason, text in each.reasons.items()
     }
     assert said == {
-        name: f"no samples; most were rejected by {stage}, {reason} {count}: {sentences[reason]}"
+        name: (
+            f"no samples; most candidates were rejected by {stage}, {reason} {count}: "
+            f"{sentences[reason]}"
+        )
         for name, stage, reason, count in (
             ("milliseconds", "frames", "after_last_frame", 2),
             ("one", "segments", "too_few_moments", 1),
@@ -255,7 +259,10 @@ def test_videos_of_one_caption_each_leave_a_trace(
     assert plan_command(eq_video.EqVideo, inputs) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "rejected by the plan, segments: too_few_moments: 4" in lines
-    assert "a pair needs two usable frames of one video: videos with fewer give none" in lines
+    assert (
+        "a pair needs two usable frames of one video, so videos with fewer frames make no pairs"
+        in lines
+    )
 
 
 def test_a_bad_line_is_a_reject_like_any_other(small: Path, tmp_path: Path) -> None:

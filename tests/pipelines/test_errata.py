@@ -151,7 +151,7 @@ def test_an_erratum_of_no_sample_is_named(
     path = write(tmp_path / "errata.jsonl", {"id": "no/such\x1b", "action": "note"})
     assert not perturbed(tmp_path, "--errata", path).exists()
     said = capfd.readouterr().err
-    assert "1 is an erratum of no sample: 'no/such" in said
+    assert "1 id matches no sample: 'no/such" in said
     assert "\x1b" not in said
     assert not (tmp_path / "out" / "dataset.json").exists()
 

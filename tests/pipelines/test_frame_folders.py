@@ -193,7 +193,7 @@ def test_a_rate_that_is_needed_and_missing_is_an_error_before_any_work(
     error = refused(arguments(said, frames, tmp_path / "out"), capsys)
 
     assert f"--videos {frames}: a is a folder of frames" in error
-    assert "--frames-fps has to say" in error
+    assert "pass the frame rate with --frames-fps" in error
     assert not (tmp_path / "out").exists()
     assert main(["plan", *arguments(said, frames, tmp_path / "out")[1:], "--pilot", "0"]) == 0
     assert "WARNING: a build would reject this: a is a folder" in capsys.readouterr().out

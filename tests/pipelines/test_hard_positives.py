@@ -242,7 +242,10 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
         (["--pairs", "none.json"], "none.json: no such file"),
         (["--vl-checklist", ".", "--kinds", "colour"], "--kinds colour: expected attribute or"),
         (["--vl-checklist", ".", "--kinds"], "--kinds"),
-        (["--vl-checklist", ".", "--balance", "text"], "--balance text needs hard negatives"),
+        (
+            ["--vl-checklist", ".", "--balance", "text"],
+            "--balance text: works only with --captions",
+        ),
     ],
 )
 def test_a_wrong_source_is_one_message_and_status_2(
@@ -304,7 +307,7 @@ def test_a_name_that_only_begins_like_a_record_is_refused(
         hard_positives.main(command)
 
     assert left.value.code == 2
-    assert f"--only {name}: the plan has no such sample" in capsys.readouterr().err
+    assert f"--only {name}: the plan contains no such sample" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -455,5 +458,5 @@ def test_too_few_images_to_judge_are_said_in_the_certificate(tmp_path: Path) -> 
     certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
     assert isinstance(certificate, Certificate)
     assert (certificate.probes, certificate.best) == ([], None)
-    assert "it takes rows of 5 images" in certificate.unasked[0]
+    assert "the audit needs rows of at least 5 images" in certificate.unasked[0]
     assert "Not measured: all" in (tmp_path / "out" / "README.md").read_text()

@@ -196,7 +196,7 @@ def test_a_server_that_goes_down_ends_the_run_and_the_next_one_finishes(
     for name in names[2:]:
         web.faults[f"videos/{name}"] = ["503"] * 100
     assert leave(command(web.url, tmp_path / "out")) == 1
-    assert "12 of 18 candidates of the stage 'frames' failed" in capsys.readouterr().err
+    assert "12 of 18 candidates in the stage 'frames' failed" in capsys.readouterr().err
     before = finished_work(tmp_path / "out", "extract")
     assert len(before) == 2
 
@@ -263,7 +263,7 @@ def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"videos": "{url}/nowhere"}, "none of the plan's videos is there; looked for"),
+        ({"videos": "{url}/nowhere"}, "the folder contains none of the planned videos; looked for"),
         ({"videos": "http://localhost:1/v"}, "--videos http://localhost:1/v: Cannot connect"),
         ({"videos": "memory://nowhere"}, "--videos memory://nowhere: no such folder, or no file"),
         ({"captions": "{url}/none.jsonl"}, "/none.jsonl: no such file"),

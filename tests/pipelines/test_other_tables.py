@@ -275,7 +275,7 @@ def test_too_many_bad_records_stop_before_any_work(
     source.write_text(json_lines([*FOILS[:6], *({"caption": None} for _ in range(6))]))
     assert status([*IMPORT, str(source), "--output", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert "6 of 12 records cannot be read, and --max-error-rate 0.01 allows 5" in said
+    assert "6 of 12 records cannot be read, but --max-error-rate 0.01 allows only 5" in said
     assert "t.jsonl: line 7 and 5 more: expected the fields caption, hard_negative; found" in said
     assert "nearest" not in said  # own-foils is what was asked for
     assert not (tmp_path / "out" / "data").exists()
@@ -405,12 +405,12 @@ UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "several files": (
         "t.zip",
         lambda p: _packed(p, {"a.jsonl": LINE, "b.jsonl": LINE}),
-        "t.zip: holds 2 files, expected one table; unpack it",
+        "t.zip: contains 2 files; expected one table; unpack it",
     ),
     "Parquet in gzip": (
         "t.parquet.gz",
         lambda p: p.write_bytes(gzip.compress(b"PAR1")),
-        "holds a .parquet file, which is packed by itself; unpack it",
+        "holds a .parquet file, which is compressed; unpack it",
     ),
     "packed shards": (
         "t.tar.gz",

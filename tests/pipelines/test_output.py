@@ -59,7 +59,7 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
         check_output(RunSettings(output=str(tmp_path)), here)
 
     assert (
-        "made with other settings, inputs or versions: --mode 'paper' there, 'corrected' here; "
+        "made with different settings, inputs or versions: --mode 'paper' there, 'corrected' here; "
         "--limit None there, 3 here; --gone 1 there, unknown here; "
         "--max-side unknown there, 'a b' here; the input a.jsonl: different content; "
         "choose a different folder"

@@ -325,7 +325,7 @@ def test_too_many_failures_end_the_run_and_are_tried_again_in_the_next(
         fail_on_the_first_image(monkeypatch)
         assert leave(demo_workspace, tmp_path) == 1
     err = capsys.readouterr().err
-    assert "1 of 12 candidates of the stage 'frames' failed with an exception" in err
+    assert "1 of 12 candidates in the stage 'frames' failed with an exception" in err
     assert "--max-error-rate 0.01" in err
     assert "Traceback" not in err
     assert not (tmp_path / "dataset.json").exists()
@@ -384,9 +384,7 @@ def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
 
     assert leave(demo_workspace, tmp_path / "out") == 1
 
-    assert (
-        f"{stored.name}: its bytes have changed since they were stored" in capsys.readouterr().err
-    )
+    assert f"{stored.name}: the file has changed since it was stored" in capsys.readouterr().err
 
 
 def test_a_full_disk_is_one_message_not_a_reject_of_every_record(

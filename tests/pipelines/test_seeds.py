@@ -130,7 +130,7 @@ def test_as_many_are_kept_as_were_asked_for_where_every_drawing_of_some_pairs_is
     pairs = found["drawings"][0] // 2
     assert pairs > 6
     assert found["seeds"][:2] == (found["pairs"][1], 6)
-    assert any("differs least" in text for text in _warnings(output))
+    assert any("changes least" in text for text in _warnings(output))
 
 
 def _warnings(output: Path) -> list[str]:

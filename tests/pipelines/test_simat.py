@@ -381,7 +381,7 @@ def test_poison_images_cost_their_own_regions_alone(made: Made, tmp_path: Path) 
         (["--relationships", "R", "--images", "I"], "--images"),
         (
             ["--relationships", "R", "--oracle", "blip-itm:I"],
-            "blip-itm: reads pixels; name --images",
+            "blip-itm: this oracle needs images; pass --images",
         ),
         (
             ["--relationships", "R", "--captions", "R"],

@@ -176,7 +176,7 @@ def test_one_item_alone_is_the_same_as_in_the_whole_dataset(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ([], "name the file of at least one task: --retrieval, --nlvr2"),
+        ([], "pass the file of at least one task: --retrieval, --nlvr2"),
         (["--retrieval", "none.json"], "none.json"),
         (["--retrieval", "r.json", "--answer-list", "a.json"], "without --vqa FILE"),
         (["--retrieval", "r.json", "--images", "nowhere"], "no such folder"),

@@ -252,7 +252,7 @@ def test_a_server_that_goes_away_stops_the_build_and_the_next_one_goes_on(
         built(training_captions.main, output, *command)
 
     assert sorted([*first, *server.prompts]) == sorted(whole)
-    assert "10 more are answered already" in capsys.readouterr().err
+    assert "10 more that are already answered" in capsys.readouterr().err
     assert tables(output) == tables(tmp_path / "whole")
 
 
@@ -390,7 +390,7 @@ def test_questions_that_no_count_foresees_do_not_pass_the_budget(
 
     said = capsys.readouterr().err
     assert left.value.code == 2
-    assert f"language model: 0 questions, {asked} more are answered already" in said
+    assert f"language model: 0 questions, and {asked} more that are already answered" in said
     assert "25 questions may be asked" in said or "may cost" in said
     assert len(server.asked) == asked == 25
 
@@ -405,7 +405,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
 
     said = capsys.readouterr().out
     assert "language model: 25 questions; about 2," in said
-    assert "  if no answer were taken: 100 questions; at your prices 0.1" in said
+    assert "  if every answer is invalid: 100 questions; at your prices 0.1" in said
     assert not server.headers
 
 
@@ -422,7 +422,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
         (("--model-budget", 2), "--model-budget: also pass the price of a million tokens"),
         (
             ("--model", "http://localhost:1/v1"),
-            "put the server's name for the model before the address",
+            "put the name of the model on the server before the address",
         ),
         (("--model", "m@http://localhost:1/v1"), "cannot be reached"),
     ],

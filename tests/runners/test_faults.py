@@ -110,7 +110,9 @@ def test_a_job_ends_when_a_killed_task_manager_is_not_replaced(
         os.kill(cluster.processes("taskmanager")[0], signal.SIGKILL)
 
         said = end(run, status=1).splitlines()[-1]
-        lost = f"the cluster at {cluster.master} has 1 slots left of 2: a TaskManager is gone"
+        lost = (
+            f"the cluster at {cluster.master} has 1 of 2 slots left, because a TaskManager stopped"
+        )
         assert f"the run failed: Timeout has occurred: 5000 ms; {lost}" in said
         end(begin(command, output, cluster))
     assert dataset_bytes(output) == expected
@@ -161,8 +163,8 @@ def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
 
     said = end(start(*command, "--output", tmp_path), status=2)
 
-    assert "could not be ended (<urlopen error [Errno 111] Connection refused>); start" in said
-    assert said.endswith(f"make sure that the job is gone and delete {note}\n")
+    assert "could not be cancelled (<urlopen error [Errno 111] Connection refused>); start" in said
+    assert said.endswith(f"check that the job has stopped and delete {note}\n")
     assert (tmp_path / ".tmp-half-written").exists()
     note.unlink()
     end(start(*command, "--output", tmp_path))

@@ -142,9 +142,13 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             '{"image": "a", "caption": "x", "id": "1"}\n{"image": "b", "caption": "x", "id": "1"}',
             "the caption id '1' appears twice",
         ),
-        ("a.jsonl", "\n", "a.jsonl: holds no caption"),
+        ("a.jsonl", "\n", "a.jsonl: contains no captions"),
         ("a.jsonl", '{"caption": "a \\ud800 cat"}', "line 1: not valid JSON"),
-        ("a.parquet", "", "its suffix is not that of a caption format; own captions are a table"),
+        (
+            "a.parquet",
+            "",
+            "the file name does not end like a caption format; own captions are a table",
+        ),
     ],
 )
 def test_bad_files_are_one_error_that_names_file_record_and_field(

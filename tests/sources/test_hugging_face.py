@@ -184,7 +184,7 @@ def test_pairs_of_several_splits_have_to_name_one(tmp_path: Path) -> None:
     for split, part in (("train", PAIRS), ("test", PAIRS[:1])):
         hub(tmp_path, part, split=split)
     with pytest.raises(
-        InputError, match=r"has the splits test, train; choose one of them: .*/test$"
+        InputError, match=r"has the splits test, train; pass one of them, such as .*/test$"
     ):
         list(read_text_pairs(tmp_path))
     assert len(list(read_text_pairs(tmp_path / "test"))) == 1
@@ -250,18 +250,18 @@ def broken(what: str, folder: Path) -> None:
     ("what", "message"),
     [
         ("part of the hub", r"train: part 00001 of 00003 is missing"),
-        ("part twice", r"train: part 00001 of 00002 is there twice"),
+        ("part twice", r"train: part 00001 of 00002 appears twice"),
         ("saved part", r"state\.json names data-00001-of-00002\.arrow, which is missing"),
         ("cut off", r"\.arrow: cannot be read as Arrow: its end is missing"),
         ("rows without bytes", r"1,000,000,000 rows in \d+ bytes"),
         ("indices", r"save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected the name of a file, found '\.\./x\.arrow'"),
-        ("configurations", r"has the configurations en, fr; choose one of them: .*/en$"),
-        ("two forms", r"holds both data/train-.* and metadata\.csv; keep the captions in a folder"),
-        ("two tables", r"holds metadata\.csv and metadata\.jsonl; keep one of them"),
+        ("configurations", r"has the configurations en, fr; pass one of them, such as .*/en$"),
+        ("two forms", r"holds both data/train-.* and metadata\.csv; move the captions into"),
+        ("two tables", r"contains metadata\.csv and metadata\.jsonl; keep one of them"),
         ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),
-        ("nothing", r"no captions in this folder; expected state\.json or .*; or name a file"),
+        ("nothing", r"no captions in this folder; expected state\.json or .*; or pass a file"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_one_sentence(
@@ -286,7 +286,7 @@ def test_tables_beside_subtitles_are_refused(tmp_path: Path) -> None:
     image_folder(tmp_path, MOMENTS, ".csv", "video")
     (tmp_path / "own.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nx\n")
     with pytest.raises(
-        InputError, match=r"holds both metadata\.csv and subtitles, such as own\.srt"
+        InputError, match=r"contains both metadata\.csv and subtitles, such as own\.srt"
     ):
         moment_files(tmp_path)
 
@@ -304,7 +304,7 @@ def test_a_missing_path_is_no_fault_of_the_current_folder(
     (tmp_path / "test.parquet").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
     assert row_folder(Path("gone")) is None
-    with pytest.raises(InputError, match="holds both"):
+    with pytest.raises(InputError, match="contains both"):
         row_folder(tmp_path / "gone")
 
 
@@ -350,7 +350,9 @@ def test_a_card_says_which_files_are_the_default_configuration(tmp_path: Path, f
 def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -> None:
     configs = [{"config_name": name, "data_dir": name} for name in ("en", "fr")]
     folder = configured(tmp_path / "d", configs, "en/a.parquet", "fr/deep/a.parquet")
-    with pytest.raises(InputError, match=r"configurations en, fr; choose one of them: .*/d/en"):
+    with pytest.raises(
+        InputError, match=r"configurations en, fr; pass one of them, such as .*/d/en"
+    ):
         row_folder(folder)
     configs[1]["config_name"] = "french"
     configured(folder, configs)
@@ -360,7 +362,7 @@ def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -
 @pytest.mark.parametrize("path", ["../*", "/etc/*", "hf://datasets/a/*", "a/../../*"])
 def test_a_card_s_paths_stay_in_the_folder(tmp_path: Path, path: str) -> None:
     folder = configured(tmp_path / "d", [{"config_name": "x", "data_files": path}], TRAIN)
-    with pytest.raises(InputError, match="none below the folder"):
+    with pytest.raises(InputError, match="leads out of the folder"):
         row_folder(folder)
 
 

@@ -130,16 +130,16 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
     [
         ("c.csv", "", "line 1: expected a header with the column 'video', found no column"),
         ("c.csv", "video,text\n", "expected a header with the column 'caption', found video, text"),
-        ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name it or leave it"),
+        ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name the column"),
         ("c.tsv", "video\tcaption\tvideo\n", "a column appears twice: video, caption, video"),
         ("c.csv", 'video,caption\na,"b\n', "line 2: not valid CSV: unexpected end of data"),
-        ("c.csv", "video,caption\n", "holds no captioned frame"),
-        ("c.json", "[]", "holds no captioned frame"),
+        ("c.csv", "video,caption\n", "contains no captioned frame"),
+        ("c.json", "[]", "contains no captioned frame"),
         ("c.json", "[1]", "entry 1: expected an object, found a whole number 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
-        ("c.srt", "", "holds no captioned frame: line 1: no cue in the file"),
-        ("c.xlsx", "PK", "known are .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
-        ("captions", "{}", "its suffix is not that of a caption format"),
+        ("c.srt", "", "contains no captioned frame: line 1: no cue in the file"),
+        ("c.xlsx", "PK", "expected .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
+        ("captions", "{}", "the file name does not end like a caption format"),
     ],
 )
 def test_a_file_that_is_not_what_its_ending_says_is_refused(

@@ -45,7 +45,7 @@ def test_several_languages_of_a_video_are_an_error_that_names_them(tmp_path: Pat
     write(tmp_path, "a/talk.en.vtt", "a/talk.de.vtt", "b/talk.vtt", "b/talk.srt", "c.en.vtt")
     with pytest.raises(
         InputError,
-        match=r"several subtitles of one video: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
+        match=r"several subtitle files for one video: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
         r"b/talk has talk\.srt, talk\.vtt; choose a language, as in --subtitle-language de, or",
     ):
         moment_files(tmp_path)
@@ -78,6 +78,6 @@ def test_a_language_that_is_still_several_is_an_error(tmp_path: Path) -> None:
 def test_a_language_of_what_is_no_subtitle_is_refused(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_text("video,timestamp_s,caption\na.mp4,1,x\n")
     with pytest.raises(
-        InputError, match=r"--subtitle-language en: .*c\.csv is no file or folder of"
+        InputError, match=r"--subtitle-language en: .*c\.csv is not a file or folder of"
     ):
         moment_files(tmp_path / "c.csv", "en")

@@ -143,7 +143,7 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
         ("bad_segment", f"timestamp_s: expected {FORMS}, found a text 'soon'")
     ]
     with pytest.raises(
-        InputError, match=r"6 of 105 records are not captioned frames, .* allows 5:"
+        InputError, match=r"6 of 105 records are not captioned frames, .* allows only 5:"
     ):
         read(tmp_path, *good, *[bad] * 6, share=0.01)
     # Five may be bad, however short the file; with 0 none.
@@ -161,7 +161,8 @@ def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Pat
         read(tmp_path, *lines, share=0.4)
 
     assert (
-        "c.jsonl: 20 of 40 records are not captioned frames, and --max-error-rate 0.4 allows 16: "
+        "c.jsonl: 20 of 40 records are not captioned frames, but --max-error-rate 0.4 "
+        "allows only 16: "
         "lines 2, 4, 6 and 16 more: not valid JSON: "
     ) in str(refused.value)
     assert "; line 8: the field 'caption' is missing" in str(refused.value)
@@ -195,7 +196,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),
-        ("", "holds no captioned frame"),
+        ("", "contains no captioned frame"),
     ],
 )
 def test_a_file_without_any_moment_is_refused_whatever_the_share(

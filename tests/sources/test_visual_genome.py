@@ -89,7 +89,7 @@ def test_the_union_of_two_boxes_holds_both_and_no_more() -> None:
                     ],
                 }
             ],
-            "[0]: the relation 9 names the object 6",
+            "[0]: the relation 9 refers to the object 6",
         ),
     ],
 )

@@ -80,7 +80,7 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "rows", "message"),
     [
-        ("retrieval", [], "holds no row of the task retrieval"),
+        ("retrieval", [], "contains no row of the task retrieval"),
         ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
         ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
         ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' appears twice"),
@@ -104,7 +104,7 @@ def test_answers_are_read_from_arrays_keys_and_lines(tmp_path: Path) -> None:
     ]
 
     assert [read_answer_list(path) for path in files] == [frozenset({"yes", "no"})] * 3
-    with pytest.raises(InputError, match="holds no answer"):
+    with pytest.raises(InputError, match="contains no answers"):
         read_answer_list(write(tmp_path, [], "none.json"))
 
 

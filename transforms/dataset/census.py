@@ -157,8 +157,8 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
         of = f"of {len(before.keys() | after.keys()):,} {kind}"
         gone = [name for name in before if name not in after]
         new = [name for name in after if name not in before]
-        yield from _named(of, gone, "is not there any more", "are not there any more")
-        yield from _named(of, new, "is there now and was not", "are there now and were not")
+        yield from _named(of, gone, "no longer exists", "no longer exist")
+        yield from _named(of, new, "is new", "are new")
         yield from _named(of, changed, "has changed, or may have", "have changed, or may have")
 
 

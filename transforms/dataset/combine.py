@@ -106,7 +106,7 @@ def _scan(rules: CombineRules, only: tuple[str, ...]) -> _Scan:
         wanted.append(np.array([is_wanted(name, only) for name in names], dtype=bool))
         seen += names if only else ()
     if not groups:
-        raise InputError("the datasets to combine hold no samples")
+        raise InputError("the datasets to combine contain no samples")
     missing = [name for name in only if not any(is_wanted(each, (name,)) for each in seen)]
     if missing:
         raise InputError(no_sample(min(missing), seen))
@@ -144,8 +144,9 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
                 f"{one}: two samples have the id {name}; run eqforge verify for details"
             )
         raise InputError(
-            f"{one} and {other}: {int(differs.sum()):,} samples have the same id and say different "
-            f"things, such as {name}; eqforge diff {one} {other} shows in which columns"
+            f"{one} and {other}: {int(differs.sum()):,} samples have the same id but different "
+            f"contents, such as {name}; to see which columns differ, run eqforge diff {one} "
+            f"{other}"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True
@@ -198,8 +199,8 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
         yield piece
     if there != len(wanted):
         raise InputError(
-            f"{part.folder}: its samples name {len(wanted):,} pictures, of which it has {there:,}; "
-            "run eqforge verify to list the missing ones"
+            f"{part.folder}: the samples refer to {len(wanted):,} images, but the dataset "
+            f"contains only {there:,}; to list the missing images, run eqforge verify"
         )
 
 

@@ -260,7 +260,7 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
     else:
         return
     raise BuildError(
-        f"{said}; the plan lacks it, or a different stage rejects it; the rejects say why. "
-        "Remove it from the file and add --overwrite. The ids must be sample ids, as eqforge lint "
-        "prints for a dataset, not for a file"
+        f"{said}; the plan does not contain the sample, or another stage rejects it (see the "
+        "rejects); remove the id from the file and add --overwrite; ids must be sample ids, "
+        "which eqforge lint prints for a dataset, but not for a file"
     )

@@ -185,14 +185,15 @@ def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> N
         unknown = [reason for reason in books.reasons if not stage.may_give(reason)]
         if unknown:
             raise BuildError(
-                f"the stage {stage.name!r} gave the undocumented reason {unknown[0]!r}"
+                f"the stage {stage.name!r} used the undocumented reason {unknown[0]!r}"
             )
         failed = sum(n for reason, n in books.reasons.items() if is_failure(reason))
         if failed > target.max_error_rate * books.candidates:
             raise BuildError(
-                f"{failed} of {books.candidates} candidates of the stage {stage.name!r} failed "
-                "with an exception or could not be downloaded, more than --max-error-rate "
-                f"{target.max_error_rate}; see the rejects in {target.output}/data"
+                f"{failed} of {books.candidates} candidates in the stage {stage.name!r} failed "
+                "with an exception or could not be downloaded, which is more than "
+                f"--max-error-rate {target.max_error_rate}; see the rejects in "
+                f"{target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

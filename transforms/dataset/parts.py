@@ -48,14 +48,14 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
     for (_, one), (_, other) in itertools.pairwise(opened):
         if one.sha256 == other.sha256:
             raise InputError(
-                f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
+                f"{one.folder} and {other.folder} are the same dataset; leave one of them out"
             )
     names = Counter(name or each.manifest.dataset for name, each in opened)
     for name, each in opened:
         if name and names[name] > 1:
             raise InputError(
-                f"{name}={each.folder}: another part is called {name}, too; every part needs a "
-                "name of its own"
+                f"{name}={each.folder}: another part has the same name; give every part a "
+                "different name"
             )
     return opened
 
@@ -88,8 +88,8 @@ def kind_of(datasets: dict[str, str]) -> str:
                 return name
         raise InputError(
             f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} "
-            "cannot be combined; those of pairs, foils, rewordings, questions, hard-positives and "
-            "training-captions can"
+            "cannot be combined; only samples of pairs, foils, rewordings, questions, "
+            "hard-positives and training-captions can"
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
@@ -98,8 +98,8 @@ def kind_of(datasets: dict[str, str]) -> str:
         for folder, names in columns.items()
     )
     raise InputError(
-        "the samples are not of one kind: all have to be pairs, with "
-        f"{', '.join(PAIR_COLUMNS)}, or have the same columns; beside common ones {said}"
+        f"the samples differ in kind; all must be pairs, with {', '.join(PAIR_COLUMNS)}, or have "
+        f"the same columns; beside the common columns, {said}"
     )
 
 

@@ -68,7 +68,7 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
         name = min(wanted)
         if example := videos.get(name):
             raise InputError(
-                f"--only {name}: is a video; pass ids of its samples, such as {example}"
+                f"--only {name} is a video; pass ids of its samples, such as {example}"
             )
         raise InputError(no_sample(name, seen))
 
@@ -109,8 +109,8 @@ def select_whole(
 def no_sample(name: str, known: Iterable[str]) -> str:
     hint = nearest(name, known)
     return (
-        f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"
-        f"{'' if hint else '; `eqforge plan` and `eqforge inspect` show ids'}"
+        f"--only {name}: the plan contains no such sample, or --limit or --sample excludes "
+        f"it{hint}{'' if hint else '; `eqforge plan` and `eqforge inspect` show ids'}"
     )
 
 

@@ -82,8 +82,8 @@ def check_files(manifest: Manifest, output: str) -> None:
     """Check that every file is still where it was written: the folder may have been removed."""
     for path in _missing(manifest, output):
         raise BuildError(
-            f"{storage.join(output, path)} was written but no longer exists: another program "
-            "changed the output folder during the run; run the same build again"
+            f"{storage.join(output, path)} no longer exists, because another program changed the "
+            "output folder during the run; run the same build again"
         )
 
 

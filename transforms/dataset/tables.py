@@ -127,7 +127,7 @@ def _row_with_picture(kind: TableType, media: Pictures, record: Any) -> dict[str
     data = media.get(media_id, record.suffix)
     if sha256_hex(data) != media_id:
         raise BuildError(
-            f"{media.path(media_id, record.suffix)}: its bytes have changed since they were "
-            "stored; delete it and run the same build again"
+            f"{media.path(media_id, record.suffix)}: the file has changed since it was stored; "
+            "delete the file, and run the same build again"
         )
     return kind.row(record, data)

@@ -124,8 +124,8 @@ def _each_once(table: Table, merged: Iterator[tuple[str, bytes]]) -> Iterator[by
             yield record
         elif record != last[1]:
             raise BuildError(
-                f"two different {table.name} have the id {key!r}: ids have to be unique in the "
-                "source; the dataset was not finished"
+                f"two different {table.name} have the id {key!r}, so the dataset was not "
+                "finished; make the ids in the source unique"
             )
         last = key, record
 

@@ -200,7 +200,7 @@ def watch_workers(log: str) -> None:
         def _run(self) -> None:
             status = self.worker.wait()
             why = f"exit status {status}" if status >= 0 else signal.Signals(-status).name
-            message = f"a worker process died ({why}); its last words are in {log}"
+            message = f"a worker process died ({why}); its last messages are in {log}"
             if not self._closing:
                 _deaths.append(message)
             # A worker that died idle may still get requests, which nothing else would answer.

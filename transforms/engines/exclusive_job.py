@@ -138,7 +138,7 @@ class _Lease:
         owner = content.decode(errors="replace").partition(";")[0]
         print(
             f"{self.output}: {shortened(owner, 100)} was writing there; waiting up to "
-            f"{self._lease_s:.0f} s to see whether it still is",
+            f"{self._lease_s:.0f} s to see whether it still runs",
             file=sys.stderr,
         )
         for _ in range(_LOOKS):
@@ -151,17 +151,17 @@ class _Lease:
         while not self._over.wait(self._lease_s / _RENEWALS):
             try:
                 if self._newest() != (self._number, self._content):
-                    return self._lose("another run took it over")
+                    return self._lose("another run took over the output folder")
                 self._content = self._beat()
                 storage.write_bytes(self._url(self._number), self._content)
                 renewed = time.monotonic()
             except Exception as error:
                 # A store may be unreachable for a while, but not until others assume us dead.
                 if time.monotonic() - renewed > self._lease_s:
-                    return self._lose(f"it cannot be reached any more: {error}")
+                    return self._lose(f"the output folder can no longer be reached: {error}")
 
     def _lose(self, reason: str) -> None:
-        self.lost = BuildError(f"--output {self.output}: the run was stopped, as {reason}")
+        self.lost = BuildError(f"--output {self.output}: the run was stopped, because {reason}")
         # Like Ctrl-C: the main thread waits for the runner. Shells make background processes
         # ignore Ctrl-C.
         is_ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN

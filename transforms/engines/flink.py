@@ -133,7 +133,7 @@ def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
     deadline = time.monotonic() + timeout_s
     while any(_unended(master, name)):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"{master}: the job {name} does not end")
+            raise TimeoutError(f"{master}: the job {name} did not stop")
         time.sleep(0.2)
     return len(jobs)
 
@@ -200,19 +200,19 @@ def end_left_job(output: str) -> None:
             raise ValueError("expected a host and port, and names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, and its note "
-            f"is damaged; make sure that the job has stopped, and delete {note}"
+            f"--output {output}: a killed run left a job on a Flink cluster, and its note is "
+            f"damaged; check that the job has stopped, and delete {note}"
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK
         if is_loopback and host != socket.gethostname():
-            raise OSError(f"the cluster answers on {host} alone")
+            raise OSError(f"the cluster answers only on {host}")
         cancel_jobs(master, name)
     except NO_ANSWER as error:
         raise InputError(
             f"--output {output}: a killed run left the job {name} on the Flink cluster at "
-            f"{master}, where it may still write, and it could not be ended ({error}); start that "
-            f"cluster, or make sure that the job is gone and delete {note}"
+            f"{master}; the job may still write, and could not be cancelled ({error}); start "
+            f"that cluster, or check that the job has stopped and delete {note}"
         ) from error
     storage.delete(note)
 
@@ -241,8 +241,8 @@ def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | No
         if left >= slots:
             return exception, None
         return exception, (
-            f"the cluster at {master} has {left} slots left of {slots}: a TaskManager is gone; "
-            "start it and build again"
+            f"the cluster at {master} has {left} of {slots} slots left, because a TaskManager "
+            "stopped; start it again, and run the same build again"
         )
 
     return report

@@ -49,9 +49,8 @@ def check_ports(options: PipelineOptions) -> None:
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
-            f"{found}, so anyone who can reach this machine could run commands as you during "
-            "the build; if a firewall or a network namespace blocks access, add "
-            "--allow_open_ports"
+            f"{found}, so anyone who can reach this machine could run commands as you during the "
+            "build; if a firewall or network namespace blocks access, pass --allow_open_ports"
         )
 
 
@@ -79,4 +78,7 @@ def _open_to_workers(portable: PortableOptions) -> str | None:
     host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:
         return None
-    return f"--environment_config {config}: workers elsewhere need ports open at all addresses"
+    return (
+        f"--environment_config {config}: workers on other hosts need ports that are open at all "
+        "addresses"
+    )

@@ -35,18 +35,20 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     runner = options.view_as(StandardOptions).runner or "DirectRunner"
     if plain_name(runner) in _LOCAL_RUNNERS:
         if unknown:
-            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
+            raise InputError(f"{unknown[0]}: Beam's local runner has no such option")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
         check_workers(workers)
         if workers > 1:
             local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
         return PipelineOptions([*beam_args, *local])
     if workers > 1:
-        raise InputError(f"--workers is for the local runner; {runner} has its own setting")
+        raise InputError(
+            f"--workers works only with the local runner; use the options of {runner} instead"
+        )
     _check_runner(runner)
     # Other runners' servers know options that Beam's Python SDK does not.
     if unknown and plain_name(runner) in ("prism", "dataflow"):
-        raise InputError(f"{unknown[0]}: no option of Beam or of {runner}")
+        raise InputError(f"{unknown[0]}: neither Beam nor {runner} has such an option")
     options = PipelineOptions(with_defaults(runner, beam_args))
     check_ports(options)
     check_endpoint(options)
@@ -58,7 +60,7 @@ def _check_runner(runner: str) -> None:
         module, _, name = runner.rpartition(".")
         found = getattr(importlib.import_module(module), name) if module else PipelineRunner
         if not (isinstance(found, type) and issubclass(found, PipelineRunner)):
-            raise ValueError("is no runner of Beam's")
+            raise ValueError("Beam has no such runner")
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
@@ -99,8 +101,8 @@ def _portable(beam_args: Sequence[str], given: set[str]) -> Options:
 def _dataflow(beam_args: Sequence[str], given: set[str]) -> Options:
     if not given & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
         raise InputError(
-            "--sdk_container_image is missing: the image with eqforge that the workers run; "
-            "docs/guides/scaling.md says how to make it"
+            "--sdk_container_image is missing; pass the container image with eqforge that the "
+            "workers run; docs/guides/scaling.md explains how to build it"
         )
     # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
     found: Options = {"number_of_worker_harness_threads": "1"}
@@ -130,5 +132,5 @@ def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S
         except Exception as error:
             why = error.details() if hasattr(error, "details") else error
             raise InputError(
-                f"--job_endpoint {endpoint}: no job server answers there: {why}"
+                f"--job_endpoint {endpoint}: no job server answers at this address: {why}"
             ) from error

@@ -42,7 +42,7 @@ def worker_process() -> str:
     beside = Path(sys.executable).with_name(BOOT)
     program = str(beside) if beside.is_file() else shutil.which(BOOT)
     if program is None:
-        raise InputError(f"{BOOT} is not installed beside {sys.executable}: install eqforge again")
+        raise InputError(f"{BOOT} is not installed next to {sys.executable}; reinstall eqforge")
     variables = {name: value for name, value in os.environ.items() if name.startswith("EQFORGE_")}
     named = [re.split(r"[^\w.-]", need, maxsplit=1)[0] for need in requires("eqforge") or ()]
     python = ".".join(map(str, sys.version_info[:3]))

@@ -123,12 +123,12 @@ def _short(export: Export) -> str:
     made = "imported" if is_import else f"made in {in_markdown(manifest.mode)} mode"
     parts = [
         f"---\n---\n# {in_markdown(manifest.dataset)}",
-        f"The table `{export.settings.table}` of a dataset that eqforge "
-        f"{in_markdown(manifest.versions.get('eqforge', ''))} {made}, one row after another in the "
-        "order of their ids.",
+        f"This is the table `{export.settings.table}` of a dataset that eqforge "
+        f"{in_markdown(manifest.versions.get('eqforge', ''))} {made}. The rows are in the order "
+        "of their ids.",
         f"Splits: {splits}.",
-        "The pictures and captions keep the licences of their sources. Check them before you pass "
-        "the files on.",
+        "The images and captions keep the licences of their sources. Check the licences before "
+        "you redistribute the files.",
         *([in_markdown(_left_out(export))] if export.settings.redistributable else []),
     ]
     return "\n\n".join(parts) + "\n"
@@ -152,24 +152,24 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
     shown = ", ".join(code_span(name) for name in export.pictures.values())
     table, *others = _tables(export, configured)
     if shown:
-        yield f"The rows of {code_span(table)} have their pictures: {shown}."
+        yield f"The rows of {code_span(table)} contain their images: {shown}."
     else:
-        yield "There are no pictures."
+        yield "The export contains no images."
     if moved := renamed(export.schema.names, export.pictures.values()):
         names = ", ".join(map(code_span, moved.values()))
-        yield f"What their files are called in the source stands in {names}."
+        yield f"The columns {names} contain the file names in the source."
     there = set(export.schema.names)
     if empty := [each for each in export.dataset.columns(table) if each not in there]:
         names = ", ".join(map(code_span, empty))
-        yield f"Columns without a value in any row are left out: {names}."
+        yield f"Columns that are empty in all rows are left out: {names}."
     manifest = export.dataset.manifest
     left = [name for name in manifest.tables if name not in (table, *others, "images")]
     if shown and manifest.num_rows("images"):
-        yield "The table `images` is left out: its pictures stand in the rows."
+        yield "The table `images` is left out, because the rows contain the images."
     if empty := [code_span(name) for name in left if not manifest.num_rows(name)]:
         yield f"Tables without rows are left out: {', '.join(empty)}."
     if full := [code_span(name) for name in left if manifest.num_rows(name)]:
-        yield f"So are {', '.join(full)}, which the dataset has, too."
+        yield f"These tables of the dataset are also left out: {', '.join(full)}."
 
 
 def _card_of_part(export: Export, text: str) -> str:
@@ -183,7 +183,7 @@ def _card_of_part(export: Export, text: str) -> str:
     text = _SPLITS.sub(lambda _: f"{splits}\n\n" if splits else "", text, count=1)
     licences = "".join(f"{line}\n" for line in card.licence_table(profile.facts))
     text = _LICENCES.sub(lambda _: licences, text, count=1)
-    whole = "Stages, rejects and errata below are those of the whole dataset."
+    whole = "The stages, rejects and errata below describe the whole dataset."
     return _HEADING.sub(lambda _: f"{in_markdown(_left_out(export))} {whole}\n\n", text, count=1)
 
 
@@ -196,8 +196,8 @@ def _profile_of_part(export: Export) -> Profile:
 def _left_out(export: Export) -> str:
     counts = "; ".join(f"{name}: {rows:,}" for name, rows in export.left_out.items())
     return (
-        "Only rows are here whose sources state licences that allow to pass them on. Left out, by "
-        f"licence: {counts or 'none'}."
+        "The export contains only rows whose sources state a licence that allows "
+        f"redistribution. Rows left out, by licence: {counts or 'none'}."
     )
 
 
@@ -246,16 +246,16 @@ def _properties(export: Export) -> dict[str, Any]:
         here = export.dataset.manifest.num_rows(settings.table)
         whole = counted(here + sum(export.left_out.values()), "rows")
         steps.append(
-            f"Export: {here:,} of {whole} of {settings.table} were kept, by the licences of their "
-            "sources."
+            f"Export: {here:,} of {whole} of {settings.table} were kept, because the licences of "
+            "their sources allow redistribution."
         )
         limits.append(_left_out(export))
     if side := settings.max_side:
-        scaled = f"Pictures whose longer side has more than {side} pixels were scaled down to that."
+        scaled = f"Images whose longer side exceeded {side} pixels were scaled down to that size."
         steps.append(scaled)
     if settings.image_format != "keep":
         form = settings.image_format.upper()
-        steps.append(f"Pictures in another format were encoded as {form}.")
+        steps.append(f"Images in other formats were re-encoded as {form}.")
     for name, more in ((_STEPS, steps), (_LIMITS, limits)):
         if more:
             before = found.get(name, [])

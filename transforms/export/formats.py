@@ -86,8 +86,8 @@ class Format:
         """Explain why a table cannot have this format; return an empty text if it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
-                f"expected rows with the columns {', '.join(sorted(missing))}, which {table} "
-                "lacks; pairs, hf, webdataset and jsonl accept any rows"
+                f"this format needs the columns {', '.join(sorted(missing))}, which {table} does "
+                "not have; choose pairs, hf, webdataset or jsonl, which accept any rows"
             )
         return self._writer.refusal(dataset, table)
 

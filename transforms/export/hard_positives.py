@@ -40,7 +40,10 @@ def _refusal(dataset: Dataset, table: str) -> str:
     if missing := sorted({"sample_id", *_OWN_COLUMNS} - set(columns)):
         if name != _OWN:
             return f"expected a hard-positives or {_IMPORTED} dataset, found {name}"
-        return f"its samples have no column {missing[0]!r}: build it again by this version"
+        return (
+            f"its samples have no column {missing[0]!r}; build the dataset again with this "
+            "version of eqforge"
+        )
     return ""
 
 

@@ -111,19 +111,19 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     except InputError as error:
         return str(error).removeprefix("a table: ")
     if not dataset.manifest.num_rows("images"):
-        return f"it has no images to ask about; {dataset.remedy}"
+        return f"the dataset has no images to ask about; {dataset.remedy}"
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:
-                return f"{name_of(row['sample_id'])} has no {name}: every image has to be there"
+                return f"{name_of(row['sample_id'])} has no {name}, but every row needs its images"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name} of {name_of(row['sample_id'])}"
-                    return f"it would read the {where}, {shown(text)}, as missing"
+                    return f"the harness would read the {where} {shown(text)} as missing"
         if not form.questions(row):
             return (
-                f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, is neither "
-                f"one of {len(LETTERS)} options at most, nor a letter, nor yes or no"
+                f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, must be one "
+                f"of up to {len(LETTERS)} options, a letter, or yes or no"
             )
     return ""
 
@@ -293,11 +293,14 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
     if reason := _refusal(dataset, table):
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
-        return "it reads one image with its captions, and of pairs the hub's Winoground alone"
+        return (
+            "CLIP_benchmark reads one image with its captions, and no pairs except Winoground "
+            "from the hub"
+        )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:
             if len(row[name].splitlines()) != 1:
-                return f"the {name} of {name_of(row['sample_id'])} is not one line"
+                return f"the {name} of {name_of(row['sample_id'])} must be a single line"
     return ""
 
 

@@ -118,9 +118,9 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
     elif not overwrite:
         raise InputError(
-            f"{folder}: holds an export already, of {there.dataset} as "
-            f"{there.settings.get('format')}, of another dataset or with other settings or "
-            "versions; pass --overwrite to replace it"
+            f"{folder}: already contains an export of {there.dataset} as "
+            f"{there.settings.get('format')}, from a different dataset or with different "
+            "settings or versions; pass --overwrite to replace it"
         )
     else:
         listed = {(f.path, f.sha256) for each in (finished, begun) if each for f in each.files}
@@ -149,7 +149,7 @@ def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile
         if storage.digest(url) == (file.num_bytes, file.sha256):
             found.append(file)
         elif is_finished:
-            raise InputError(f"{url}: was changed after it was exported; move it elsewhere")
+            raise InputError(f"{url}: the file was changed after the export; move it elsewhere")
     return found
 
 

@@ -55,7 +55,7 @@ def _write_flat(export: Export) -> None:
 def _refuse_unknown_tables(dataset: Dataset, table: str) -> str:
     name = dataset.manifest.dataset
     unknown = [each for each in dataset.manifest.tables if table_type(name, each) is None]
-    return f"the table {name_of(unknown[0])} is none of a {name} dataset" if unknown else ""
+    return f"{name} datasets have no table {name_of(unknown[0])}" if unknown else ""
 
 
 def _write_hub(export: Export) -> None:
@@ -128,9 +128,9 @@ def _options(schema: pa.Schema, export: Export) -> dict[str, Any]:
 
 def _refuse_recipe(dataset: Dataset, table: str) -> str:
     if dataset.manifest.dataset in COMBINED:
-        return "a combined dataset is made from datasets: write a recipe of each part"
+        return "a combined dataset has no recipe; write a recipe of each part"
     if table != "samples":
-        return "a recipe has the records of all tables; leave --table out"
+        return "a recipe contains the records of all tables; leave --table out"
     return ""
 
 

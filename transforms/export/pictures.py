@@ -133,7 +133,7 @@ class Pictures:
             if sha256(picture).hexdigest() != names[row]:
                 url = self._dataset.url(self._paths[number])
                 raise InputError(
-                    f"{url}: the image {name_of(names[row])} has other bytes; {ADVICE}"
+                    f"{url}: the image {name_of(names[row])} has different bytes; {ADVICE}"
                 )
         return PictureColumn(
             ids,
@@ -173,7 +173,7 @@ class Pictures:
         is_digest = pc.match_substring_regex(ids, r"\A[0-9a-f]{64}\z")
         if pc.all(is_digest).as_py() is False:
             folder = self._dataset.folder
-            raise InputError(f"{folder}: the id of a picture is no SHA-256; {ADVICE}")
+            raise InputError(f"{folder}: the id of an image is not a SHA-256 digest; {ADVICE}")
         return np.asarray(ids.to_pylist(), f"S{_DIGITS}")
 
     def _kinds_of(self, paths: pa.Array) -> npt.NDArray[np.uint8]:

@@ -47,9 +47,7 @@ SERVER_SEED: Final = 1234
 MOST_KINDS: Final = 200
 """Each kind has its own file, and all may be open at once."""
 
-_NEEDS_PNG: Final = (
-    "Winoground's own loader opens images/NAME.png alone, which --image-format png writes"
-)
+_NEEDS_PNG: Final = "Winoground's own loader opens only images/NAME.png; pass --image-format png"
 _EQBEN_COLUMNS: Final = (
     *("dataset", "kind", "source_id", "caption_0", "caption_1", "image_0", "image_1"),
     *("box", "annotation"),
@@ -122,8 +120,9 @@ class _Pictures:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
         raise InputError(
-            f"{self._export.folder}: the picture {column} of {record.id!r} can have no name: other "
-            f"pictures of the dataset are called {chosen!r} and {stem + picture.suffix!r}"
+            f"{self._export.folder}: the image {column} of {record.id!r} cannot be named, "
+            f"because other images of the dataset are called {chosen!r} and "
+            f"{stem + picture.suffix!r}"
         )
 
 
@@ -232,10 +231,10 @@ def _not_eqben(found: Counter[str]) -> str:
         for name, size in EQBEN_SIZES.items()
         if found[name] != size
     ]
-    other = f", and {counted(found[''], 'pairs')} of no subset" if found[""] else ""
+    other = f", and {counted(found[''], 'pairs')} without a subset" if found[""] else ""
     return (
-        "EqBen's server and `eqforge metrics --format eqben` take scores of its seven subsets "
-        f"alone, whole; here are {', '.join(parts)}{other}"
+        "EqBen's server and `eqforge metrics --format eqben` read scores only for the seven "
+        f"complete subsets; the dataset has {', '.join(parts)}{other}"
     )
 
 
@@ -293,8 +292,9 @@ def _kinds(export: Export) -> dict[str, str]:
         found |= {kind or "" for kind in batch.column(0).unique().to_pylist()}
     if len(found) > MOST_KINDS:
         raise InputError(
-            f"{export.dataset.folder}: its rows are of {len(found):,} kinds, {MOST_KINDS:,} at the "
-            f"most can be exported as {export.settings.format}: each has a file of its own"
+            f"{export.dataset.folder}: has {len(found):,} kinds of rows, but "
+            f"{export.settings.format} writes one file per kind, up to {MOST_KINDS:,}; choose a "
+            "different format"
         )
     names = split_names(found - {""})
     if "" in found:

@@ -51,7 +51,7 @@ def check_files(dataset: Dataset, table: str) -> None:
             found = storage.digest(dataset.url(file.path))
         if found != (file.num_bytes, file.sha256):
             raise InputError(
-                f"{dataset.url(file.path)}: its SHA-256 is {found[1]}, the manifest says "
+                f"{dataset.url(file.path)}: its SHA-256 is {found[1]}, but the manifest says "
                 f"{file.sha256}; {ADVICE}"
             )
 
@@ -63,8 +63,8 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
     found = count_splits(dataset, table)
     if len(found) > MOST_SPLITS:
         raise InputError(
-            f"{dataset.folder}: the rows of {table!r} name {len(found):,} splits, {MOST_SPLITS:,} "
-            "at the most can be exported: each has files of its own"
+            f"{dataset.folder}: the rows of {table!r} have {len(found):,} splits, but an export "
+            f"writes separate files for up to {MOST_SPLITS:,}"
         )
     names = split_names(found)
     return tuple(Split(value=each, name=names[each], rows=found[each]) for each in found)
@@ -163,8 +163,8 @@ def _own(
         is_sorted = pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False
         if not is_sorted or (seen is not None and seen >= ids[0].as_py()):
             raise InputError(
-                f"{dataset.url(path)}: its rows are not in the order of their ids, as those of "
-                f"every dataset are; {ADVICE}"
+                f"{dataset.url(path)}: the rows are not in the order of their ids, unlike in "
+                f"every dataset; {ADVICE}"
             )
         seen = ids[-1].as_py()
         found = batch.append_column(_ID, ids)

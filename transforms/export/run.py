@@ -62,14 +62,14 @@ def export_dataset(
         raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
     if kind.holds_pictures:
         raise InputError(
-            f"--table {table}: contains the images themselves, which are exported with the rows "
-            "that show them; choose a table such as samples"
+            f"--table {table}: this table contains images, which are exported with their rows; "
+            "choose a table such as samples"
         )
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
     if settings.format == RECIPE and changes:
         raise InputError(
-            "--format recipe: has no pictures and texts; leave out --redistributable, --max-side "
-            "and --image-format"
+            "--format recipe: a recipe contains no images or texts; leave out "
+            "--redistributable, --max-side and --image-format"
         )
     if settings.image_files and not form.image_files:
         able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
@@ -161,9 +161,9 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         rows = counted(left_out.total(), "rows")
         said = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
         raise InputError(
-            f"{dataset.folder}: --redistributable leaves none of {rows}, because no licence "
-            f"allows redistribution: {said}; --format recipe exports what others need to "
-            "rebuild them from their own sources"
+            f"{dataset.folder}: --redistributable leaves out all {rows}, because no licence "
+            f"allows redistribution: {said}; to let others rebuild the dataset from their own "
+            "sources, use --format recipe"
         )
     files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]
     tables = {table: files, "images": dataset.files("images")}

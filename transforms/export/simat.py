@@ -73,7 +73,7 @@ class _Known(dict[str, Any]):
         self._where = f"{export.dataset.folder}: no row of {table!r}"
 
     def __missing__(self, name: str) -> Any:
-        raise InputError(f"{self._where} for {name_of(name)}, which another names; {ADVICE}")
+        raise InputError(f"{self._where} for {name_of(name)}, which another row uses; {ADVICE}")
 
 
 def _region(row: dict[str, Any]) -> list[Any]:
@@ -103,8 +103,8 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"the caption of {name_of(name)} must be a single line for captions.txt; fix it "
-            "in the file of --captions and build again"
+            f"the caption of {name_of(name)} must be a single line for captions.txt; fix the "
+            "caption in the file of --captions, and build again"
         )
     return caption.encode() + b"\n"
 

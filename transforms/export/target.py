@@ -216,7 +216,7 @@ class Export:
         """
         url = self._url(path)
         if path.casefold() in self._ledger.opened:
-            raise InputError(f"{url}: two files of the export would have this name")
+            raise InputError(f"{url}: two exported files would have this name")
         self._ledger.opened.add(path.casefold())
         with storage.open_atomic(url) as stream:
             digesting = DigestingStream(stream)
@@ -249,7 +249,7 @@ class Export:
         if len(path) > _PATH_CHARS:
             raise InputError(f"{url}: the name has more than {_PATH_CHARS} characters")
         if path.casefold() in NOTES:
-            raise InputError(f"{url}: is the name of the export's own note")
+            raise InputError(f"{url}: this name is reserved for the note of the export")
         return url
 
 

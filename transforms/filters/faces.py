@@ -263,7 +263,7 @@ def _import_face_recognition() -> Any:
     except ImportError as error:
         raise MissingExtra(error.name or str(error), "video", UNBOUND) from error
     except RuntimeError as error:
-        raise InputError(f"face_recognition does not load its models: {error}") from error
+        raise InputError(f"face_recognition cannot load its models: {error}") from error
     finally:
         ImageFile.LOAD_TRUNCATED_IMAGES = reads_truncated
     return face_recognition

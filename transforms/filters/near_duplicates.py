@@ -47,7 +47,7 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
         if file.lower().endswith(FILE_SUFFIXES)
     )
     if not names:
-        raise InputError(f"{root}: holds no image ({', '.join(FILE_SUFFIXES)})")
+        raise InputError(f"{root}: contains no images ({', '.join(FILE_SUFFIXES)})")
     paths = [os.path.join(root, name) for name in names]
     if workers == 1:
         hashes = [*map(hash_file, paths)]
@@ -82,8 +82,8 @@ def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
     for phash in hashes:
         if len(phash) != HASH_BITS // 4:
             raise InputError(
-                f"perceptual hashes of {4 * len(phash)} bits, where {HASH_BITS} are compared: they "
-                "are an older version's; build the dataset again"
+                f"perceptual hashes of {4 * len(phash)} bits are from an older version, but this "
+                f"version compares {HASH_BITS} bits; build the dataset again"
             )
         rows.append([int(phash[place : place + 16], 16) for place in range(0, len(phash), 16)])
     return np.array(rows, dtype=np.uint64).reshape(-1, HASH_BITS // 64)

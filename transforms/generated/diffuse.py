@@ -151,7 +151,7 @@ def _draw(
     except torch.OutOfMemoryError as error:
         raise BuildError(
             f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
-            "time; give it more, or set --precision fp16 or a smaller --size-px"
+            "time; free some memory, or pass --precision fp16 or a smaller --size-px"
         ) from error
     if drawn.flagged is not None and any(drawn.flagged):
         sides = [str(side) for side, is_flagged in enumerate(drawn.flagged) if is_flagged]

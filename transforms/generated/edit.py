@@ -75,9 +75,9 @@ def confirm_editor(rules: EditingRules) -> None:
     shared_grounder(rules.grounding, here.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
-            f"the editor {editor.name} needs a mask of what to change; pass a folder of masks "
-            "with --masks, or a detector with --grounder, or choose the model of an editor "
-            f"that needs no mask: {describe_editors(with_mask=False)}"
+            f"the editor {editor.name} needs a mask of the area to change; pass a folder of "
+            "masks with --masks, or a detector with --grounder, or choose an editor that needs "
+            f"no mask: {describe_editors(with_mask=False)}"
         )
 
 
@@ -195,8 +195,8 @@ def _edit(
         return Rejection(reason="unfit_request", detail=str(error)[:500])
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{shared.device} has too little memory to edit {task.caption.image}; give it more, "
-            "or set --precision fp16, --offload or a smaller --resolution"
+            f"{shared.device} has too little memory to edit {task.caption.image}; free some "
+            "memory, or pass --precision fp16, --offload or a smaller --resolution"
         ) from error
     return Rejection(reason="safety_checker") if edited.flagged else edited
 

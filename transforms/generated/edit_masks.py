@@ -131,7 +131,9 @@ class GroundingSettings:
         check_range("grounding_score", self.grounding_score, 0, 1)
         check_range("mask_margin", self.mask_margin, 0, 1)
         if self.segmenter is not None and self.grounder is None:
-            raise InputError("--segmenter outlines what --grounder finds; pass --grounder as well")
+            raise InputError(
+                "--segmenter: also pass --grounder, which finds the objects to outline"
+            )
 
 
 class SharedGrounder:

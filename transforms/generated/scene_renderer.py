@@ -225,7 +225,7 @@ class ScanLooker:
             except ChildDied as error:
                 raise InputError(f"importing it ends Blender: {error.ending}") from error
             except ChildTimeout as error:
-                raise InputError("importing it does not come to an end") from error
+                raise InputError("importing it takes too long") from error
         if "input_error" in answer:
             raise InputError(str(answer["input_error"]))
         return msgspec.convert(answer, Looks)

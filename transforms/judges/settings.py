@@ -92,7 +92,7 @@ class JudgeSettings:
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
                 f"--verify-requests {self.verify_requests:,}: {most:,} questions may be asked; "
-                "allow that, or build less with --limit or --sample"
+                "raise the limit, or build less with --limit or --sample"
             )
         return most
 
@@ -107,7 +107,7 @@ def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
     from eqforge.models.spec import parse_spec
 
     if twice := [text for text in settings.verify if settings.verify.count(text) > 1]:
-        raise InputError(f"--verify {twice[0]}: is named twice")
+        raise InputError(f"--verify {twice[0]} is passed twice")
     return tuple(parse_spec(text, KINDS) for text in settings.verify)
 
 
@@ -146,17 +146,19 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min: the probability is known only if the rules of corrected mode "
-            "wrote all texts"
+            "--probability-min: works only if the rules of corrected mode wrote all texts, "
+            "because the probability is otherwise unknown"
         )
     if not settings.verify and not by_rules:
         return None
     if media_root is None and any(spec.kind == READS_PICTURES for spec in specs_of(settings)):
-        raise InputError(f"--verify {READS_PICTURES}: reads pictures; name --images FOLDER")
+        raise InputError(
+            f"--verify {READS_PICTURES}: this judge needs images; pass --images FOLDER"
+        )
     judges = judges_of(settings.verify)
     names = [judge.name for judge in judges]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"--verify: {twice[0]} judges twice")
+        raise InputError(f"--verify: {twice[0]} appears twice")
     return Judging(
         settings=settings,
         judges=judges,

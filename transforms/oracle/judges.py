@@ -218,7 +218,7 @@ def oracle_warnings(oracle: Oracle) -> Iterator[str]:
     for family in oracle.settings.evaluated_families:
         known = {*FAMILIES, *(judge.family.casefold() for judge in oracle.judges)}
         if family.casefold() not in known and (hint := nearest(family, known)):
-            yield f"--evaluated-families {family}: no model here is of this family{hint}"
+            yield f"--evaluated-families {family}: no known model belongs to this family{hint}"
     evaluated = {family.casefold() for family in oracle.settings.evaluated_families}
     for judge in oracle.judges:
         if judge.family.casefold() in evaluated:

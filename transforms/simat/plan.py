@@ -217,7 +217,7 @@ def _choose(
     for region_id, triplet in rules.chosen.items():
         found = first.get(region_name(region_id))
         if found is None or found.triplet != triplet:
-            what = "none of that id" if found is None else repr(found.triplet.triplet_id)
+            what = "no region with that id" if found is None else repr(found.triplet.triplet_id)
             raise InputError(
                 f"--triplets: expected the region {region_id} of {triplet.triplet_id!r} among the "
                 f"regions of the source, found {what}"
@@ -244,7 +244,7 @@ def _published_queries(
         if region is None or region.triplet.word(query.part) != query.source:
             raise InputError(
                 f"--transfos: a query changes the {query.part} {query.source!r} of the region "
-                f"{query.region_id}, which the source does not have so"
+                f"{query.region_id}, but the source has no such region"
             )
         change = Change(
             part=query.part,
@@ -345,6 +345,6 @@ def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iter
         yield replace(image, new_triplets=len(new))
     if missing:
         raise InputError(
-            f"--only: the plan has no region or query {min(missing)!r}; they are named "
-            f"{NAME}/REGION and {NAME}/REGION/PART/WORD"
+            f"--only: the plan has no region or query {min(missing)!r}; ids have the form "
+            f"{NAME}/REGION or {NAME}/REGION/PART/WORD"
         )

@@ -252,6 +252,6 @@ def _number(
 
 def rate_missing(folder: str) -> str:
     return (
-        f"{folder} is a folder of frames, and its timestamps are in seconds: --frames-fps has "
-        "to say at how many frames a second it was made"
+        f"{folder} is a folder of frames, but its captions are timed in seconds; pass the frame "
+        "rate with --frames-fps"
     )

@@ -52,14 +52,15 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
         rejects.append(_reject(root, video, None, TOO_FEW))
     if len(kept) > MAX_SEGMENTS:
         raise InputError(
-            f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
-            f"pairs; at most {MAX_SEGMENTS} segments of one video can be paired, so remove some"
+            f"{video.video_id}: has {len(kept)} captioned segments, which make "
+            f"{comb(len(kept), 2):,} pairs; the limit is {MAX_SEGMENTS} segments per video, so "
+            "remove some"
         )
     pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
     if len({pair.sample_id for pair in pairs}) != len(pairs):
         raise InputError(
-            f"{video.video_id}: two pairs of segments have the same id, because segment ids hold "
-            "hyphens; rename them"
+            f"{video.video_id}: two pairs of segments have the same id, because the segment ids "
+            "contain hyphens; rename the segments"
         )
     candidates = len(kept) + len(rejects)
     return Clip(

@@ -53,8 +53,8 @@ class LintSettings:
         for kind in self.errata_kinds:
             if kind not in KINDS:
                 raise InputError(
-                    f"--errata-kinds {kind}: no such kind of finding{nearest(kind, KINDS)}; there "
-                    f"are {', '.join(KINDS)}"
+                    f"--errata-kinds {kind}: no such kind of finding{nearest(kind, KINDS)}; the "
+                    f"kinds are {', '.join(KINDS)}"
                 )
 
 
@@ -160,8 +160,8 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
         ids = samples.get(finding.record_id) or samples.get(pair)
         if not ids:
             raise InputError(
-                f"{path}: {shown(finding.record_id)} has findings but is not a sample; write "
-                "its errata by hand"
+                f"{path}: {shown(finding.record_id)} has findings but is not a sample, so "
+                "eqforge cannot write an erratum for it; write the erratum by hand"
             )
         yield from (replace(finding, record_id=sample_id) for sample_id in ids)
 

@@ -78,8 +78,8 @@ def address_of(model: str) -> Address:
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(
-            f"the language model {url}: put the server's name for the model before the address, "
-            "such as llama-2-70b-chat@http://localhost:8000/v1"
+            f"the language model {url}: put the name of the model on the server before the "
+            "address, such as llama-2-70b-chat@http://localhost:8000/v1"
         )
     base = url.removesuffix("/completions").removesuffix("/chat")
     return Address(name=found["name"], base=base, chat=url in (base, f"{base}/chat/completions"))
@@ -130,7 +130,7 @@ class Endpoint:
         is_folder = self.address.name.startswith("/")
         if names and self.address.name not in names and not is_folder:
             shown = shortened(", ".join(names), 500)
-            raise InputError(f"{self.title}: the server has no such model, but {shown}")
+            raise InputError(f"{self.title}: the server has no such model; it has {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yield the index of each question and its answer, in order of arrival.
@@ -191,8 +191,8 @@ class Endpoint:
             raise InputError(self._denied(status))
         if status in _PASSING or status >= 500:
             raise BuildError(
-                f"{self._said}: still answers {status} ({words}); run the same command again "
-                "to resume"
+                f"{self._said}: the server still answers {status} ({words}); run the same "
+                "command again to resume"
             )
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
@@ -266,7 +266,8 @@ class Endpoint:
             if body is None:
                 raise InputError(f"{self.title}: cannot be reached: {said}") from None
             raise BuildError(
-                f"{self._said}: does not answer ({said}); run the same command again to resume"
+                f"{self._said}: the server does not answer ({said}); run the same command again "
+                "to resume"
             ) from None
         text = without_key(response.content.decode("utf-8", "replace"), _key(), KEY)
         try:
@@ -283,14 +284,14 @@ class Endpoint:
         return f"the language model {self._said}"
 
     def _denied(self, status: int) -> str:
-        known = "refuses the key in" if os.environ.get(KEY) else "wants a key: set"
+        known = "rejects the key in" if os.environ.get(KEY) else "needs a key: set"
         return f"{self.title}: the server {known} {KEY} ({status})"
 
 
 def _key() -> str:
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
-        raise InputError(f"{KEY}: holds characters that no key has")
+        raise InputError(f"{KEY}: contains characters that are not allowed in a key")
     return found
 
 

@@ -163,7 +163,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     if len(tokenizer) > embeddings:
         raise InputError(
             f"{settings.model}: the tokenizer has {len(tokenizer)} tokens, the model "
-            f"{embeddings}: they do not belong together"
+            f"{embeddings}; use the tokenizer that was saved with the model"
         )
     return tokenizer, model.to(settings.device).eval()
 

@@ -124,7 +124,7 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
             bad += any(finding.is_wrong for finding in findings)
             lines = [("" if each.is_wrong else "warning: ") + each.text for each in findings]
             print(in_lines(lines), end="\n" if lines else "")
-        print(f"{len(found) - bad} of {len(found)} assets are sound")
+        print(f"{len(found) - bad} of {len(found)} assets are intact")
         return 1 if bad else 0
     width = max((len(asset.asset_id) for asset in found), default=0)
     for asset in found:
@@ -142,7 +142,8 @@ def choose(chosen: Chosen) -> Iterator[Asset]:
     categories = {asset.category for asset in library.assets.values()}
     if unknown := sorted(set(chosen.category) - categories):
         raise InputError(
-            f"{library.url}: no category {unknown[0]!r}; it has {', '.join(sorted(categories))}"
+            f"{library.url}: no category {unknown[0]!r}; the categories are "
+            f"{', '.join(sorted(categories))}"
         )
     ids = [library.asset(name).asset_id for name in chosen.ids] or sorted(library.assets)
     assets = (library.asset(name) for name in ids)
@@ -214,7 +215,10 @@ def _adopt(arguments: Adopt) -> int:
     failures, unused = 0, set(nouns)
     folders, others = scans_in(arguments.folder)
     for folder in others:
-        print(visible(f"{folder.name}: left out: no mesh of a scan"), file=sys.stderr)
+        print(
+            visible(f"{folder.name}: left out, because the folder contains no mesh"),
+            file=sys.stderr,
+        )
     look = kept_look(storage.join(arguments.output, WORK, "done"))
     with _alone(arguments.output), _grown(url, "adopted", assets) as grow:
         for number, folder in enumerate(folders, start=1):
@@ -237,7 +241,7 @@ def _adopt(arguments: Adopt) -> int:
             if number % PINNED_EVERY == 0:
                 grow()
     for key in sorted(unused):
-        line = f"{arguments.nouns}: nothing was called by its words for {key!r}"
+        line = f"{arguments.nouns}: no scan matches the words for {key!r}"
         print(visible(line), file=sys.stderr)
     print(f"{_total(url)}, {failures} refused")
     return 1 if failures else 0
@@ -272,7 +276,7 @@ def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[
 def _total(url: str) -> str:
     there = read_manifest(url).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
-    return f"{url}: {len(there)} assets, {mute} without words"
+    return f"{url}: {len(there)} assets, of which {mute} have no words"
 
 
 def _called(asset: Asset) -> str:
@@ -282,7 +286,7 @@ def _called(asset: Asset) -> str:
 
 def _over(known: Asset | None, asset: Asset) -> str:
     is_other = known is not None and known.sha256 != asset.sha256
-    return "; takes the place of another one of that id" if is_other else ""
+    return "; replaces another asset with the same id" if is_other else ""
 
 
 main = Command("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)

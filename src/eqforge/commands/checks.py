@@ -85,7 +85,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
-        yield f"{croissant.FILE_NAME}: does not describe {shortened(path, 300)} as it is"
+        yield f"{croissant.FILE_NAME}: does not match the file {shortened(path, 300)}"
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
@@ -100,7 +100,7 @@ def _beside(dataset: Dataset, name: str) -> bytes:
 def check_schemas(dataset: Dataset) -> Iterator[str]:
     for table, files in dataset.manifest.tables.items():
         if (kind := table_type(dataset.manifest.dataset, table)) is None:
-            yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
+            yield f"{table}: {dataset.manifest.dataset} datasets have no such table"
             continue
         for file in files:
             try:
@@ -112,7 +112,7 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
             if not schema.equals(kind.schema):
                 yield f"{file.path}: its columns do not match the table {table}"
             if (schema.metadata or {}).get(b"schema_version") != SCHEMA_VERSION.encode():
-                yield f"{file.path}: schema version is not {SCHEMA_VERSION}"
+                yield f"{file.path}: the schema version is not {SCHEMA_VERSION}"
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
@@ -151,7 +151,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
     for stage, reason in sorted(counted | booked):
         if counted[stage, reason] != booked[stage, reason]:
             rows, entries = counted[stage, reason], booked[stage, reason]
-            yield f"{stage}, {reason}: {rows} rows, {entries} booked"
+            yield f"{stage}, {reason}: {rows} rows, but the manifest counts {entries}"
         if not (known.get(stage) or Stage(stage)).may_give(reason):
             yield f"{stage}, {reason}: not a documented reason"
     findings: Counter[tuple[str, str]] = Counter()
@@ -162,15 +162,21 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         findings.subtract({(task, rule): count for rule, count in rules.items()})
     for (task, rule), count in sorted(findings.items()):
         if count:
-            yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
+            yield f"{task}, {rule}: {count:+} findings compared with the manifest"
     if manifest.unchanged is not None and "words_changed" in dataset.columns("samples"):
         changed = (row["words_changed"] for row in dataset.rows("samples", ["words_changed"]))
         unchanged = sum(not one for one in changed)
         if unchanged != manifest.unchanged:
-            yield f"{unchanged} samples have no word changed, {manifest.unchanged} booked"
+            yield (
+                f"{unchanged} samples have no changed words, but the manifest counts "
+                f"{manifest.unchanged}"
+            )
     kept = [books.kept for books in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
-        yield f"{sum(kept)} candidates kept, {manifest.num_rows('samples')} samples"
+        yield (
+            f"{sum(kept)} candidates were kept, but there are {manifest.num_rows('samples')} "
+            "samples"
+        )
 
 
 def check_ids(dataset: Dataset) -> Iterator[str]:
@@ -184,12 +190,12 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
             if row["dataset"] not in own:
-                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
+                yield f"sample {row['sample_id']}: belongs to the dataset {row['dataset']}"
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
     if "task" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "task"]):
             if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: no row of {row['task']}"
+                yield f"sample {row['sample_id']}: has no row in {row['task']}"
     for table, found in ids.items():
         yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
     unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
@@ -199,7 +205,7 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
             yield f"{key}: no {row_label(other, referred)}"
     for kind in kinds:
         for name in sorted(unused.get(kind.name, ())):
-            yield f"{row_label(kind, name)}: nothing uses it"
+            yield f"{row_label(kind, name)}: not used by any row"
 
 
 def kinds_of(dataset: Dataset) -> list[TableType]:
@@ -244,21 +250,21 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
     data = (row["image"] or {}).get("bytes") or b""
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
-        return "its bytes are others"
+        return "the bytes do not match the digest or size"
     try:
         suffix, pixels = read_untrusted(data, row["width_px"] * row["height_px"])
     except BadImage as error:
-        return f"does not decode: {error}"
+        return f"cannot be decoded: {error}"
     except TooManyPixels as error:
-        return f"has {error}, its row says otherwise"
+        return f"has {error}, unlike its row"
     height, width = pixels.shape[:2]
     if (width, height) != (row["width_px"], row["height_px"]):
-        return f"is {width}x{height}, its row says otherwise"
+        return f"is {width}x{height}, unlike its row"
     if row["image"]["path"] != media_id + suffix:
         return f"its path is not {media_id + suffix}"
     phash = perceptual_hash(pixels)
     if hash_distance(phash, row.get("phash", phash)) > 4:  # other decoders of JPEG
-        return f"its perceptual hash is {phash}, its row says otherwise"
+        return f"its perceptual hash is {phash}, unlike its row"
     return None
 
 
@@ -290,10 +296,13 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
 def notes(check: str, dataset: Dataset) -> Iterator[str]:
     """Yield what a check without findings skipped."""
     if check == "description" and not _beside(dataset, SUMS):
-        yield f"{SUMS} is missing, so the documents are not compared; eqforge card writes it"
+        yield f"{SUMS} is missing, so the documents are not checked; to write it, run eqforge card"
     for table in dataset.manifest.tables if check == "rows" else ():
         if (rows := dataset.manifest.num_rows(table)) > MAX_MEASURED:
-            yield f"{table}: of {rows:,} rows, {MAX_MEASURED:,} or so, by hash, are measured again"
+            yield (
+                f"{table}: about {MAX_MEASURED:,} of {rows:,} rows, chosen by hash, are measured "
+                "again"
+            )
 
 
 CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {

@@ -126,7 +126,7 @@ def wrapped(paragraphs: Sequence[str], width_px: int) -> str:
     lines: list[str] = []
     for text in paragraphs:
         if not _is_drawable(text):
-            text = "(a text in letters that this font lacks: eqforge report shows it)"
+            text = "(this font cannot show the text; use eqforge report)"
         characters = len(text) * width_px / max(1.0, _font().getlength(text.replace("\n", " ")))
         lines += textwrap.wrap(text, max(8, int(0.95 * characters)))
     return "\n".join(lines)

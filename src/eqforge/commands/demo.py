@@ -97,7 +97,7 @@ def demo(arguments: Arguments) -> int:
     from eqforge.schemas.dataset.reader import open_dataset
 
     started = time.monotonic()
-    print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
+    print(f"creating clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
     chosen = builds(make_workspace(arguments.output / "workspace"))
     if not arguments.all:
         chosen = {name: build for name, build in chosen.items() if name not in LARGE}

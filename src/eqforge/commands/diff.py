@@ -80,7 +80,7 @@ def differences(arguments: Arguments) -> Difference:
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: works only with --report")
     if arguments.report is not None and arguments.table and "samples" not in arguments.table:
-        raise InputError("--table: --report shows only samples; add samples to --table")
+        raise InputError("--table: --report needs the table samples; add samples to --table")
     return diff_datasets(
         arguments.a,
         arguments.b,
@@ -98,7 +98,7 @@ def write_report(arguments: Arguments, output: Path) -> str:
     for dataset in (a, b):
         if dataset.manifest.format == FORMAT:
             raise InputError(
-                f"--report: {dataset.folder} is a recipe, which has neither texts nor pictures"
+                f"--report: {dataset.folder} is a recipe, which contains no texts or images"
             )
     return write_comparison(a, b, str(output), only=arguments.only, overwrite=arguments.overwrite)
 
@@ -134,7 +134,7 @@ def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
     for name in asked:
         if name not in known:
             hint = nearest(name, known) or f"; there are {', '.join(known)}"
-            raise InputError(f"{option} {name}: neither dataset has it{hint}")
+            raise InputError(f"{option} {name}: exists in neither dataset{hint}")
 
 
 def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:

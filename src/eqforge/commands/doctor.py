@@ -51,7 +51,7 @@ _SANDBOX_REMEDY: Final = {
     "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container, a profile "
     "that allows its system calls",
     "seccomp": "Linux on x86-64 or ARM64; in a container, a profile that allows seccomp",
-    "limits": "a system with limits of address space (RLIMIT_AS)",
+    "limits": "a system that can limit address space (RLIMIT_AS)",
 }
 _GIB: Final = 2**30
 
@@ -162,7 +162,7 @@ def _packages() -> Iterator[Fact]:
     yield _fact(
         "graphics card",
         card and card.split(" (UUID")[0],
-        "speed: models and rendering run on the CPU",
+        "models and rendering run on the CPU, which is slow",
         "an NVIDIA card and its driver",
     )
 
@@ -170,7 +170,7 @@ def _packages() -> Iterator[Fact]:
 def _sandbox() -> Iterator[Fact]:
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
-            name="cage", state="missing", found=f"{VARIABLE}=off",
+            name="sandbox", state="missing", found=f"{VARIABLE}=off",
             cost="decoders run with all your permissions", remedy=f"unset {VARIABLE}",
         )  # fmt: skip
         return
@@ -181,11 +181,11 @@ def _sandbox() -> Iterator[Fact]:
     for name, (part, tries) in _BLOCKED_BY.items():
         passed = [each for each in tries if not blocked[each]]
         yield _fact(
-            f"cage: {name}",
-            None if passed else f"refused: {', '.join(tries)}",
-            f"decoders reach {name} that they should not reach",
+            f"sandbox: {name}",
+            None if passed else f"blocked: {', '.join(tries)}",
+            f"the sandbox does not restrict {name} for decoders",
             _SANDBOX_REMEDY[part],
-            said=f"let through: {', '.join(passed)}",
+            said=f"not blocked: {', '.join(passed)}",
         )
     if 0 < landlock.version() < 4:
         yield Fact(name="landlock", state="ok", found=f"version {landlock.version()}, without TCP")
@@ -211,8 +211,9 @@ def _resources() -> Iterator[Fact]:
         yield _fact(
             name,
             f"{folder}: {free / _GIB:.1f} GiB free" if is_writable else None,
-            "builds" if name == "temporary folder" else "what `eqforge setup` fetches",
-            f"a folder that you may write to: {'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
+            "builds" if name == "temporary folder" else "downloads of `eqforge setup`",
+            "set a folder that you can write to: "
+            f"{'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
             said=f"{folder}: cannot be written",
             is_necessary=name == "temporary folder",
         )

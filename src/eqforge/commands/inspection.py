@@ -132,7 +132,7 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
             known = stage_of(manifest, stage)
             meanings = {} if known is None else known.reasons
             for reason, count in books.reasons.items():
-                meaning = meanings.get(reason, "an exception on this record")
+                meaning = meanings.get(reason, "this record caused an exception")
                 reasons.append((stage, reason, f"{count:,}", meaning))
         yield _table(("stage", "reason", "rejected", "meaning"), reasons)
     if manifest.findings:
@@ -234,7 +234,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
             arguments.sheet,
             arguments.boxes,
         )
-        lost = "" if drawn == len(few) else "; no image of the other ones is left"
+        lost = "" if drawn == len(few) else "; the images of the others no longer exist"
         print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
 
@@ -273,7 +273,7 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
         return part
     found = [name for name in ids if part in name]
     if not found:
-        hint = nearest(part, ids) or "; eqforge inspect DATASET shows some of its ids"
+        hint = nearest(part, ids) or "; to see some ids, run eqforge inspect DATASET"
         raise InputError(f"--id {part}: {dataset.folder} has no such sample or reject{hint}")
     if len(found) > 1:
         some = ", ".join(map(visible, found[:_MOST_IDS]))

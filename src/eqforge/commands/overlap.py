@@ -142,7 +142,9 @@ def overlap_command(arguments: Arguments) -> int:
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
-        raise InputError(f"{dataset.folder}: its rows name no images; compare with --images")
+        raise InputError(
+            f"{dataset.folder}: its rows contain no image names; compare images with --images"
+        )
     others = [open_dataset(folder) for folder in arguments.datasets]
     collection = collection_of(dataset) or arguments.names_are
     lists = arguments.training_ids, arguments.links, arguments.splits
@@ -208,7 +210,9 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     unseen = {row["sample_id"] for row in rows} - seen
     number = sum(images.values()) - images[None]
     table.add_row("seen", f"{number:,}", f"{len(seen):,}", "")
-    table.add_row("unseen", f"{images[None]:,}", f"{len(unseen):,}", "None of its images was seen.")
+    table.add_row(
+        "unseen", f"{images[None]:,}", f"{len(unseen):,}", "None of its images were seen."
+    )
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)
     if unreadable:
@@ -287,7 +291,7 @@ def read_looks(
     found = []
     for folder in folders:
         if "images" not in dataset.manifest.tables:
-            raise InputError(f"{dataset.folder}: holds no images; {dataset.remedy}")
+            raise InputError(f"{dataset.folder}: contains no images; {dataset.remedy}")
         hashed = hash_folder(str(folder), workers)
         unreadable = len(hashed.unreadable)
         found.append(Looks(folder.name, hashed.names, hashed.hashes, unreadable))

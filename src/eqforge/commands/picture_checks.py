@@ -52,9 +52,9 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
             locked.append(row)
     for row, pixels, masks in _pictures(dataset, locked, "locks"):
         if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
-            yield f"sample {row['sample_id']}: its mask has another size than its images"
+            yield f"sample {row['sample_id']}: its mask and its images differ in size"
         elif (pixels[0] != pixels[1])[masks[0] == 0].any():
-            where = "outside the mask, and it says `lock`"
+            where = "outside the mask, although it was locked"
             yield f"sample {row['sample_id']}: its images differ {where}"
 
 
@@ -69,13 +69,13 @@ def _check_pairs(dataset: Dataset) -> Iterator[str]:
         for name, tolerance in TOLERANCES.items():
             value, now = row[name], getattr(found, name)
             if value is not now and (None in (value, now) or not abs(value - now) <= tolerance):
-                yield f"sample {row['sample_id']}: {name} is {value}, and its images measure {now}"
+                yield f"sample {row['sample_id']}: {name} is {value}, but its images measure {now}"
 
 
 def check_specs(dataset: Dataset) -> Iterator[str]:
     for row in _rendered(dataset):
         if not differs_as_declared(scene_pair_of(row)):
-            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
+            yield f"sample {row['sample_id']}: its scenes do not differ only in {row['change']}"
 
 
 def check_proofs(dataset: Dataset) -> Iterator[str]:
@@ -85,12 +85,12 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
     for row in rows:
         if is_measured and not row["versions"]:
             name = row["sample_id"]
-            yield f"sample {name}: nothing was measured on its pictures, as on those of others"
+            yield f"sample {name}: has no measured scores, unlike other samples"
     measured = [row for row in rows if row["scores"]]
     for row, pixels, masks in _pictures(dataset, measured, "proofs"):
         sample, stored = row["sample_id"], row["scores"]
         if any(mask.shape != each.shape[:2] for each, mask in zip(pixels, masks, strict=True)):
-            yield f"sample {sample}: a mask has another size than its picture"
+            yield f"sample {sample}: a mask and its image differ in size"
             continue
         objects = [msgspec.convert(row[f"objects_{n}"], list[RenderedObject]) for n in (0, 1)]
         first, second = (
@@ -104,8 +104,8 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
             is_same = value is now or (None not in (value, now) and abs(value - now) <= TOLERANCE)
             if name not in NOT_STORED and not is_same:
                 yield (
-                    f"sample {sample}: {name} of the stored pictures is {now}, and "
-                    f"{value} was measured"
+                    f"sample {sample}: {name} is {now} for the stored images, but its row says "
+                    f"{value}"
                 )
         for name in sorted(found.keys() - stored.keys()):
             yield f"sample {sample}: its score {name} is missing"
@@ -136,7 +136,7 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
         if not isinstance(drawn, ScenePair):
             continue
         if (drawn.scenes, drawn.claims) == (stored.scenes, stored.claims):
-            yield f"sample {stored.sample_id}: its captions are not those of its scenes"
+            yield f"sample {stored.sample_id}: its captions do not match its scenes"
 
 
 def why_not_proved(dataset: Dataset) -> str:
@@ -146,8 +146,9 @@ def why_not_proved(dataset: Dataset) -> str:
         return ""
     versions = sorted({version for row in rows for version in row["versions"]})
     return (
-        f"its pictures are not measured again: of {scene_scores.SCORER} {scene_scores.VERSION} it "
-        f"has no scores, only of versions {', '.join(versions) or 'before'}"
+        "the images are not measured again, because the scores are not from "
+        f"{scene_scores.SCORER} {scene_scores.VERSION}, but from versions "
+        f"{', '.join(versions) or 'before'}"
     )
 
 

@@ -96,7 +96,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         _check_command(command, manifest.dataset, url)
         if argv[0] in MADE_BY[command]:
             if argv[0] != manifest.dataset:
-                raise InputError(f"{url}: a recipe of {manifest.dataset}, not of {argv[0]}")
+                raise InputError(f"{url}: is a recipe of {manifest.dataset}, not of {argv[0]}")
             rest = rest[1:]
         pipeline = pipeline_of(manifest.dataset)
         settings = settings_of_recipe(pipeline, manifest, url, UNNAMED if is_plan else tyro.MISSING)
@@ -116,7 +116,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         settings.check_given(given)
         there, here = manifest.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
         if there != here:
-            note = f"{url}: was written by eqforge {there}, this is {here}"
+            note = f"{url}: was written by eqforge {there}, but this is eqforge {here}"
             print(visible(note), file=sys.stderr)
         if is_plan:
             print_plan(pipeline, line, manifest)
@@ -142,7 +142,7 @@ def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
         else:
             rest.append(word)
     if len(found) > 1:
-        raise InputError(f"{OPTION}: one recipe at a time")
+        raise InputError(f"{OPTION}: pass one recipe at a time")
     folder = "" if found[0].startswith("-") else found[0]
     return folder, [*rest, *beam_args]
 
@@ -152,16 +152,18 @@ def _check_command(command: str, name: str, url: str) -> None:
     if name in MADE_BY[command]:
         return
     if name in MADE_BY[other]:
-        raise InputError(f"{url}: {name} is made by eqforge {other} {OPTION}")
+        raise InputError(f"{url}: to rebuild {name}, run eqforge {other} {OPTION}")
     if name in COMBINED:
-        raise InputError(f"{url}: a combined dataset has no recipe; its parts may have some")
+        raise InputError(f"{url}: a combined dataset has no recipe; pass recipes of its parts")
     hint = nearest(name, MADE_BY[command])
     raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
 
 
 def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
     if build.manifest is None:
-        print(f"when it is complete, compare: eqforge diff {recipe.folder} {build.output}")
+        print(
+            f"when the build is complete, compare with: eqforge diff {recipe.folder} {build.output}"
+        )
         return RecipeReport(build=build)
     found = diff_datasets(recipe.folder, build.output, examples=NAMED)
     there, here = sources_of(recipe), sources_of(open_dataset(build.output))
@@ -175,7 +177,11 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
     lines = (
         *named_line(report.inputs, "inputs", OTHER_BYTES),
         *named_line(report.changed_sources, "sources", OTHER_BYTES),
-        *named_line(report.missing_sources, "sources", "without a record; the rejects say why"),
+        *named_line(
+            report.missing_sources,
+            "sources",
+            "without a record; see the table rejects for the reasons",
+        ),
         *difference_lines(found, SHOWN),
     )
     print(in_lines(lines))

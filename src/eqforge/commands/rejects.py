@@ -38,7 +38,7 @@ _MAKING: Final = (DRAWINGS_STAGE.name, RENDERS_STAGE.name)
 _UNMADE: Final = ("error:", "safety_checker")
 """Prefixes of reasons for pairs without images."""
 
-_LIST: Final = "; without --sheet they are listed"
+_LIST: Final = "; to list the rejects, leave out --sheet"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
@@ -46,7 +46,7 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     if not found:
         books = dataset.manifest.stages.values()
         reasons = sorted({reason for stage in books for reason in stage.reasons})
-        there = f"; it has {', '.join(reasons)}" if reasons else "; it has no rejects at all"
+        there = f"; it has {', '.join(reasons)}" if reasons else "; the dataset has no rejects"
         hint = nearest(reason, reasons) or there
         raise InputError(f"--rejects {reason}: {dataset.folder} has no such reject{hint}")
     return found
@@ -140,11 +140,11 @@ class StoredRejects:
 
     def _why_none(self, rejects: Sequence[Row]) -> str:
         if not rejects:
-            return "no rejects to draw; --rows asks for some"
+            return "no rejects to draw; raise --rows"
         if not storage.list_names(self._work):
             return (
-                f"the build left no folder {WORK}, which would contain the images of rejected "
-                f"candidates{_LIST}"
+                f"the images of rejected candidates no longer exist, because the folder {WORK} "
+                f"is missing{_LIST}"
             )
         if not self._pairs and not self._images:
             return (
@@ -152,7 +152,7 @@ class StoredRejects:
                 f"videos, drawings or renderings{_LIST}"
             )
         reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"nothing to draw of {reasons}: no image of these is stored{_LIST}"
+        return f"there is nothing to draw, because no image of {reasons} is stored{_LIST}"
 
 
 def _generated_pairs(

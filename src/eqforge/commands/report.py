@@ -49,7 +49,10 @@ def report_command(arguments: Arguments) -> int:
     print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
     if written.undecodable:
         pictures = counted(written.undecodable, "pictures")
-        print(f"  {pictures} cannot be decoded and are not shown; run eqforge verify to list them")
+        print(
+            f"  {pictures} cannot be decoded and are not shown; to list the damaged images, run "
+            "eqforge verify"
+        )
     print_document(written)
     return 0
 

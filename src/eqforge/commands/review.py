@@ -27,7 +27,7 @@ def review_command(arguments: Plan | Import) -> int:
         lines.append(f"  {name}: {work if tasks else 'no tasks'}")
     if written.unjudged:
         left_out = counted(written.unjudged, "samples")
-        lines.append(f"  left out: {left_out} that no judge was asked about")
+        lines.append(f"  left out: {left_out}, because no judge was asked about them")
     print(in_lines(lines))
     print_document(written)
     return 0
@@ -39,7 +39,7 @@ def _import(arguments: Import) -> int:
 
     found = import_votes(arguments)
     print(in_lines(outcome_lines(found)))
-    earlier = f", {found.earlier:,} of them earlier" if arguments.earlier else ""
+    earlier = f", {found.earlier:,} of them from an earlier round" if arguments.earlier else ""
     what = counted(found.written, FORMS[found.form].written)
     print(visible(f"{arguments.output}: {what}{earlier}"))
     print_document(found)
@@ -50,7 +50,10 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     for each in found.reviewers:
         others = repeats = alpha = ""
         if each.others is not None:
-            others = f", {100 * each.others:.0f} % as others {_percent(each.others_interval)}"
+            others = (
+                f", {100 * each.others:.0f} % agreement with others "
+                f"{_percent(each.others_interval)}"
+            )
         if each.repeats:
             alike = f"{each.same:,} of {each.repeats:,} repeats answered the same"
             repeats = f", {alike} {_percent(each.same_interval)}"
@@ -63,7 +66,10 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     if found.form in ("write", "box"):
         pass  # texts and boxes of several people are all taken
     elif agreed.alpha is None:
-        yield "Krippendorff's alpha is not defined: no item has two votes, or all are the same"
+        yield (
+            "Krippendorff's alpha is undefined, because no item has two votes, or all votes are "
+            "equal"
+        )
     else:
         yield (
             f"Krippendorff's alpha {agreed.alpha:.3f} {_range(agreed.interval)} over "
@@ -73,7 +79,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     for kind in found.claims:
         share = "" if kind.share is None else f"{100 * kind.share:.0f} % {_percent(kind.interval)} "
         yield (
-            f"{kind.kind}, said to be {kind.claimed}: {share}of {kind.answers - kind.unsure:,} "
+            f"{kind.kind}, labelled {kind.claimed}: {share}of {kind.answers - kind.unsure:,} "
             f"answers agree, {kind.unsure:,} unsure"
         )
     if found.decisions:

@@ -35,7 +35,7 @@ def watched(
         key = kind.key_of(record)
         faults = list(_misfits(record, ""))
         if images and getattr(record, "image_id", "") is None:
-            faults.append("image_id is null, and the dataset has images")
+            faults.append("image_id is null, although the dataset has images")
         if is_measured(key, rows):
             faults += measured_faults(record)
         found += [f"{kind.name}: {key}: {fault}" for fault in faults]
@@ -46,17 +46,17 @@ def _misfits(record: Any, place: str) -> Iterator[str]:
     """Yield the columns of a record, and of nested records, that contradict the others."""
     for column, fits in getattr(record, "RULES", {}).items():
         if not fits(record):
-            yield f"{place}{column} does not fit its other columns"
+            yield f"{place}{column} contradicts other columns"
     for name in record.__dataclass_fields__:
         value = getattr(record, name)
         several = value if isinstance(value, tuple) else (value,)
         if value == "0" * 64:
-            yield f"{place}{name} is no digest"
+            yield f"{place}{name} is not a digest"
         elif name in _JSON:
             try:
                 json.loads(value)
             except ValueError:
-                yield f"{place}{name} is no JSON"
+                yield f"{place}{name} is not valid JSON"
         elif several and is_dataclass(several[0]):
             for each in several:
                 yield from _misfits(each, f"{place}{name}.")
@@ -72,20 +72,20 @@ def measured_faults(record: Any) -> Iterator[str]:
         end = ENCODED_CHARACTERS if record.mode == "paper" else None
         is_same = has_same_words(record.caption[:end], record.perturbed_caption[:end])
         if record.words_changed == is_same:
-            yield f"words_changed is {record.words_changed}, and its texts say otherwise"
+            yield f"words_changed is {record.words_changed}, but the texts show the opposite"
     if isinstance(record, RetrievalCaption) and record.words != count_words(record.caption):
-        yield f"words is {record.words}, and its caption has {count_words(record.caption)}"
+        yield f"words is {record.words}, but the caption has {count_words(record.caption)}"
 
 
 def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) -> Iterator[str]:
     (before, after), spans = attrgetter(*texts)(record), attrgetter(*columns)(record)
     edit, distance = word_edit(before, after), getattr(record, "word_edit_distance", None)
     if distance not in (None, edit.distance):
-        yield f"word_edit_distance is {distance}, and its texts differ in {edit.distance} words"
+        yield f"word_edit_distance is {distance}, but the texts differ in {edit.distance} words"
     by_words = spans == (spans_of(edit.spans_0), spans_of(edit.spans_1))
     by_rule = distance is None and _outside(before, spans[0]) == _outside(after, spans[1])
     if not (by_words or by_rule or getattr(record, "repairs", None)):  # such as of an article
-        yield f"{' and '.join(columns)} are not where its texts differ"
+        yield f"{' and '.join(columns)} do not mark where the texts differ"
 
 
 def _outside(text: str, spans: Sequence[Span]) -> list[str] | int:

@@ -114,12 +114,12 @@ def _outcome(name: str, dataset: "Dataset") -> Outcome:
     except MissingExtra as error:
         if is_noted or not found:
             return Outcome(state="not checked", lines=[str(error)])
-        stopped.append(f"the rest is not checked: {error}")
+        stopped.append(f"the remaining checks were not run: {error}")
     except EqforgeError as error:
         stopped.append(str(error))
     except Exception as error:
         # Rows of a file that was tampered with may break any expectation of a check.
-        stopped.append(f"the rows are not what they should be: {type(error).__name__}: {error}")
+        stopped.append(f"the rows cannot be checked: {type(error).__name__}: {error}")
     if not found and not stopped:
         return Outcome(state="ok", lines=[*notes(name, dataset)])
     if stopped or not is_noted:  # what stops a check is damage in any mode
@@ -144,8 +144,8 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
     verdict = counted(found["FAILED"], "problems") if found["FAILED"] else "sound"
     if missing:
         verdict = verdict if found["FAILED"] else "no problem found"
-        verdict += f", but {missing} of {len(outcomes)} checks were not made"
-    return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
+        verdict += f", but {missing} of {len(outcomes)} checks were not run"
+    return verdict + (f"; {found['noted']} published defects were noted" if found["noted"] else "")
 
 
 main = Command(

@@ -314,7 +314,7 @@ def _config(
     opened = open_recipe(str(recipe))
     url = storage.join(opened.folder, FILE_NAME)
     if opened.manifest.dataset != pipeline.name:
-        raise InputError(f"{url}: a recipe of {opened.manifest.dataset}, not of {pipeline.name}")
+        raise InputError(f"{url}: is a recipe of {opened.manifest.dataset}, not of {pipeline.name}")
     # What is wrong in the recipe is not the caller's: its options keep the names they have there.
     usual = settings_of_recipe(pipeline, opened.manifest, url)
     for table in opened.manifest.tables:

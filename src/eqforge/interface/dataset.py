@@ -88,12 +88,12 @@ class OpenDataset:
         self._check(name)
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
-            raise InputError(f"{self.folder}: the records of {name!r} are not known")
+            raise InputError(f"{self.folder}: this version does not know the records of {name!r}")
         try:
             for file in self._dataset.files(name):
                 yield from read_records(self._dataset, file.path, kind)
         except msgspec.ValidationError as error:
-            raise InputError(f"{self.folder}: a row of {name} is wrong: {error}") from error
+            raise InputError(f"{self.folder}: a row of {name} is invalid: {error}") from error
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples with their images and with related rows of other tables.
@@ -128,7 +128,7 @@ class OpenDataset:
 
     def _row(self, rows: Mapping[str, Mapping[str, Any]], table: str, key: str) -> Any:
         if key not in rows[table]:
-            raise InputError(f"{self.folder}: no row {name_of(key)} of {table}")
+            raise InputError(f"{self.folder}: the table {table} has no row {name_of(key)}")
         return rows[table][key]
 
     def _by_key(self, table: str) -> dict[str, Any]:
@@ -173,7 +173,9 @@ class OpenDataset:
 
     def _check(self, name: str) -> None:
         if name not in self.manifest.tables:
-            raise InputError(f"{self.folder}: no table {name!r}; it has {', '.join(self.tables)}")
+            raise InputError(
+                f"{self.folder}: no table {name!r}; the tables are {', '.join(self.tables)}"
+            )
 
 
 def _without_id(column: str) -> str:

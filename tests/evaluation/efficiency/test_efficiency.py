@@ -142,7 +142,7 @@ def test_times_that_were_not_measured_alike_are_not_compared(
     scores = ["--scores", str(measured), str(other)]
     assert main(["pareto", str(measured), str(other), "--dataset", str(dataset), *scores]) == 2
     said = capsys.readouterr().err
-    assert f"its times cannot be compared with those of {measured}" in said
+    assert f"the times cannot be compared with those in {measured}" in said
     assert str(value) in said
 
 
@@ -257,7 +257,7 @@ def test_a_full_gpu_ends_the_sweep_and_keeps_what_was_measured() -> None:
     model: Any = Small()
     found, stopped = sweep(model, [(0, "a"), (1, "b")], settings, "cpu")
     assert [speed.batch for speed in found] == [1, 4]
-    assert stopped == "out of memory at a batch of 8"
+    assert stopped == "out of memory with a batch of 8"
 
 
 @pytest.mark.parametrize(

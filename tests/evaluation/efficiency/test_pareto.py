@@ -97,7 +97,7 @@ def test_intervals_of_a_table_are_drawn_from(tmp_path: Path) -> None:
         ("model,score,seconds\na,1,0\n", "seconds above 0"),
         ("model,score,seconds\na,nan,1\n", "line 2"),
         ("model,score,seconds,score_low\na,1,1,2\n", "within its interval"),
-        ("model,score,seconds\na,1,1\na,1,1\n", "named twice"),
+        ("model,score,seconds\na,1,1\na,1,1\n", "appears twice"),
     ],
 )
 def test_a_wrong_table_is_one_clear_error(

@@ -81,8 +81,8 @@ def _other_score(rows: list[dict[str, str]]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows.append(rows[0]), "line 6: one row too many of 'caption 2'"),
-        (lambda rows: rows.pop(), "1 of 4 samples lack some answers"),
+        (lambda rows: rows.append(rows[0]), "line 6: there is one row too many of 'caption 2'"),
+        (lambda rows: rows.pop(), "1 of 4 samples do not have all answers"),
         (lambda rows: rows[0].update(caption="strange"), "1 of 4 rows are of captions"),
         (lambda rows: rows[0].update(text_score="0.5"), "expected True or False, found '0.5'"),
         (_other_score, "line 2: group_score is True, but text_score and image_score are not"),
@@ -157,7 +157,7 @@ def test_sums_of_another_dataset_or_task_are_refused(
     path = write_sums(tmp_path / "c.json", image_acc=0.5, text_acc=0.7, acc=0.25)
     assert main([str(pairs), str(path)]) == 2
     assert (
-        "text_acc is 0.7, which is not a possible fraction of the 4 samples"
+        "text_acc is 0.7, which is not a possible fraction of the dataset's 4 samples"
         in capsys.readouterr().err
     )
     path = write_sums(tmp_path / "c.json", "zeroshot_retrieval", **{"image_retrieval_recall@5": 1})
@@ -184,8 +184,8 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
         "group": 0.5,
     }
     for lines, message in (
-        (own_lines(scores)[1:], "1 to 2 lines a sample: some questions are missing"),
-        (own_lines(scores)[2:], "1 of 4 samples lack some answers"),
+        (own_lines(scores)[1:], "1 to 2 lines per sample, so some questions are missing"),
+        (own_lines(scores)[2:], "1 of 4 samples do not have all answers"),
         ([*own_lines(scores), own_lines(scores)[3]], "the row '3' of the task appears twice"),
         (own_lines({"strange": [1]}), "1 of 1 samples are ones that the dataset does not have"),
     ):

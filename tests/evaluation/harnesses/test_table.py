@@ -150,7 +150,7 @@ def test_a_model_that_was_asked_for_captions_only_has_a_text_score_only(
     path = made.write_log(tmp_path / "m.jsonl", questions, made.right)
     numbers = values(measured(tmp_path, pairs, path))
     assert numbers == {"text": 1, "accuracy": 1, "says A": 0.5, "not read": 0}
-    assert "asked for a text only: there is no group score" in capsys.readouterr().out
+    assert "asked only for the text, so there is no group score" in capsys.readouterr().out
 
 
 def test_models_are_compared_on_the_samples_of_both(pairs: Path, tmp_path: Path) -> None:
@@ -175,7 +175,10 @@ def _drop(questions: list[Any]) -> list[Any]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_drop, "1 of 18 samples lack some answers, such as 'made/v002/2-3'; pass --allow-missing"),
+        (
+            _drop,
+            "18 samples do not have all answers, such as 'made/v002/2-3'; pass --allow-missing",
+        ),
         (lambda found: [*found, found[3]], "line 145: the question 'q"),
         (lambda found: [], "contains no scores"),
     ],
@@ -225,13 +228,13 @@ def _line(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("m.jsonl", json.dumps(_line(filtered_resps=["A", "B"])), "line 1: expected one answer"),
-        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "no metric names the question_id"),
+        ("m.jsonl", json.dumps(_line(filtered_resps=["A", "B"])), "line 1: expected a single text"),
+        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with the question_id"),
         ("m.jsonl", json.dumps(_line()) + "\n{", "line 2: not valid JSON"),
         ("m.jsonl", json.dumps(_line()) + "\n[1]", "line 2: expected an object, found a list"),
         ("m.csv", "index,prediction\nq0,A\n", "1 of 1 answers are to questions"),
         ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
-        ("m.tsv", "index\tsaid\nq0\tA\n", "there is no prediction"),
+        ("m.tsv", "index\tsaid\nq0\tA\n", "prediction is missing"),
         ("m.json", '[{"prediction": "A"}]', "there is no index"),
         ("m.xlsx", "PK", "cannot be read as Excel"),
     ],
@@ -257,6 +260,6 @@ def test_scores_and_answers_are_not_measured_together(
     log = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.right)
     (tmp_path / "s.json").write_text('{"a": [1, 2, 3, 4]}')
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
-    assert "s.json: is not a harness result, but another input is" in capsys.readouterr().err
+    assert "s.json: is not a harness result, unlike another input" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
     assert "--ties: the table of harnesses does not depend on it" in capsys.readouterr().err

@@ -209,7 +209,9 @@ def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Pa
     first = score_files(tmp_path, dataset, "a", pair_scores(0))
     other = score_files(tmp_path, dataset, "b", pair_scores(1), quantity="logit")
     models = read_pair_scores(open_dataset(str(dataset)), [first, other], None, allow_missing=False)
-    with pytest.raises(InputError, match=r"cosine, .*: logit\).*compared: draw a plot for each"):
+    with pytest.raises(
+        InputError, match=r"cosine, .*: logit\).*compared: draw a separate plot for each"
+    ):
         equivariance_curves(models)
 
 
@@ -225,7 +227,7 @@ def test_the_quantity_of_a_file_can_be_said(
     said = " ".join(capsys.readouterr().err.split())
     assert "mine: not known" in said
     assert "None" not in said
-    assert "say with --quantity what the scores in a file are" in said
+    assert "specify the type of the scores in files with --quantity" in said
     assert plot(*arguments, "--quantity", "cosine") == 0
 
 
@@ -239,14 +241,14 @@ def test_the_quantity_of_a_file_can_be_said(
         (["minimality", "D", "S", "--metric", "best", "--output", "x.svg"], "text, image, group"),
         (["equivariance", "D", "S", "--labels", "a", "b", "--output", "x.svg"], "--labels"),
         (["drops", "M", "--output", "x.svg"], "drops takes a table of perturbed captions"),
-        (["lambdas", "M", "--output", "x.svg"], "lambdas takes a table of SIMAT"),
+        (["lambdas", "M", "--output", "x.svg"], "lambdas needs a table of SIMAT"),
         (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
         (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], "appears 2 times"),
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
         (["drops", "D/dataset.json", "--output", "x.svg"], "metrics.json"),
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),
-        (["pareto", "M", "--bins", "3", "--output", "x.svg"], "--bins: the plot of pareto"),
-        (["drops", "M", "--seed", "1", "--output", "x.svg"], "--seed: the plot of drops"),
+        (["pareto", "M", "--bins", "3", "--output", "x.svg"], "--bins: the plot pareto"),
+        (["drops", "M", "--seed", "1", "--output", "x.svg"], "--seed: the plot drops"),
         (["equivariance", "D", "S", "--subset", "a", "--output", "x.svg"], "--subset: the plot of"),
         (["minimality", "D", "S", "--seed", "-1", "--output", "x.svg"], "--seed of at least 0"),
     ],

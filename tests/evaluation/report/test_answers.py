@@ -120,7 +120,7 @@ def test_what_cannot_be_laid_over_says_why(
     strange = {"doc_id": 0, "filtered_resps": "A", "a": {"id": "nobody", "score": 1}}
     nobody = "1 of 1 samples are ones that the dataset does not have, such as 'nobody'"
     for name, text, said in (
-        ("a.txt", "", "or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit (.xlsx) wrote"),
+        ("a.txt", "", "or the results per question of lmms-eval (*_samples_*.jsonl)"),
         ("sums.json", json.dumps(sums), "CLIP_benchmark writes only sums, not results per sample"),
         ("log.jsonl", json.dumps(strange), nobody),
     ):

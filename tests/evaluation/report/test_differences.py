@@ -125,8 +125,8 @@ def test_columns_that_are_not_asked_for_are_not_shown(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--table", "images"), "--table: --report shows only samples"),
-        (("--only", "phash"), "--report shows samples, which have no column phash"),
+        (("--table", "images"), "--table: --report needs the table samples"),
+        (("--only", "phash"), "--report: the samples have no column phash"),
     ],
 )
 def test_what_pages_cannot_show_is_refused(

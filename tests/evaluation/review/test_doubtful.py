@@ -133,7 +133,7 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
     written = write_plan(plan)
     assert (written.items, written.unjudged) == (2, 1)
     assert review.review_command(plan) == 0
-    assert "  left out: 1 sample that no judge was asked about" in capsys.readouterr().out
+    assert "  left out: 1 sample, because no judge was asked about them" in capsys.readouterr().out
 
 
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:
@@ -150,9 +150,11 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     assert hard_positives.main(arguments) == 0
     with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(open_dataset(str(plain)), disputed="judges")
-    with pytest.raises(InputError, match=r"lacks the probabilities .* the rules of corrected mode"):
+    with pytest.raises(
+        InputError, match=r"--unlikely needs probabilities .* the rules of corrected mode"
+    ):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
-    with pytest.raises(InputError, match=r"training-captions can have them, not vlue"):
+    with pytest.raises(InputError, match=r"vlue datasets cannot have them"):
         doubtful(open_dataset(str(OLD / "vlue")), unlikely=0.9)
 
 

@@ -179,7 +179,7 @@ def test_what_was_skipped_is_no_vote_that_agrees(
     taken(hard_positives, files, tmp_path / "o.jsonl")
     told = capsys.readouterr().out
     assert "over 2 items with two votes or more; 2 unanimous" in told
-    assert told.count("100 % as others") == 2
+    assert told.count("100 % agreement with others") == 2
 
 
 def test_one_item_has_no_interval(
@@ -302,7 +302,7 @@ def test_people_who_say_the_opposite_say_nothing_together(
     assert (model["spearman"], model["kendall"]) == (0, 0)
     scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
     argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
-    assert f"has a score for '{queries[0]}' already" in refused(argv, capsys)
+    assert f"already has a score for '{queries[0]}'" in refused(argv, capsys)
     item, image, _ = lines.pop().split(",")
     for score in ("inf", "nan"):
         scores.write_text("\n".join(["query,image_id,score", f"{item},{image},{score}", *lines]))
@@ -511,7 +511,7 @@ def test_boxes_that_others_do_not_find_are_dropped(
     files = [saved(plan, name, always({"box": box})) for name, box in boxes.items()]
     (decided,) = taken(vlue, files, tmp_path / "both.jsonl")
     assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
-    assert capsys.readouterr().out.count("100 % as others") == 2
+    assert capsys.readouterr().out.count("100 % agreement with others") == 2
 
 
 def test_boxes_are_inside_the_picture_and_have_an_area(
@@ -606,7 +606,7 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
     file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
     argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
-    said = "not the file that the tasks were made from; pass that file with --of"
+    said = "this is not the file from which the tasks were made; pass that file with --of"
     assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
     assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
 

@@ -186,7 +186,10 @@ def test_tasks_of_two_reviewers_are_not_one_project(
     path = tmp_path / "both.json"
     path.write_text(json.dumps([task for each in both for task in json.loads(each.read_text())]))
     told = refused(["import", pairs, path, "--output", tmp_path / "o"], capsys)
-    assert "has tasks of 'ada' and of 'ben'; import the tasks of each reviewer" in told
+    assert (
+        "contains tasks of 'ada' and of 'ben'; in Label Studio, import the tasks of each reviewer"
+        in told
+    )
     assert (
         review.main(["import", str(pairs), *map(str, both), "--output", str(tmp_path / "d")]) == 0
     )

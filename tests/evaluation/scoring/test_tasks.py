@@ -307,7 +307,7 @@ def test_a_model_of_the_oracles_family_is_warned_of(
     command = ["score", str(dataset), "--model", f"clip:{clip_folder}", "--workers", "0"]
     assert main([*command, "--output", str(tmp_path / "s")]) == 0
     (warning,) = open_scores(str(tmp_path / "s")).manifest.warnings
-    assert "the dataset's oracle clip:m belongs to the same family, 'clip'" in warning
+    assert "the dataset's oracle clip:m belongs to the same family as this model" in warning
     printed = capsys.readouterr().out
     assert f"warning: {warning}" in printed
     assert "samples: 6 expected = 6 scored + 0 failed" in printed
@@ -328,11 +328,11 @@ def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> Non
         ("python:tests.evaluation.scoring.own_models", "expected python:MODULE:FACTORY"),
         ("python:no_such_module:make", "expected a module that Python can import"),
         (f"{OWN}_nothing", "returned a object without identity, reads_pixels, prepare"),
-        (f"{OWN}_unmatched", "returned a Unmatched without match; see"),
+        (f"{OWN}_unmatched", "returned a Unmatched without match; "),
         (f"{OWN},colour=red", "unexpected keyword argument 'colour'"),
         ("clip:a+clip:b", "expected one model"),
         ("clip:nowhere", "no such folder"),
-        ("clp:nowhere", r"'clip'\? or, for a model of your own, python:MODULE:FACTORY"),
+        ("clp:nowhere", r"'clip'\? or, for your own model, python:MODULE:FACTORY"),
     ],
 )
 def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Path) -> None:
@@ -346,7 +346,7 @@ def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Pat
     [
         ("unshaped", r"redness: expected 4 logits for 4 pairs, found an array of shape \(3,\)"),
         ("single", "redness: expected 4 encoded images for 4 images, found 1"),
-        ("flat", r"expected a vector of one length for each image, found arrays of shape \(\)"),
+        ("flat", r"expected vectors of equal length for all images, found arrays of shape \(\)"),
         ("fewer", r"expected 4 vectors for 4 captions, found an array of shape \(1, 2\)"),
     ],
 )
@@ -367,7 +367,7 @@ def test_a_model_that_gives_no_number_fails_and_says_why(
         assert main(["score", *arguments]) == 1
         printed = capsys.readouterr().out
         assert "most common reason: not_finite, of 12 samples" in printed
-        assert "nothing was scored" in printed
+        assert "nothing could be scored" in printed
 
 
 def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> None:
@@ -406,7 +406,7 @@ def test_a_dataset_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="build it with --images FOLDER"):
         score(dataset, OWN, tmp_path / "s")
     other = built("training-captions")
-    with pytest.raises(InputError, match="has no images and captions to be scored for pairs or"):
+    with pytest.raises(InputError, match="has no images and captions for the task pairs or"):
         score(other, OWN, tmp_path / "s")
     with pytest.raises(InputError, match="expected one of pairs, hard-positives"):
         score(other, OWN, tmp_path / "s", task="pears")

@@ -35,8 +35,11 @@ def fitted(shares: tuple[float, float, float]) -> tuple[dict[str, Measure], list
     ("shares", "notes"),
     [
         ((0.6, 0.85, 0.9), []),
-        ((0.51, 0.52, 0.53), ["75% is not reached by 3"]),
-        ((0.95, 0.97, 0.98), ["75% is reached at 1; the threshold is no larger"]),
+        ((0.51, 0.52, 0.53), ["75% is not reached at 3"]),
+        (
+            (0.95, 0.97, 0.98),
+            ["75% is already reached at 1, so the threshold is at most this large"],
+        ),
         ((0.5, 1.0, 1.0), ["the curve is a step, so its slope is unknown"]),
     ],
 )
@@ -49,7 +52,7 @@ def test_what_cannot_be_told_is_a_note(
 
 def test_a_share_that_falls_is_off_the_curve() -> None:
     _, said = fitted((0.95, 0.8, 0.6))
-    assert any("the curve does not hold: at 3 it says" in note for note in said)
+    assert any("the curve does not fit: at 3 it predicts" in note for note in said)
 
 
 def test_numbers_follow_the_shares() -> None:

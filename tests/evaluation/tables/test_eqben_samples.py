@@ -118,7 +118,7 @@ def test_scores_of_the_exported_files_have_the_table_of_the_dataset(
     """The same after the files come back in an order in which neither subsets nor ids sort."""
     from_files(combined, tmp_path)
     said = capsys.readouterr().err
-    assert "take scores of its seven subsets alone, whole; here are" in said
+    assert "read scores only for the seven complete subsets" in said
     assert "kubric-location 1 of 2,000" in said
     check_same_table(combined, tmp_path)
 
@@ -196,7 +196,7 @@ def test_errata_are_left_out_and_said(
     assert "errata: 1 sample" in said
     assert "mislabelled" in said
     assert main(wrong(ids[largest])) == 2
-    assert f"leaves no sample of EqBen's subset {largest}" in capsys.readouterr().err
+    assert f"leaves out all samples of EqBen's subset {largest}" in capsys.readouterr().err
 
 
 def test_subsets_are_told_by_their_names() -> None:

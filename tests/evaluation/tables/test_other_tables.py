@@ -60,7 +60,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     part.write_text(_boundary(1))
     arguments = ["--format", "boundaries", str(whole), str(part)]
     assert main(arguments) == 2
-    assert "3 boundaries that another file has are missing, such as 'b0'" in capsys.readouterr().err
+    assert "3 boundaries of another file are missing, such as 'b0'" in capsys.readouterr().err
     assert main([*arguments, "--allow-missing", "--output", str(tmp_path)]) == 0
     row = rows_by(tmp_path, "model", "subset", "metric")["part", "all", "1 s"]
     assert (row["expected"], row["scored"], row["missing"]) == ("4", "1", "3")
@@ -69,10 +69,10 @@ def test_boundaries_that_one_file_lacks_are_missing(
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([_boundary(0, after=[1.0])], "as many scores before as after"),
+        ([_boundary(0, after=[1.0])], "expected equal numbers of scores before and after"),
         ([_boundary(0), _boundary(0)], "appears twice"),
         ([_boundary(0, video=1)], "line 1"),
-        ([], "holds no boundary"),
+        ([], "contains no boundary"),
     ],
 )
 def test_boundaries_that_do_not_fit_are_one_clear_error(

@@ -79,7 +79,9 @@ def test_what_counts_together(
         "accuracy": 7 / 8, "question": 3 / 4, "image": 3 / 4, "group": 1 / 2
     }  # fmt: skip
     said = " ".join(capsys.readouterr().out.split())
-    assert "answers: 1 of 8 answers name no option, letter, yes or no and count as wrong" in said
+    assert (
+        "answers: 1 of 8 answers contain no option, letter, yes or no, and count as wrong" in said
+    )
     del wrong[one]
     assert measured(dataset, wrong, tmp_path, "--allow-missing") == dict.fromkeys(
         ("accuracy", "question", "image", "group"), 1.0

@@ -146,7 +146,7 @@ def test_any_column_may_name_clusters_and_subsets(
     assert rows["clip:m@r", "all", "text"]["clusters"] == "2"
     assert rows["clip:m@r", "v3", "text"]["expected"] == "4"
     assert main([str(pairs), str(scores), "--cluster", "video"]) == 2
-    assert "no column 'video'; there are" in capsys.readouterr().err
+    assert "no column 'video'; the columns are" in capsys.readouterr().err
 
 
 def test_rows_without_a_cluster_are_clusters_of_their_own_and_nested_columns_are_refused(
@@ -248,14 +248,14 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
             "expected a finite number",
         ),
         ("a.csv", "sample_id," + "x" * 200_000, "is not valid CSV"),
-        ("a.csv", "", "holds no rows"),
+        ("a.csv", "", "contains no rows"),
         ("a.jsonl", "", "contains no scores"),
         ("a.jsonl", "[" * 100_000, "line 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, 4]}\n' * 2, "appears twice"),
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "'x': are they from a different dataset?",
+            "'x', seem to be from a different dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "expected a folder of eqforge score"),
@@ -302,7 +302,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
 ) -> None:
     other = _scored(tmp_path / "a", pairs, _pair_scores(), dataset_sha256="0" * 64)
     assert main([str(pairs), str(other)]) == 2
-    assert "score it again" in capsys.readouterr().err
+    assert "score the dataset again" in capsys.readouterr().err
     swapped = _scored(tmp_path / "b", pairs, _pair_scores(), captions=CAPTIONS[::-1])
     assert main([str(pairs), str(swapped)]) == 2
     assert "expected scores of the columns" in capsys.readouterr().err

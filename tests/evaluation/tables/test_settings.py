@@ -53,7 +53,7 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
     [
         (
             ["--format", "eqben", "--by", "split"],
-            "--by: the table of eqben does not depend on it; leave it out",
+            "--by: has no effect on the table of eqben; leave the option out",
         ),
         (["--seed", "-1"], "--seed of at least 0"),
         (["--resamples", "0"], "--resamples of at least 1"),

@@ -81,7 +81,7 @@ def test_hard_positive_sets_and_plain_captions_are_read_too(tmp_path: Path) -> N
 
 
 def test_a_dataset_of_another_shape_is_refused() -> None:
-    with pytest.raises(InputError, match="simat has nothing to train on; expected pairs"):
+    with pytest.raises(InputError, match="simat contains nothing to train on; expected pairs"):
         read_examples(open_dataset(str(built("simat"))))
 
 
@@ -141,6 +141,6 @@ def test_pictures_are_read_by_id_in_any_order(tmp_path: Path) -> None:
     rows = {row["image_id"]: row["image"]["bytes"] for row in dataset.rows("images")}
     assert [pictures.read(name) for name in names] == [rows[name] for name in names]
     assert pictures.pixels(names[0]).shape == (32, 32, 3)
-    with pytest.raises(InputError, match="1 images of its samples are not in it, such as nowhere"):
+    with pytest.raises(InputError, match="1 images of its samples are missing, such as nowhere"):
         copy_pictures(dataset, ["nowhere"], tmp_path / "other.arrow")
     assert not (tmp_path / "other.arrow").exists()

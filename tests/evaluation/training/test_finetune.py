@@ -175,7 +175,7 @@ def test_an_unfinished_training_goes_on_only_as_itself(
 ) -> None:
     weights = (plain / "model.safetensors").read_bytes()
     assert main(arguments(folder, plain, "--steps", "120")) == 0
-    assert "has been trained already" in capsys.readouterr().out
+    assert "the training is already complete" in capsys.readouterr().out
     assert main(arguments(folder, plain, "--steps", "121")) == 2
     assert "steps is 120 there and 121 here" in capsys.readouterr().err
     assert (plain / "model.safetensors").read_bytes() == weights
@@ -269,7 +269,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
     [
         (["--loss", "cosine=1"], "--loss cosine=1: expected one of infonce, sigmoid"),
         (["--loss", "infonce=-1"], "expected a weight above 0, found '-1'"),
-        (["--loss", "infonce", "--loss", "infonce=2"], "infonce is given twice"),
+        (["--loss", "infonce", "--loss", "infonce=2"], "infonce is passed twice"),
         (["--batch-size", "9"], "--batch-size 9: the dataset has 8 samples"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
@@ -295,8 +295,8 @@ def test_close_pairs_need_pairs_and_heads_a_clip(
 ) -> None:
     heads = ["--train", "heads", "--model", f"siglip:{folder / 'siglip'}"]
     for data, more, message in (
-        ("captions", ["--loss", "eqsim-v2"], "choose them with --close top-k"),
-        ("pairs", heads, "expected a model of kind clip"),
+        ("captions", ["--loss", "eqsim-v2"], "choose how to find them with --close top-k"),
+        ("pairs", heads, "works only with models of kind clip"),
     ):
         assert main(arguments(folder, tmp_path / "out", *more, data=data)) == 2
         assert message in capsys.readouterr().err

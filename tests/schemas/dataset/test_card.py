@@ -124,7 +124,7 @@ WORDS = About(uses=("Testing models.",), social_impact="None is known.", mainten
         ),
         (
             card_of("hard-positives", "samples"),
-            ("no pictures are included", "| captions | 9 | 7 | 2 |", "| captions | odd | 2 |"),
+            ("no images are included", "| captions | 9 | 7 | 2 |", "| captions | odd | 2 |"),
             ("## Warnings",),
         ),
         (

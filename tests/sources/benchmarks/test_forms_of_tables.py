@@ -147,13 +147,17 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
         save(gzip.compress(b"PAR1")),
         "unpack it, and pass the file inside",
     ),
-    "a table in a tar": ("t.tar", partial(tarred, name="t.csv", data=text()), "found t.csv; a row"),
+    "a table in a tar": (
+        "t.tar",
+        partial(tarred, name="t.csv", data=text()),
+        "found t.csv; expected KEY.json",
+    ),
     "a compressed tar": ("t.tar.gz", partial(tarred, name="t.csv", data=text()), "plain .tar"),
     "no ending": ("table", save(LINES), TEXT_FORMS),
     "a pointer of Git LFS": ("t.parquet", save(LFS), "`git lfs pull`"),
     "a page in .json": ("t.json", save(b"<!DOCTYPE html>"), "not valid JSON"),
-    "an empty file": ("t.csv", save(b""), "holds no record"),
-    "a header alone": ("t.csv", save(b"id,image,caption,hard_negative\n"), "holds no record"),
+    "an empty file": ("t.csv", save(b""), "contains no records"),
+    "a header alone": ("t.csv", save(b"id,image,caption,hard_negative\n"), "contains no records"),
 }
 
 

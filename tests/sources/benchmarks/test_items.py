@@ -149,9 +149,9 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
 @pytest.mark.parametrize(
     ("benchmark", "name", "content", "message"),
     [
-        ("winoground", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`"),
+        ("winoground", "x.json", SUGAR, "this looks like a file of `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
-        ("valse", "x.json", "[]", "holds no record"),
+        ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records of a group"),
         ("mmvp-vlm", "x.csv", STATEMENTS, "whose other is missing"),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
@@ -169,7 +169,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
             "map them with --columns caption=YOURS",
         ),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
-        ("replace-swap", "x.json", ARO, "expected the folder that holds data and swapped_data"),
+        ("replace-swap", "x.json", ARO, "expected the folder that contains data and swapped_data"),
     ],
 )
 def test_mistakes_are_named(
@@ -198,8 +198,8 @@ def test_counterparts_are_compared(tmp_path: Path) -> None:
     [
         (("caption",), "expected FIELD=COLUMN"),
         (("captoin=a",), "no field 'captoin'"),
-        (("caption=a", "caption=b"), "'caption' is named twice"),
-        (("caption=a", "image=a"), "'a' is named twice"),
+        (("caption=a", "caption=b"), "'caption' appears twice"),
+        (("caption=a", "image=a"), "'a' appears twice"),
     ],
 )
 def test_columns_are_checked(texts: tuple[str, ...], message: str) -> None:

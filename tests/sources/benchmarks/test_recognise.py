@@ -63,7 +63,7 @@ def test_what_holds_the_records_is_looked_into(tmp_path: Path) -> None:
     pair = {"image0": "k/a.png", "image1": "k/b.png", "caption0": [CAPTION], "caption1": [FOIL]}
     path = tmp_path / "ag.json"
     path.write_text(json.dumps({"video": {"chair": [pair]}}))
-    with pytest.raises(InputError, match="this is the form of `eqforge import eqben`"):
+    with pytest.raises(InputError, match="this looks like a file of `eqforge import eqben`"):
         list(read_items("winoground", path))
     with pytest.raises(InputError, match=r"found ag.json; ag.json has chair; .*import eqben`"):
         list(read_items("winoground", tmp_path))
@@ -95,10 +95,10 @@ def test_fields_that_are_not_shown_are_counted(tmp_path: Path) -> None:
 def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
     record = {"imageX": 1, "captionZ": "a", "neg_capt": "b"}
     said = refusal_of(tmp_path / "x.json", json.dumps([record]))
-    assert "the nearest form is `eqforge import sugar-crepe`" in said
+    assert "the most similar format is `eqforge import sugar-crepe`" in said
     path = tmp_path / "x.json"
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-foils")
-    assert "the nearest form is " in said
+    assert "the most similar format is " in said
     assert "`eqforge import own-pairs`" in said
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-pairs")
     assert "own-pairs" not in said  # which is what was asked for
@@ -109,5 +109,5 @@ def test_a_key_of_answers_is_told_to_be_one(tmp_path: Path) -> None:
     content = "id,Text_Q0,Text_Q1,Image_Q0,Image_Q1,category\n0,A,B,First,Second,object\n"
     for benchmark in ("vismin", "own-pairs", "winoground"):
         said = refusal_of(tmp_path / "vqa_solution.csv", content, benchmark)
-        assert "right answers to VisMin's questions (vqa_solution.csv), without captions" in said
-        assert said.endswith("for `eqforge import vismin`")
+        assert "answers to VisMin's questions (vqa_solution.csv), but no captions" in said
+        assert said.endswith("to `eqforge import vismin`")

@@ -136,7 +136,7 @@ def test_books_that_are_wrong_end_the_run_without_a_manifest(
 
 
 def test_an_undocumented_reason_ends_the_run(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match="'frames' gave the undocumented reason 'ugly'"):
+    with pytest.raises(BuildError, match="'frames' used the undocumented reason 'ugly'"):
         finish(tmp_path, {"frames": (1, 0), "pairs": (1, 1)}, [reject("a", "ugly")])
 
 

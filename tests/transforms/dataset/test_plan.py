@@ -66,7 +66,7 @@ def test_one_sample_comes_with_its_two_frames_and_nothing_of_other_clips() -> No
 
 
 def test_a_sample_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="--only d/e/0-1: the plan has no such sample"):
+    with pytest.raises(InputError, match="--only d/e/0-1: the plan contains no such sample"):
         list(select(CLIPS, Selection(only=("d/c/1-3", "d/e/0-1"))))
 
 

@@ -49,7 +49,7 @@ def keyed(number: int) -> tuple[int, int]:
 
 
 def run_with_two_workers(step: beam.PTransform, numbers: list[int], log: Path) -> None:
-    with pytest.raises(BuildError, match=r"a worker process died \(SIGKILL\); its last words"):
+    with pytest.raises(BuildError, match=r"a worker process died \(SIGKILL\); its last messages"):
         run(
             lambda root: (
                 root

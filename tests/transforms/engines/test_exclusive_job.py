@@ -195,7 +195,7 @@ def test_a_run_in_the_background_that_loses_its_lease_ends_too(output: str) -> N
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `command &`
     with heard() as listener:
-        with pytest.raises(BuildError, match="another run took it over"):
+        with pytest.raises(BuildError, match="another run took over the output folder"):
             work()
         listener.forget()
 
@@ -209,7 +209,7 @@ def test_a_run_that_finds_another_in_its_place_ends(output: str, name: str) -> N
             storage.write_bytes(storage.join(output, "_work", "lease", name), b"another run; 1")
             time.sleep(30)
 
-    with pytest.raises(BuildError, match="another run took it over"):
+    with pytest.raises(BuildError, match="another run took over the output folder"):
         work()
 
     assert leases(output)[-1] == name

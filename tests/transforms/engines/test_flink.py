@@ -148,9 +148,9 @@ def test_a_local_run_is_refused_before_it_begins_where_the_cluster_cannot_be_ask
         runners.run(wire, pipeline_options([], workers=1), str(tmp_path / "log"), str(tmp_path))
     message = str(refused.value)
     assert f"a killed run left the job {NAME} on the Flink cluster at" in message
-    why = "answers on another-host alone" if host else "Connection refused"
+    why = "answers only on another-host" if host else "Connection refused"
     assert why in message
-    assert message.endswith(f"make sure that the job is gone and delete {note(tmp_path)}")
+    assert message.endswith(f"check that the job has stopped and delete {note(tmp_path)}")
     assert note(tmp_path).exists()
 
 
@@ -215,7 +215,7 @@ def test_a_failed_job_s_exception_and_lost_slots_are_reported(cluster: FakeClust
     options.view_as(FlinkRunnerOptions).flink_master = "[auto]"  # as Beam does
     assert report() == ("exception of a", None)
     cluster.slots = 1
-    assert f"the cluster at {cluster.master} has 1 slots left of 2" in str(report()[1])
+    assert f"the cluster at {cluster.master} has 1 of 2 slots left" in str(report()[1])
     assert failure_report(on(cluster.master))()[1] is None  # it never had more
     cluster.slots = 0
     assert "has no TaskManager" in str(report()[1])

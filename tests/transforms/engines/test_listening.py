@@ -44,13 +44,15 @@ def test_what_may_listen_to_other_hosts_needs_the_user_s_word(
     with pytest.raises(InputError) as refused:
         check_ports(PipelineOptions(arguments))
     assert str(refused.value).startswith(what)
-    assert "add --allow_open_ports" in str(refused.value)
+    assert "pass --allow_open_ports" in str(refused.value)
     check_ports(PipelineOptions([*arguments, "--allow_open_ports"]))
 
 
 def test_a_job_server_that_is_not_there_is_one_sentence_at_once() -> None:
     """That of the refused connection, not that of the end of the wait."""
-    sentence = "--job_endpoint localhost:1: no job server answers there: .*Connection refused"
+    sentence = (
+        "--job_endpoint localhost:1: no job server answers at this address: .*Connection refused"
+    )
     with pytest.raises(InputError, match=sentence):
         check_endpoint(PipelineOptions(["--job_endpoint=localhost:1"]))
 

@@ -63,16 +63,22 @@ def test_other_runners_keep_their_options() -> None:
 @pytest.mark.parametrize(
     ("beam_args", "message"),
     [
-        (["--no_such_option"], "--no_such_option: no option of Beam's local runner"),
-        (["--no_such_option=1"], "--no_such_option=1: no option"),
-        (["word"], "word: no option"),
-        (["--runner=PrismRunner", "--paralelism=3"], "--paralelism=3: no option of Beam or of Pri"),
-        (["--runner=DataflowRunner", "--max_num_worker", "1"], "--max_num_worker: no option of"),
+        (["--no_such_option"], "--no_such_option: Beam's local runner has no such option"),
+        (["--no_such_option=1"], "--no_such_option=1: Beam's local runner has no such option"),
+        (["word"], "word: Beam's local runner has no such option"),
+        (
+            ["--runner=PrismRunner", "--paralelism=3"],
+            "--paralelism=3: neither Beam nor Pri",
+        ),
+        (
+            ["--runner=DataflowRunner", "--max_num_worker", "1"],
+            "--max_num_worker: neither Beam nor",
+        ),
         (["--direct_num_workers", "x"], "invalid int value: 'x'"),
         (["--runner", "no.such.Runner"], "--runner no.such.Runner: No module named"),
         (["--runner", "eqforge.transforms.engines.run.Nothing"], "has no attribute 'Nothing'"),
-        (["--runner", "os.system"], "--runner os.system: is no runner of Beam's"),
-        (["--runner", "builtins.object"], "--runner builtins.object: is no runner of Beam's"),
+        (["--runner", "os.system"], "--runner os.system: Beam has no such runner"),
+        (["--runner", "builtins.object"], "--runner builtins.object: Beam has no such runner"),
         (["--runner", "SparkRunner"], "--runner SparkRunner: listens at all addresses, so anyone"),
     ],
 )

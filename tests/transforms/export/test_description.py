@@ -87,7 +87,7 @@ def test_of_rows_that_may_be_passed_on_the_description_says_what_is_here(tmp_pat
     said = json.loads((output / "croissant.json").read_text())
     assert said["name"] == "Cups"
     assert said["license"] == whole["license"]
-    assert said["rai:dataLimitations"][-1].endswith("Left out, by licence: not stated: 2.")
+    assert said["rai:dataLimitations"][-1].endswith("left out, by licence: not stated: 2.")
     assert said["rai:dataCollectionRawData"] == "Licences of the sources: CC0-1.0: 1 source."
     assert said["rai:dataCollectionRawData"] != whole["rai:dataCollectionRawData"]
     (row,) = records(output, "samples")
@@ -111,5 +111,5 @@ def test_rows_without_a_picture_load(tmp_path: Path) -> None:
 def test_a_dataset_without_a_description_gets_one_with_its_export(tmp_path: Path) -> None:
     output = run(small(tmp_path / "d", 3), "hf", tmp_path / "out", "--max-side", 12)
     said = json.loads((output / "croissant.json").read_text())
-    assert said["rai:dataPreprocessingProtocol"][-1].endswith("scaled down to that.")
+    assert said["rai:dataPreprocessingProtocol"][-1].endswith("scaled down to that size.")
     assert len(records(output, "samples")) == 3

@@ -327,12 +327,16 @@ def _free(folder: Path) -> Path:
     ("make", "name", "message"),
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "made/0, 'NA', as missing"),
-        (lambda folder: built("simat"), "lmms-eval", "a harness asks about pairs"),
+        (lambda folder: built("simat"), "lmms-eval", "harnesses need the columns of pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
-        (questions, "clip-benchmark", "it reads one image with its captions"),
-        (_free, "lmms-eval", "own-questions/a, 'a dog', is neither one of 26 options at most"),
-        (pairs, "clip-benchmark", "of pairs the hub's Winoground alone"),
-        (lambda folder: foils(folder, "a\u2028dog"), "clip-benchmark", "of f is not one line"),
+        (questions, "clip-benchmark", "CLIP_benchmark reads one image"),
+        (_free, "lmms-eval", "own-questions/a, 'a dog', must be one of up to 26 options"),
+        (pairs, "clip-benchmark", "no pairs except Winoground"),
+        (
+            lambda folder: foils(folder, "a\u2028dog"),
+            "clip-benchmark",
+            "of f must be a single line",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_anything_is_written(

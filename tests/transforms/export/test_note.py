@@ -81,7 +81,7 @@ def test_a_finished_export_is_checked_and_left_as_it_is(
     run(dataset, "pairs", output)
     assert files(output) == good
     table.write_bytes(b"mine")
-    assert "was changed after it was exported" in refused(capsys, dataset, "pairs", output)
+    assert "was changed after the export" in refused(capsys, dataset, "pairs", output)
     assert table.read_bytes() == b"mine"
     assert table.name in refused(capsys, dataset, "pairs", output, "--overwrite")
     assert table.read_bytes() == b"mine"
@@ -97,11 +97,11 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
     output = run(dataset, "imagefolder", tmp_path / "out")
     (output / "data" / "test" / "mine.txt").write_text("mine")
     (output / "mine.txt").write_text("mine")
-    assert "holds an export already" in refused(capsys, dataset, "jsonl", output)
+    assert "already contains an export" in refused(capsys, dataset, "jsonl", output)
 
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")
-    assert "holds 2 files that eqforge did not write" in said
+    assert "contains 2 files that eqforge did not write" in said
     assert "data/test/mine.txt, mine.txt; move them" in said
     assert files(output) == before
     (output / "data" / "test" / "mine.txt").unlink()
@@ -225,10 +225,10 @@ def test_what_is_left_out_or_unknown_is_said(
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("eqforge-export.json", "own note"),
-        ("EQFORGE-export.partial.json", "own note"),
+        ("eqforge-export.json", "reserved for the note"),
+        ("EQFORGE-export.partial.json", "reserved for the note"),
         ("a/" * 150 + "b", "more than 300 characters"),
-        ("A.json", "two files of the export"),
+        ("A.json", "two exported files"),
     ],
 )
 def test_names_that_no_file_can_have_are_refused(tmp_path: Path, path: str, said: str) -> None:

@@ -94,5 +94,5 @@ def test_what_is_no_picture_of_the_dataset_is_said(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=f"no image {name[:10]}"):
                 found.read(pa.array([name]))
         for name in ("x" * 64, "00", "é" * 32):
-            with pytest.raises(InputError, match="is no SHA-256"):
+            with pytest.raises(InputError, match="is not a SHA-256"):
                 found.read(pa.array([name]))

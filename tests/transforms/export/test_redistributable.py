@@ -100,14 +100,14 @@ def test_nothing_left_and_pictures_are_errors_before_any_work(
 
     said = refused(capsys, there, "hf", tmp_path / "out", "--redistributable")
 
-    assert "leaves none of 9 rows" in said
+    assert "leaves out all 9 rows" in said
     assert "not stated (9)" in said
     assert "--format recipe" in said
     images = refused(capsys, there, "hf", tmp_path / "out", "--table", "images")
-    assert "--table images: contains the images themselves" in images
+    assert "--table images: this table contains images" in images
     assert not (tmp_path / "out").exists()
     recipe = refused(capsys, there, "recipe", tmp_path / "out", "--redistributable")
-    assert "has no pictures and texts; leave out --redistributable" in recipe
+    assert "contains no images or texts; leave out --redistributable" in recipe
 
 
 def test_the_texts_of_a_benchmark_have_its_licence_and_its_pictures_their_own(
@@ -216,7 +216,7 @@ def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path
                  "It has 2 samples, 2 images, from 2 named pictures.", "not stated: 1",
                  "size_categories: n<1K"):  # fmt: skip
         assert said in card, said
-    assert card.count("Only rows are here") == 1
+    assert card.count("contains only rows whose sources") == 1
     assert "3 samples" not in card
     assert "ja" in card.split("---\n")[1]
     assert card.index("configs:") < card.index("\n---\n", 4)

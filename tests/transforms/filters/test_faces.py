@@ -280,5 +280,5 @@ def test_models_that_are_not_there_are_an_error_of_ours(tmp_path: Path) -> None:
         "except Exception as error:\n"
         "    print(type(error).__name__, error)\n"
     )
-    assert run.stdout.startswith("InputError face_recognition does not load its models: ")
+    assert run.stdout.startswith("InputError face_recognition cannot load its models: ")
     assert "no.dat" in run.stdout

@@ -291,7 +291,7 @@ def test_a_relation_in_depth_is_checked_by_the_depths(
 @needs_blender
 def test_a_part_that_the_mesh_lacks_is_said(rules: RenderRules, renderer: SceneRenderer) -> None:
     house = replace(TARGET, asset="toy_house", trims=(("rooff", RED),))
-    with pytest.raises(InputError, match="asset 'toy_house': its words name 'rooff' among its"):
+    with pytest.raises(InputError, match="asset 'toy_house': its words list 'rooff' under"):
         render_pair(pair(scene(house), recoloured(scene(house)), ROOF), rules, renderer)
 
 

@@ -169,7 +169,7 @@ def test_the_least_probability_refuses_what_is_less_likely_or_unknown(
         ({"verify": ("vqa",)}, "expected KIND:SOURCE with a KIND of nli, llm, vqa"),
         ({"verify": ("nlu:x",)}, "did you mean 'nli'"),
         ({"verify": ("nli:x,devise=cpu",)}, "nli has no option 'devise'"),
-        ({"verify": ("nli:x", "nli:x")}, "--verify nli:x: is named twice"),
+        ({"verify": ("nli:x", "nli:x")}, "--verify nli:x is passed twice"),
         ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
         ({"entailed_min": 0.5}, "--entailed-min: needs judges; specify them with --verify"),
         ({"refuse_by": "all"}, "--refuse-by: needs judges; specify them with --verify"),
@@ -186,14 +186,16 @@ def test_wrong_settings_are_one_clear_error(given: dict[str, Any], message: str)
 
 
 def test_a_judge_that_sees_needs_pictures() -> None:
-    with pytest.raises(InputError, match="--verify vqa: reads pictures; name --images FOLDER"):
+    with pytest.raises(
+        InputError, match="--verify vqa: this judge needs images; pass --images FOLDER"
+    ):
         prepare_judges(JudgeSettings(verify=("vqa:x",)), "unused")
 
 
 def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
     assert prepare_judges(JudgeSettings(), "unused") is None
     least = JudgeSettings(probability_min=0.5)
-    with pytest.raises(InputError, match="--probability-min: the probability is known only if"):
+    with pytest.raises(InputError, match="--probability-min: works only if"):
         prepare_judges(least, "unused")
     assert prepare_judges(least, "unused", by_rules=True) is not None
     assert decide.JUDGE_REASONS.keys() >= {each.reason for each in QUESTIONS.values()}

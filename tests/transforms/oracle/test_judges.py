@@ -122,7 +122,7 @@ def test_a_judge_of_an_evaluated_family_is_warned_of(blip: Path, clip: Path) -> 
     assert "belongs to the family 'clip', which is evaluated on this dataset" in warning
     judges = oracle(f"blip-itm:{blip}", evaluated_families=("siglp", "another"))
     (warning,) = oracle_warnings(judges)
-    assert warning.endswith("siglp: no model here is of this family; did you mean 'siglip'?")
+    assert warning.endswith("siglp: no known model belongs to this family; did you mean 'siglip'?")
 
 
 def test_the_basis_follows_the_models_and_not_the_limits(blip: Path, clip: Path) -> None:

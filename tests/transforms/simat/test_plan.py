@@ -129,10 +129,10 @@ def test_published_queries_of_what_is_not_shown_are_rejects() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"queries": [asked("77", "sofa", "couch")]}, "of the region 77, which the source"),
+        ({"queries": [asked("77", "sofa", "couch")]}, "of the region 77, but the source"),
         ({"queries": [asked("0", "bed", "couch")]}, "changes the object 'bed' of the region 0"),
         ({"queries": [asked("0", "sofa", "couch")] * 2}, "the query 0 object couch appears twice"),
-        ({"chosen": {"77": REGIONS[0].triplet}}, "found none of that id"),
+        ({"chosen": {"77": REGIONS[0].triplet}}, "found no region with that id"),
         ({"chosen": {"1": REGIONS[0].triplet}}, "found 'man/touching/couch'"),
     ],
 )
