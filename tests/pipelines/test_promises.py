@@ -259,7 +259,7 @@ def test_ctrl_c_is_one_message_status_130_and_no_process_left(
 ) -> None:
     output = tmp_path / "out"
     # Looking for faces takes the longest: the run is not over before it is interrupted.
-    slow = ["--face-policy", "either", "--face-upsample", "2"]
+    slow = ["--face-policy", "cnn"]
     arguments = [*inputs(demo_workspace), "--output", output, "--workers", workers, *slow]
     with start("build", "eq-video", *arguments) as run:
         wait_for(lambda: bool(finished_work(output, "extract")))

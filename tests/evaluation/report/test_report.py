@@ -469,7 +469,7 @@ def test_marks_are_where_characters_were_changed() -> None:
 
 def test_limits_are_those_of_the_settings() -> None:
     config = {"a": {"max_ssim": 0.9, "min_ssim": None, "min_changed_area": 0.1}, "min_pairs": True}
-    config |= {"b": {"max_overlap_m": 0.01, "face_threshold": 0.0, "face_opencv_threshold": 55.8}}
+    config |= {"b": {"max_overlap_m": 0.01, "face_threshold": 0.75}}
 
     found = limits_of_settings(config)
 
@@ -477,8 +477,7 @@ def test_limits_are_those_of_the_settings() -> None:
     assert found["changed_area_fraction"] == [("min_changed_area", 0.1)]
     assert "pairs" not in found
     assert found["overlap_m_0"] == found["overlap_m_1"] == [("max_overlap_m", 0.01)]
-    assert found["face_dlib_hog"] == [("face_threshold", 0.0)]
-    assert found["face_opencv_haar"] == [("face_opencv_threshold", 55.8)]
+    assert found["face_yunet"] == [("face_threshold", 0.75)]
 
 
 @pytest.mark.parametrize("mode", ["L", "P"])
