@@ -63,8 +63,13 @@ EXTRAS = {
 """What the packages of each extra are called, and others, to tell whether they are installed."""
 
 
-SMALL_PICTURES = {"EQFORGE_RESOLUTION": "128", "EQFORGE_SAMPLES": "16"}
-"""For the page whose commands render; the demo renders pictures of the default size."""
+NO_FACES = {"EQFORGE_FACE_POLICY": "off"}
+QUICK = {
+    "docs/datasets/eq-kubric.md": {"EQFORGE_RESOLUTION": "64", "EQFORGE_SAMPLES": "4"},
+    "docs/datasets/eqben-videos.md": NO_FACES,
+    "docs/guides/scaling.md": NO_FACES,
+}
+"""Settings that quicken the builds of a page; the demo builds with the defaults."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,9 +185,8 @@ def is_json(text: str) -> bool:
 def test_the_blocks_of_a_page_run(
     page: str, demo_output: Path, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if page == "docs/datasets/eq-kubric.md":
-        for name, value in SMALL_PICTURES.items():
-            monkeypatch.setenv(name, value)
+    for name, value in QUICK.get(page, {}).items():
+        monkeypatch.setenv(name, value)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "demo").symlink_to(demo_output)
     missing = set()

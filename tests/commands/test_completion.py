@@ -19,14 +19,10 @@ done
 """
 COMPLETED = {
     "bu": "build",
-    "import wino": "winoground",
     "plan eq-v": "eq-video",
-    "plan valse --pi": "--pilot",
     "build eq-video --max-s": "--max-side --max-ssim",
     "build eq-video --mode ": "paper corrected",
     "review pl": "plan",
-    "combine --sam": "--sample --samples-per-file",
-    "finetune --ep": "--epochs",
     "export out --image-format p": "png",
 }
 

@@ -13,7 +13,7 @@ from eqforge.commands import report
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.questions import Question
 from tests.evaluation.harnesses import made
-from tests.evaluation.report.pages import Page, violations
+from tests.evaluation.report.pages import THEMES, Page, violations
 from tests.exported import pairs as some_pairs
 from tests.exported import picture, write_pairs
 from tests.published import SOURCES
@@ -102,14 +102,14 @@ def test_groups_are_readable_by_everybody(
     rows = open_dataset(str(questions)).rows("samples", ["sample_id", "answer"])
     (tmp_path / "m.jsonl").write_text("\n".join(map(json.dumps, rows)))
     written = write_report(questions, tmp_path / "r", "--scores", str(tmp_path / "m.jsonl"))
-    for theme in ("light", "dark"):
+    for theme, rules in THEMES.items():
         page = opened(written, color_scheme=theme, bypass_csp=True).open("samples.html")
         said = page.page.locator(".card .verdicts li").all_inner_texts()
         assert set(said) == {"right m 100 %"}
-        assert violations(Axe(), page) == []
+        assert violations(Axe(), page, *rules) == []
         page.page.locator(".cover").first.click()
         page.page.wait_for_selector("#single .stage")
-        assert violations(Axe(), page) == []
+        assert violations(Axe(), page, *rules) == []
 
 
 def test_what_cannot_be_laid_over_says_why(

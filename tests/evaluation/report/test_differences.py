@@ -17,7 +17,7 @@ from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import Pane
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from tests.evaluation.report.pages import violations
+from tests.evaluation.report.pages import THEMES, violations
 from tests.exported import picture, sample, write_pairs
 from tests.made_datasets import describe
 from tests.reports import HOSTILE, chunks, digests, facet, given
@@ -225,11 +225,11 @@ def test_pictures_that_are_not_shown_are_not_read(
 def test_its_pages_are_readable_by_everybody(written: Path, opened: Callable[..., Any]) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    for theme in ("light", "dark"):
+    for theme, rules in THEMES.items():
         page = opened(written, color_scheme=theme, bypass_csp=True)
         for file in sorted(path.name for path in written.glob("*.html")):
             page.open(file)
-            assert violations(Axe(), page) == []
+            assert violations(Axe(), page, *rules) == []
     page.open("changed.html#id=p/2")
     page.press("b")
     assert page.page.locator(".stage").get_attribute("data-mode") == "blink"
