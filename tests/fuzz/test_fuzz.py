@@ -15,19 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.fuzz import mutate
-from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.harness_targets import HARNESS_TARGETS
 from tests.fuzz.limits import address_space
 from tests.fuzz.score_targets import SCORE_TARGETS
 from tests.fuzz.targets import TARGETS, Target, outcome_of
 
-INPUTS = int(os.environ.get("EQFORGE_FUZZ_INPUTS", "75"))
+INPUTS = int(os.environ.get("EQFORGE_FUZZ_INPUTS", "50"))
 """Of each kind, the same ones each time; a higher number tries more."""
 FEWER = dict.fromkeys(SCORE_TARGETS | HARNESS_TARGETS, 25)
-FEWER |= dict.fromkeys(BENCHMARK_TARGETS, 60)
-FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
-FEWER |= {"review-votes": 60}
-FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
+FEWER |= {"captions-perturbed": 25, "captions-reworded": 25, "images": 300}
+FEWER |= {"dataset-manifests": 20, "dataset-tables": 40}
 TENSORS = ("scores-pt", "vector-pt")
 
 

