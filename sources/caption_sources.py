@@ -199,8 +199,8 @@ def _read_coco(path: Path) -> Iterator[CaptionRecord]:
     for position, annotation in enumerate(content.annotations):
         if annotation.image_id not in files:
             raise InputError(
-                f"{path.name}: annotations[{position}].image_id: expected the id of an image of "
-                f"the file, found {annotation.image_id}"
+                f"{path.name}: annotations[{position}].image_id: expected the id of an image in "
+                f"this file, found {annotation.image_id}"
             )
         yield CaptionRecord(
             caption_id=f"coco/{annotation.id}",

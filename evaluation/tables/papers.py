@@ -33,8 +33,8 @@ class TablesSettings:
     """Print your numbers in the layout of a paper's tables, with its numbers and the difference."""
 
     paths: tyro.conf.Positional[tuple[str, ...]]
-    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. Where a table has
-    several datasets, name each: REPLACE=out/replace SWAP=out/swap."""
+    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table
+    needs several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
     """Paper whose tables to print."""

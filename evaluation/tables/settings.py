@@ -100,7 +100,7 @@ class MetricsSettings:
     """For SIMAT: step sizes by which an image vector is moved."""
 
     tokenizer: Tokenizer = "treebank"
-    """For BLEU and CIDEr: tokenizer. `ptb` is COCO's own and needs Java."""
+    """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own and needs Java."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Skip samples without a score instead of failing."""

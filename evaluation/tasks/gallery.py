@@ -283,7 +283,7 @@ def _found(scores: CrossedScores, what: What, keys: NDArray[Any]) -> Indices:
     lost = np.flatnonzero(places < 0)
     if len(lost):
         raise InputError(
-            f"{scores.model}: {len(lost):,} of {len(keys):,} {what} have no score, such as "
+            f"{scores.model}: {len(lost):,} of {len(keys):,} {what} have no score, for example "
             f"{str(keys[lost[0]])!r}"
         )
     return places

@@ -150,7 +150,7 @@ def _part(asked: _Asked, path: Path) -> _Part:
         return _of_captions(asked, path)
     if form is None:
         raise InputError(
-            f"{path}: is not a harness result, unlike another input; evaluate scores and harness "
+            f"{path}: is not a harness result, but another input is; evaluate scores and harness "
             "results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)

@@ -205,9 +205,9 @@ class SceneProposer:
             )
         elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
             yield (
-                f"--attributes material: of {number} kinds of objects, "
-                f"{self._vocabulary.of_materials} have such pairs, because only their words list "
-                "two or more `materials` and `parts` to recolour"
+                f"--attributes material: only {self._vocabulary.of_materials} of {number} kinds of "
+                "objects can be used, because the others do not list `parts` and at least two "
+                "`materials`"
             )
 
 

@@ -83,7 +83,7 @@ class ModelSettings:
     """Number of seconds to wait for a server's answer before retrying."""
 
     model_prices: Annotated[tuple[float, float] | None, Trace.NONE] = None
-    """Prices of one million input tokens and one million output tokens."""
+    """Price per million input tokens and price per million output tokens."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
     """Maximum cost at --model-prices. The build stops as soon as it might exceed this limit."""

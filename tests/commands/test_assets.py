@@ -236,7 +236,10 @@ def test_environment_pictures_without_archives_are_copied(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["list", "--category", "cars"], "no category 'cars'; it has clothes, decoration"),
+        (
+            ["list", "--category", "cars"],
+            "no category 'cars'; the categories are clothes, decoration",
+        ),
         (["check", "--ids", "mugs"], "no asset 'mugs'; the closest ids are mug"),
         (
             ["list", "--manifest", "/nowhere.json"],

@@ -309,7 +309,7 @@ def test_an_import_has_a_recipe_too(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     capsys.readouterr()
     assert main(["build", "--recipe", str(recipe), "--output", str(tmp_path / "x")]) == 2
-    assert "own-pairs is made by eqforge import --recipe" in capsys.readouterr().err
+    assert "to rebuild own-pairs, run eqforge import --recipe" in capsys.readouterr().err
     assert main(["import", "--recipe", str(recipe), str(table), "--output", "x"]) == 2
     assert "--images" in capsys.readouterr().err
 
@@ -407,7 +407,7 @@ def test_a_hostile_recipe_is_refused_in_one_sentence_before_any_work(
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (None, "holds no recipe.json"),
+        (None, "contains no recipe.json"),
         (b"{", "not a recipe"),
         (b"[" * 100_000, "not a recipe"),
         (b"\xff\xfe", "not a recipe"),

@@ -150,20 +150,23 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
         "books",
-        ["pairs: 14 candidates, 10 + 9 left"],
+        ["pairs: 14 candidates, but 10 kept and 9 rejected"],
     ),
     "another reason": (
         _rewritten(REJECTS, changed(0, reason="same_image")),
         "books",
-        ["pairs, camera_cut: 8 rows, 9 booked", "pairs, same_image: 1 rows, 0 booked"],
+        [
+            "pairs, camera_cut: 8 rows, but the manifest counts 9",
+            "pairs, same_image: 1 rows, but the manifest counts 0",
+        ],
     ),
     "an undocumented reason": (
         _rewritten(REJECTS, changed(0, reason="because")),
         "books",
         [
-            "pairs, because: 1 rows, 0 booked",
+            "pairs, because: 1 rows, but the manifest counts 0",
             "pairs, because: not a documented reason",
-            "pairs, camera_cut: 8 rows, 9 booked",
+            "pairs, camera_cut: 8 rows, but the manifest counts 9",
         ],
     ),
     "no table": (
@@ -250,7 +253,7 @@ def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
     )  # fmt: skip
 
     (line,) = problems(dataset, capsys)["images"]
-    assert line.startswith(f"image {name}: does not decode")
+    assert line.startswith(f"image {name}: cannot be decoded")
 
 
 @pytest.fixture
@@ -522,7 +525,7 @@ LIES = [
     ("eq-kubric", _without("masks"), "check_ids", "no mask"),
     ("simat", _without("gallery"), "check_ids", "no row 0 of gallery"),
     ("retrieval-perturbations", _without("captions"), "check_ids", "no row c0 of captions"),
-    ("vlue", _without("nlvr2"), "check_ids", "no row of nlvr2"),
+    ("vlue", _without("nlvr2"), "check_ids", "has no row in nlvr2"),
     ("eq-youcook2", _named_otherwise, "check_ids", "belongs to the dataset eq-youcook2"),
     ("eq-youcook2", _with_a_stage, "check_books", "reviewed by hand: not a documented stage"),
 ]

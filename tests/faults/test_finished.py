@@ -74,10 +74,10 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
 
     assert status == 2, said
     assert (
-        f"--output {copied.output}: contains eq-video made with other settings, inputs or "
+        f"--output {copied.output}: contains eq-video made with different settings, inputs or "
         "versions: 1 of 3 videos no longer exists: '00.mp4'; "
         "1 of 3 videos has changed, or may have: '02.mp4'; choose a different folder, or add "
-        "--overwrite"
+        "--overwrite to replace it"
     ) in runs.last_line(said)
     assert dataset_bytes(copied.output) == copied.files
 
@@ -110,7 +110,7 @@ def test_a_dataset_of_other_versions_is_not_built_again_unasked(copied: Whole) -
     status, said = runs.build(copied.inputs, copied.output)
 
     assert status == 2, said
-    assert f"other settings, inputs or versions: numpy 1.0 there, {numpy} here;" in said
+    assert f"different settings, inputs or versions: numpy 1.0 there, {numpy} here;" in said
     assert dataset_bytes(copied.output) == before
 
     finished = finished_work(copied.output, "measure")

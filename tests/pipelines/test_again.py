@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
+from eqforge.core.errors import InputError
 from eqforge.core.help import Help
 from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import parse_line
@@ -49,6 +50,10 @@ def known(there: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("path", OLD, ids=lambda path: f"{path.parent.name}")
 def test_the_command_has_the_settings_of_the_manifest(path: Path) -> None:
     manifest = load_manifest(str(path.parent))
+    if manifest.dataset == "eq-youcook2":  # its face detector was removed
+        with pytest.raises(InputError, match="--face-policy: found 'either', expected one of"):
+            built_again(manifest)
+        return
     built = built_again(manifest)
     assert known(manifest.config, built) == known(built, manifest.config)
 

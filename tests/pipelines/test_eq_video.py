@@ -165,7 +165,7 @@ def test_a_dataset_without_samples_warns_and_says_what_to_do(
         inputs = ["--captions", str(captions), "--videos", str(small), "--output", output]
         assert eq_video.main(inputs) == 0
         printed = capsys.readouterr()
-        said[name] = printed.out.splitlines()[-1].partition(" holds ")[2]
+        said[name] = printed.out.splitlines()[-1].partition(" contains ")[2]
         assert main(["build", "eq-video", *inputs, "--json"]) == 0
         again = capsys.readouterr()
         assert json.loads(again.out)["warning"].endswith(said[name])

@@ -73,7 +73,9 @@ class _Known(dict[str, Any]):
         self._where = f"{export.dataset.folder}: no row of {table!r}"
 
     def __missing__(self, name: str) -> Any:
-        raise InputError(f"{self._where} for {name_of(name)}, which another row uses; {ADVICE}")
+        raise InputError(
+            f"{self._where} has the id {name_of(name)}, which another row uses; {ADVICE}"
+        )
 
 
 def _region(row: dict[str, Any]) -> list[Any]:

@@ -189,7 +189,7 @@ class SetChecks:
         ):
             for digest, record_id, name in mine:
                 if digest in others:
-                    detail = f"see record {others[digest]}"
+                    detail = f"as record {others[digest]} says"
                     yield Finding(record_id=record_id, kind=kind, field=name, detail=detail)
         for record_id, name, edit in self._partial_edits:
             parts = edit.part_before, edit.part_after

@@ -147,7 +147,10 @@ def check_books(dataset: Dataset) -> Iterator[str]:
         if known[stage] is None:
             yield f"{stage}: not a documented stage"
         if not books.is_balanced():
-            yield f"{stage}: {books.candidates} candidates, {books.kept} + {books.rejected} left"
+            yield (
+                f"{stage}: {books.candidates} candidates, but {books.kept} kept and "
+                f"{books.rejected} rejected"
+            )
     for stage, reason in sorted(counted | booked):
         if counted[stage, reason] != booked[stage, reason]:
             rows, entries = counted[stage, reason], booked[stage, reason]

@@ -235,7 +235,7 @@ def _line(**changes: Any) -> dict[str, Any]:
         ("m.csv", "index,prediction\nq0,A\n", "1 of 1 answers are to questions"),
         ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
         ("m.tsv", "index\tsaid\nq0\tA\n", "prediction is missing"),
-        ("m.json", '[{"prediction": "A"}]', "there is no index"),
+        ("m.json", '[{"prediction": "A"}]', "index is missing"),
         ("m.xlsx", "PK", "cannot be read as Excel"),
     ],
 )
@@ -260,6 +260,6 @@ def test_scores_and_answers_are_not_measured_together(
     log = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.right)
     (tmp_path / "s.json").write_text('{"a": [1, 2, 3, 4]}')
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
-    assert "s.json: is not a harness result, unlike another input" in capsys.readouterr().err
+    assert "s.json: is not a harness result, but another input is" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
-    assert "--ties: the table of harnesses does not depend on it" in capsys.readouterr().err
+    assert "--ties: has no effect on the table of harnesses" in capsys.readouterr().err

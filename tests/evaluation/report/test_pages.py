@@ -232,12 +232,11 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
     chart.locator("canvas").wait_for()
 
     assert chart.locator("figcaption").inner_text().split() == [
-        *("Changed", "area,", "fraction", "of", "the", "image"),
-        *("kept", "rejected", "by", "this", "limit"),
+        *("Minimality", "kept", "rejected", "by", "this", "limit"),
     ]
     said = chart.locator(".note").inner_text()
     assert said.startswith(
-        "6 kept, 0.07587 to 0.1732; 13 rejected by this limit, 0.6891 to 0.9515; "
+        "6 kept, 0.2763 to 0.4272; 13 rejected by this limit, 0.000173 to 0.1528; "
     )
 
 

@@ -435,7 +435,7 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     assert len(verdicts) == 40
     assert "Krippendorff's alpha" in said
     told = " ".join(said.split())
-    shares = r"\d+ % as others \[\d+, \d+\], 1 of 1 repeats answered the same \[3, 100\]"
+    shares = r"\d+ % agreement with others \[\d+, \d+\], 1 of 1 repeats answered the same \[3, 100"
     assert re.search(f"ada: .*, {shares}", told)
     with pytest.raises(SystemExit):
         review.main(["import", str(dataset), *map(str, files), "--output", str(out)])

@@ -425,7 +425,9 @@ def test_samples_that_one_file_lacks_are_missing(
     whole, part = _subsets(tmp_path / "whole.csv", 5, 5), _subsets(tmp_path / "part.csv", 1, 0)
     for paths in ([whole, part], [part, whole]):
         assert main(["--format", "pairs", *map(str, paths)]) == 2
-        assert "part.csv: 9 of 10 samples have no score, such as 'a1'" in capsys.readouterr().err
+        assert (
+            "part.csv: 9 of 10 samples have no score, for example 'a1'" in capsys.readouterr().err
+        )
     found = _measured("--format", "pairs", part, whole, "--allow-missing", output=tmp_path / "o")
     row = found["part", "all", "group"]
     assert (row["expected"], row["scored"], row["missing"]) == ("10", "1", "9")
