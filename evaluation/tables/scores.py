@@ -364,7 +364,7 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
             raise InputError(f"{path}: {row.where}: expected {expected}; found {found}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:
-        raise InputError(f"{path}: holds no rows")
+        raise InputError(f"{path}: contains no rows")
     return keys, np.array(values, dtype=np.float64).reshape(-1, layout.width)
 
 

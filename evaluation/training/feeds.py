@@ -44,7 +44,7 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
         if missing:
             raise InputError(
-                f"{dataset.folder}: {len(missing)} images of its samples are not in it, such as "
+                f"{dataset.folder}: {len(missing)} images of its samples are missing, such as "
                 f"{name_of(min(missing))}; run eqforge verify to find all damage"
             )
 

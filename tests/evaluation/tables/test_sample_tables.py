@@ -440,7 +440,7 @@ def test_files_that_contradict_each_other_are_refused(
     first, second = _subsets(tmp_path / "first.csv", 1, 1), tmp_path / "second.csv"
     second.write_text(first.read_text().replace("b0,b,", "b0,a,"))
     assert main(["--format", "pairs", str(first), str(second)]) == 2
-    assert "second.csv: the subset of 'b0' is 'a', in" in capsys.readouterr().err
+    assert "second.csv: the subset of 'b0' is 'a', but in" in capsys.readouterr().err
     second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
     assert main(["--format", "pairs", str(second)]) == 2
     assert "a subset is named 'all'" in capsys.readouterr().err
