@@ -194,8 +194,8 @@ def test_coco_captions_are_perturbed_and_measured(data_folder: Path) -> None:
         assert sum(books[name, reason] for reason in (None, *Reason)) == len(records)
     for name in (*TYPOS, *DISTRACTIONS, *SHUFFLES):
         assert books[name, None] > 0.99 * len(records)
-    assert books["synonym_noun", None] > 0.64 * len(records)
-    assert books["synonym_adj", None] > 0.2 * len(records)
+    assert books["synonym_noun", None] > 0.6 * len(records)
+    assert books["synonym_adj", None] > 0.18 * len(records)
 
 
 def test_a_perturbation_that_was_not_published_is_left_out_of_paper_mode(

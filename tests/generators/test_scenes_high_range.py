@@ -53,7 +53,11 @@ def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
     ("name", "data", "message"),
     [
         ("sky.hdr", b"#?RADIANCE\n", "sky.hdr: the environment image cannot be read: its header"),
-        ("sky.hdr", radiance(EVEN, True)[:-9], "environment picture: a scan line is damaged"),
+        (
+            "sky.hdr",
+            radiance(EVEN, True)[:-9],
+            "environment image cannot be read: a scan line is damaged",
+        ),
         ("sky.hdr", radiance(EVEN, True).replace(b"+X 128\n", b"+X 127\n"), "is damaged"),
         ("sky.exr", b"P6", "sky.exr: the environment image cannot be read"),
         ("sky.png", b"P6", "sky.png: expected an environment image that ends in .exr or .hdr"),

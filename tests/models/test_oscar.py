@@ -316,7 +316,7 @@ class Harmful:
             "classifier.weight",
             "contains no 'classifier.weight'; expected an OSCAR model fine-tuned",
         ),
-        ("bert.img_embedding.weight", "holds no 'bert.img_embedding.weight'"),
+        ("bert.img_embedding.weight", "contains no 'bert.img_embedding.weight'"),
         ("bert.encoder.layer.1.output.dense.bias", "the weights of 'bert' do not fit"),
     ],
 )
