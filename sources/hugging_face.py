@@ -152,7 +152,7 @@ def _folder(root: Path) -> RowFolder | None:
     parquet, metadata = _parquet(root), _image_folder(root)
     if parquet and metadata:
         raise InputError(
-            f"{root}: holds both {_below(root, parquet[0])} and {_below(root, metadata[0])}; "
+            f"{root}: contains both {_below(root, parquet[0])} and {_below(root, metadata[0])}; "
             "move the captions into a separate folder"
         )
     tables = sorted(parquet or metadata, key=lambda table: table.path)

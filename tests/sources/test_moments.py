@@ -191,7 +191,8 @@ def test_a_text_beside_a_video_holds_its_captions(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert said(read_captioned_videos(tmp_path / "a" / "clip.txt", 0.01)) == {"clip": clip}
     with pytest.raises(
-        InputError, match=r"2 of 4 records .* allows 0: lines 4, 5: expected a time before the cap"
+        InputError,
+        match=r"2 of 4 records .* allows only 0: lines 4, 5: expected a time before the cap",
     ):
         read_captioned_videos(tmp_path / "a" / "clip.txt", 0.0)
 

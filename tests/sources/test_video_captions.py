@@ -149,7 +149,7 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
     # Five may be bad, however short the file; with 0 none.
     (video,) = read(tmp_path, *good[:3], *[bad] * 5, share=0.01)
     assert len(video.segments) == 3
-    with pytest.raises(InputError, match="allows 0:"):
+    with pytest.raises(InputError, match="allows only 0:"):
         read(tmp_path, *good, bad, share=0)
 
 
