@@ -353,7 +353,7 @@ def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path
     assert asset.words is not None
     assert asset.words.colour == "blue"
     (folder / "my textures" / "a b.png").unlink()
-    with pytest.raises(InputError, match=r"it names my textures/a b\.png, which does not exist"):
+    with pytest.raises(InputError, match=r"refers to my textures/a b\.png, which does not exist"):
         taken(folder)
 
 

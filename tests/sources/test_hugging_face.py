@@ -257,7 +257,7 @@ def broken(what: str, folder: Path) -> None:
         ("indices", r"save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected the name of a file, found '\.\./x\.arrow'"),
         ("configurations", r"has the configurations en, fr; pass one of them, such as .*/en$"),
-        ("two forms", r"holds both data/train-.* and metadata\.csv; move the captions into"),
+        ("two forms", r"contains both data/train-.* and metadata\.csv; move the captions into"),
         ("two tables", r"contains metadata\.csv and metadata\.jsonl; keep one of them"),
         ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),

@@ -119,7 +119,7 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name} of {name_of(row['sample_id'])}"
-                    return f"the harness would read the {where} {shown(text)} as missing"
+                    return f"the harness would read the {where}, {shown(text)}, as missing"
         if not form.questions(row):
             return (
                 f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, must be one "

@@ -234,7 +234,7 @@ def test_own_videos_are_registered_in_corrected_mode_and_no_others(
         samples = rows(tmp_path / mode, "samples")
         names[mode] = {score["name"] for row in samples for score in row["scores"]}
     cuts = {"cut_histogram_change", "cut_registered_points"}
-    assert names == {"corrected": {*cuts, REGISTRATION, *MEASURES}, "paper": cuts}
+    assert names == {"corrected": {*cuts, REGISTRATION, *MEASURES, "minimality"}, "paper": cuts}
     assert not eq_youcook2.EqYouCook2.registers
 
 
