@@ -13,7 +13,7 @@ RENDER := .venv/.render
 DATAFLOW := .venv/.dataflow
 WORDNET := .venv/.wordnet
 ARGS ?=
-BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
+BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py benchmarks/faces.py,$(wildcard benchmarks/[a-z]*.py)))
 
 .PHONY: help demo test quick check runners extras harnesses labelstudio interpreters bench docs site dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
