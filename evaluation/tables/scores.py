@@ -128,7 +128,7 @@ class Layout(NamedTuple):
         return ["sample_id", *self.columns, "values", "cluster", "subset"]
 
     def ids(self, count: int) -> list[str]:
-        """Return the ids of rows without ids: those of the dataset, in order, or numbers."""
+        """Return ids for rows that have none: the dataset's, in its order, or row numbers."""
         if self.dataset is None:
             return [f"row {number:,}" for number in range(count)]
         return read_columns(self.dataset, "samples", ["sample_id"])["sample_id"]

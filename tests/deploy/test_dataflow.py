@@ -66,7 +66,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Proto]:
 # --- the job of every dataset
 
 RUN = ("eq-ag", "eq-sd", "eq-edit", "eq-kubric", "hard-positives", "vlue")
-"""Their steps are those of the other datasets too, whose jobs are checked and not run."""
+"""Datasets whose jobs run; they share their steps with the others, whose jobs are only checked."""
 
 
 def test_every_dataset_is_tried() -> None:
