@@ -30,9 +30,12 @@ from tests.extras.environments import environment
 from tests.reports import HOSTILE, given
 from tests.statuses import status_of
 
-pytestmark = pytest.mark.skipif(
-    "EQFORGE_LABEL_STUDIO" not in os.environ, reason="`make labelstudio` installs it"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        "EQFORGE_LABEL_STUDIO" not in os.environ, reason="`make labelstudio` installs it"
+    ),
+    pytest.mark.timeout(1200),
+]
 PACKAGES: Final = Path(__file__).with_name("label_studio.txt")
 PERSON: Final = "ada@example.org"
 SECRET: Final = "a password of this test"
@@ -140,7 +143,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(240):
+    for _ in range(960):  # half a minute alone, minutes beside other tests
         assert process.poll() is None, log.read_text()
         try:
             server.fetch("/health")
