@@ -156,7 +156,7 @@ def _upright_rgb(image: Image.Image) -> Image.Image:
 
 def _rgb(image: Image.Image, bits: int) -> Image.Image:
     if image.mode in ("I", "F"):
-        raise BadImage("its pixels are numbers of 32 bits, or signed ones, and no colours")
+        raise BadImage("its pixels are signed or 32-bit numbers, not colours")
     if image.mode.startswith("I;16"):  # which Pillow would clip to white
         return Image.fromarray((np.asarray(image) >> (bits - 8)).astype(np.uint8)).convert("RGB")
     return image.convert("RGB")

@@ -53,7 +53,7 @@ from eqforge.transforms.generated.work import (
 RENDERS_STAGE = Stage(
     "renders",
     SCENE_REASONS,
-    note="eqforge restarts a renderer that dies or hangs once. After a second failure, the "
+    note="eqforge restarts a renderer once if it dies or hangs. After a second failure, the "
     "reason is "
     "`error:ChildDied` or `error:ChildTimeout`.",
 )
