@@ -19,15 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from eqforge.evaluation.metrics.ties import (
-    Credits,
-    Flags,
-    Metric,
-    Scores,
-    TieRule,
-    all_above,
-    both,
-)
+from eqforge.evaluation.metrics.ties import Credits, Flags, Metric, Scores, TieRule, all_above, both
 
 
 def text_score(scores: Scores, rule: TieRule = "strict") -> Credits:

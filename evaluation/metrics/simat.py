@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.metrics.retrieval import (
-    Indices,
-    ScoreRows,
-    Truths,
-    rank,
-    recall_at,
-    spread,
-)
+from eqforge.evaluation.metrics.retrieval import Indices, ScoreRows, Truths, rank, recall_at, spread
 from eqforge.evaluation.metrics.ties import Credits, Flags, TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 

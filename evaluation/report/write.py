@@ -14,13 +14,7 @@ from numpy.typing import NDArray
 from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex, version
-from eqforge.evaluation.report.folder import (
-    Note,
-    check_place,
-    finish,
-    prepare_folder,
-    write_pages,
-)
+from eqforge.evaluation.report.folder import Note, check_place, finish, prepare_folder, write_pages
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.kinds import (
     ORDER,

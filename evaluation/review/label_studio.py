@@ -18,13 +18,7 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.report.folder import rendered
-from eqforge.evaluation.review.forms import (
-    FORMS,
-    Control,
-    Item,
-    Known,
-    texts_to_write,
-)
+from eqforge.evaluation.review.forms import FORMS, Control, Item, Known, texts_to_write
 from eqforge.evaluation.review.protocols import Protocol
 
 if TYPE_CHECKING:

@@ -52,12 +52,7 @@ from eqforge.models.scorer import Identity, Scorer, gives_log_odds, is_dual_enco
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.manifest import WORK, to_json
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.dataset.score_tables import (
-    FILE_NAME,
-    Quantity,
-    ScoresManifest,
-    open_scores,
-)
+from eqforge.schemas.dataset.score_tables import FILE_NAME, Quantity, ScoresManifest, open_scores
 
 if TYPE_CHECKING:
     from eqforge.evaluation.scoring.command import ScoreSettings

@@ -8,13 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from eqforge.evaluation.metrics.retrieval import (
-    KS,
-    Indices,
-    Recall,
-    mean_jaccard,
-    relative_drop,
-)
+from eqforge.evaluation.metrics.retrieval import KS, Indices, Recall, mean_jaccard, relative_drop
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval, resample_means
 from eqforge.evaluation.statistics.shares import NO_INTERVAL, ROUNDING, Share

@@ -8,14 +8,7 @@ from random import Random
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.settings import DISTANCE_M, SceneSettings
-from eqforge.generators.scenes.view import (
-    DECIMALS,
-    Points,
-    Shape,
-    corners,
-    project,
-    shape_of,
-)
+from eqforge.generators.scenes.view import DECIMALS, Points, Shape, corners, project, shape_of
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 Moves = tuple[tuple[float, float], tuple[float, float]]  # both scenes' direction and distance

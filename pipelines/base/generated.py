@@ -20,13 +20,7 @@ from eqforge.core.files import storage
 from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
 from eqforge.pipelines.base.pilot import PilotCost, Piloted
-from eqforge.pipelines.base.pipeline import (
-    Configured,
-    Record,
-    RunPlan,
-    RunSettings,
-    Target,
-)
+from eqforge.pipelines.base.pipeline import Configured, Record, RunPlan, RunSettings, Target
 from eqforge.schemas.records.books import is_failure
 from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS

@@ -11,13 +11,7 @@ from typing import Any
 
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import run_of
-from eqforge.schemas.dataset.profile import (
-    UNSTATED,
-    Profile,
-    names_of,
-    of_parts,
-    unit_of_sources,
-)
+from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts, unit_of_sources
 from eqforge.schemas.records.judgements import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type

@@ -22,12 +22,7 @@ from eqforge.schemas.dataset.manifest import (
 from eqforge.schemas.records.books import Stage, is_failure
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.errata import with_known_errata
-from eqforge.transforms.dataset.replace import (
-    check_files,
-    is_complete,
-    publish,
-    remove_strays,
-)
+from eqforge.transforms.dataset.replace import check_files, is_complete, publish, remove_strays
 from eqforge.transforms.dataset.tables import UNCHANGED, Table, WrittenShard
 
 if TYPE_CHECKING:

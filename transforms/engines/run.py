@@ -20,9 +20,7 @@ from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.transforms.engines import beam_patches, flink
-from eqforge.transforms.engines.listening import (
-    kept_to_this_machine,
-)
+from eqforge.transforms.engines.listening import kept_to_this_machine
 from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
 from eqforge.transforms.engines.run_folder import outlasting
 from eqforge.transforms.engines.workers import BOOT, log_workers_to

@@ -36,14 +36,7 @@ from eqforge.core.files.checked import name_of, shown
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.lettered import LETTERS
-from eqforge.schemas.records.questions import (
-    FOILS,
-    QUESTIONS,
-    REWORDINGS,
-    UNITS,
-    Question,
-    form_of,
-)
+from eqforge.schemas.records.questions import FOILS, QUESTIONS, REWORDINGS, UNITS, Question, form_of
 from eqforge.schemas.tables.columns import IMAGE, required, with_metadata
 from eqforge.transforms.export.folders import write_tar
 from eqforge.transforms.export.formats import Writer

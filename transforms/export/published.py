@@ -28,12 +28,7 @@ from eqforge.schemas.tables.benchmarks import EQBEN_FOLDERS, EQBEN_SIZES, eqben_
 from eqforge.sources.benchmarks import eqben
 from eqforge.sources.benchmarks.form import Fields, source_order, write_fields
 from eqforge.sources.benchmarks.lists import write_checklist
-from eqforge.sources.benchmarks.published import (
-    RELATION,
-    SUGAR_CREPE,
-    SUGAR_CREPE_PLUS,
-    WINOGROUND,
-)
+from eqforge.sources.benchmarks.published import RELATION, SUGAR_CREPE, SUGAR_CREPE_PLUS, WINOGROUND
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import is_safe, key_of, split_names

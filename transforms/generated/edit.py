@@ -43,12 +43,7 @@ from eqforge.transforms.generated.edit_masks import (
     shared_grounder,
     store_region,
 )
-from eqforge.transforms.generated.edit_plan import (
-    EDITS_STAGE,
-    EditingRules,
-    EditTask,
-    EditWork,
-)
+from eqforge.transforms.generated.edit_plan import EDITS_STAGE, EditingRules, EditTask, EditWork
 from eqforge.transforms.generated.pairs import make_once, store_image
 from eqforge.transforms.generated.work import MadePair
 

@@ -32,12 +32,7 @@ from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.filters.perceptual import Perceptual, refuse_perceptual
 from eqforge.transforms.filters.plausibility import Plausibility
-from eqforge.transforms.generated.work import (
-    MadePair,
-    MeasuredMade,
-    PairProposal,
-    PairWork,
-)
+from eqforge.transforms.generated.work import MadePair, MeasuredMade, PairProposal, PairWork
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.oracle.scores import Question, ask
 

@@ -44,11 +44,7 @@ from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from eqforge.transforms.generated.scene_scores import score_scenes
-from eqforge.transforms.generated.work import (
-    MadePair,
-    PairProposal,
-    PairWork,
-)
+from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 RENDERS_STAGE = Stage(
     "renders",

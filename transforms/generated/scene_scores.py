@@ -14,13 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin, step_size
-from eqforge.schemas.records.scenes import (
-    STEP_SIZE,
-    Claim,
-    RenderedObject,
-    ScenePair,
-    SceneSpec,
-)
+from eqforge.schemas.records.scenes import STEP_SIZE, Claim, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.values import PixelBox
 from eqforge.transforms.filters import lab, minimality

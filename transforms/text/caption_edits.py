@@ -12,10 +12,7 @@ from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import (
-    NEGATIVE_KINDS,
-    NegativeKind,
-)
+from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon, reword_caption

@@ -12,12 +12,7 @@ from eqforge.core.files.found_frames import FoundFrames, find_video
 from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.schemas.records.frames import (
-    VIDEO_SUFFIXES,
-    Clip,
-    MissedFrame,
-    StoredFrame,
-)
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger

@@ -14,9 +14,7 @@ from eqforge.generators.text.coordination.conjuncts import (
     may_color_person,
 )
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import (
-    closed_classes,
-)
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise

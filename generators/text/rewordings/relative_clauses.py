@@ -34,12 +34,7 @@ from eqforge.generators.text.rewordings.introduced import (
     may_describe,
 )
 from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from, nominals
-from eqforge.generators.text.rewordings.records import (
-    Edits,
-    deletion,
-    has_plain_spacing,
-    insertion,
-)
+from eqforge.generators.text.rewordings.records import Edits, deletion, has_plain_spacing, insertion
 
 _HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
