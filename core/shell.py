@@ -19,8 +19,7 @@ from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.help import ALL, Help, asked_help, subcommands_help
 from eqforge.core.identity import Trace
-from eqforge.core.options import check_line, options_of
-from eqforge.core.presets import read_presets
+from eqforge.core.options import check_line, options_of, read_presets
 from eqforge.core.ranges import check_numbers
 from eqforge.core.urls import copy_of, takes_urls
 from eqforge.core.visible import nearest

@@ -30,7 +30,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from eqforge.evaluation.review.protocols import TEXT_RULES, protocols
 from eqforge.evaluation.review.settings import RULES
-from eqforge.generators.text.lints.findings import KINDS
+from eqforge.generators.text.lints.lint import KINDS
 from eqforge.generators.text.rule_precision import by_family, labelled, precision_of
 from eqforge.schemas.records.judgements import QUESTIONS
 from eqforge.schemas.records.values import PictureSuffix

@@ -15,7 +15,7 @@ from eqforge.core.console import ConsoleOptions, DocumentOptions, print_document
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files.source_file import one_content
 from eqforge.core.help import Help
-from eqforge.core.presets import COMMAND_LINE
+from eqforge.core.options import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
 from eqforge.pipelines.base.pilot import Piloted

@@ -7,8 +7,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from eqforge.schemas.dataset.about import NOTHING_SAID, About
-from eqforge.schemas.dataset.licences import ANNOTATION, annotated, of_picture, of_record, origins
+from eqforge.schemas.dataset.about import (
+    ANNOTATION,
+    NOTHING_SAID,
+    About,
+    annotated,
+    of_picture,
+    of_record,
+    origins,
+)
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage

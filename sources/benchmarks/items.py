@@ -12,8 +12,8 @@ from typing import Any, Final
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed, name_of, names_of, parse_json, read_text, shown
 from eqforge.core.files.foreign_rows import read_rows, with_names
-from eqforge.core.files.packed import ENDINGS, inner_name
 from eqforge.core.files.shards import SUFFIX as SHARD
+from eqforge.core.files.source_file import ENDINGS, inner_name
 from eqforge.core.identity import short_digest
 from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK

@@ -10,8 +10,7 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
 from eqforge.core.console import DocumentOptions
 from eqforge.core.errors import TRACEBACK, InputError
 from eqforge.core.help import Help
-from eqforge.core.options import options_of
-from eqforge.core.presets import read_presets
+from eqforge.core.options import options_of, read_presets
 from eqforge.core.shell import parse_line
 from eqforge.pipelines import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS

@@ -12,8 +12,7 @@ from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.lexicon import Kind, load_lexicon
 from eqforge.generators.text.lints.command import main as command
-from eqforge.generators.text.lints.findings import KINDS
-from eqforge.generators.text.lints.lint import lint_records
+from eqforge.generators.text.lints.lint import KINDS, lint_records
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.labelled_captions import LabelledCaptions

@@ -15,7 +15,7 @@ from PIL import Image
 from eqforge import cli
 from eqforge.core.errors import InputError
 from eqforge.generators.text.lints.command import of_samples
-from eqforge.generators.text.lints.findings import Finding
+from eqforge.generators.text.lints.lint import Finding
 from tests.builds import books, dataset_bytes, ids, patch_manifest, rejected, rows
 from tests.statuses import status_of
 

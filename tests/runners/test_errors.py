@@ -70,7 +70,7 @@ def test_workers_with_other_versions_than_the_driver_s_do_not_start(
 ) -> None:
     """As on a host where another release of a package is installed."""
     monkeypatch.setattr(
-        "eqforge.transforms.engines.workers.versions_of", lambda *_: {"pillow": "0.0.1"}
+        "eqforge.transforms.engines.placement.versions_of", lambda *_: {"pillow": "0.0.1"}
     )
     arguments = flink_cluster.arguments
 

@@ -4,7 +4,7 @@
 `--flink_master HOST:PORT`, Beam packs the job into one jar and uploads it to the cluster by REST,
 so no Java runs here. `default_options` chooses between the two; `run.run` submits the job when its
 `beam.Pipeline` ends, inside `alone`; `failure_report` asks the cluster why it failed. Workers are
-processes that `eqforge-beam-boot` starts on each TaskManager's machine (`workers.py`).
+processes that `eqforge-beam-boot` starts on each TaskManager's machine (`placement.py`).
 
 A cluster's jobs outlive a killed driver. So the output holds a note with the cluster's address and
 the job's name from before submission until the job ends. Every later run into that output, on any
@@ -36,8 +36,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.transforms.engines.listening import LOOPBACK
-from eqforge.transforms.engines.placement import plain_name
-from eqforge.transforms.engines.workers import YEAR_S, Options, worker_options
+from eqforge.transforms.engines.placement import YEAR_S, Options, plain_name, worker_options
 
 TIMEOUT_S = 20
 # Errors of a query if nothing answers, or something other than Flink.

@@ -13,8 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.ranges import check_workers
 from eqforge.transforms.engines import flink
 from eqforge.transforms.engines.listening import check_ports, reach_this_machine_directly
-from eqforge.transforms.engines.placement import plain_name
-from eqforge.transforms.engines.workers import YEAR_S, Options, worker_options
+from eqforge.transforms.engines.placement import YEAR_S, Options, plain_name, worker_options
 
 ANSWER_TIMEOUT_S = 20.0
 # Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries

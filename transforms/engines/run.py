@@ -21,9 +21,14 @@ from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.transforms.engines import beam_patches, flink
 from eqforge.transforms.engines.listening import kept_to_this_machine
-from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
+from eqforge.transforms.engines.placement import (
+    BOOT,
+    is_dry,
+    is_waited_for,
+    log_workers_to,
+    plain_name,
+)
 from eqforge.transforms.engines.run_folder import outlasting
-from eqforge.transforms.engines.workers import BOOT, log_workers_to
 
 _LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, if a data stream breaks off
 # Beam 2.62 in Java, about a Flink worker that did not start

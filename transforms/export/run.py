@@ -22,7 +22,7 @@ from eqforge.core.files.checked import clipped
 from eqforge.core.files.table_file import TableFile
 from eqforge.core.identity import versions_of
 from eqforge.core.visible import counted
-from eqforge.schemas.dataset.licences import (
+from eqforge.schemas.dataset.about import (
     ANNOTATION,
     FIELDS,
     ORIGINS,

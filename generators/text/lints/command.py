@@ -18,7 +18,7 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, nearest, visible
-from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
+from eqforge.generators.text.lints.lint import ERRORS, KINDS, Finding, Severity
 from eqforge.schemas.records.judgements import Erratum
 from eqforge.sources.labelled_captions import is_dataset, is_training
 

@@ -1,17 +1,17 @@
-"""Lint a stream of text pairs."""
+"""Lint a stream of text pairs; the kinds of findings are a closed list."""
 
 import dataclasses
 import hashlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import normalize_caption
 from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
 from eqforge.generators.text.edits import agree_articles, common_ends
 from eqforge.generators.text.language import is_known_word
-from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.word_edits import (
     PartialEdit,
     exchanged_words,
@@ -19,8 +19,41 @@ from eqforge.generators.text.lints.word_edits import (
     stays_true,
     words_of,
 )
+from eqforge.generators.text.words import read_table
 from eqforge.sources.labelled_captions import LabelledCaptions, label_pair
 from eqforge.sources.text_pairs import TextPair
+
+Severity = Literal["error", "warning", "note"]
+"""error: the record cannot be used; warning: it misleads; note: worth a look."""
+
+KINDS: dict[str, tuple[Severity, str]] = {
+    row["kind"]: (cast(Severity, row["severity"]), row["meaning"])
+    for row in read_table("findings.tsv")
+}
+
+ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "error")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """A defect in a record.
+
+    Attributes:
+      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or
+        "other_caption" of a second image.
+      twin: id of the first record that this record duplicates; empty for other findings.
+    """
+
+    record_id: str
+    kind: str
+    field: str
+    detail: str
+    twin: str = ""
+
+    severity: Severity = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "severity", KINDS[self.kind][0])
 
 
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.visible import nearest
 from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.generators.text.lints.findings import Finding
+from eqforge.generators.text.lints.lint import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
 from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import inputs_from_stores

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eqforge.evaluation.statistics.shares import exact_interval
-from eqforge.generators.text.lints.findings import KINDS, Finding
+from eqforge.generators.text.lints.lint import KINDS, Finding
 from tests.generators.lints.published_sets import findings_of
 
 LABELS = Path(__file__).with_name("labels.jsonl")

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eqforge.generators.text.lints.findings import Finding
-from eqforge.generators.text.lints.lint import lint_records
+from eqforge.generators.text.lints.lint import Finding, lint_records
 from eqforge.sources.labelled_captions import LabelledCaptions, read_labelled_captions
 
 FILES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.generators.text.lints.findings import KINDS
+from eqforge.generators.text.lints.lint import KINDS
 from tests.generators.lints.precision import (
     COUNTS,
     LABELS,

@@ -4,8 +4,14 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.dataset.about import About, Author, read_about
-from eqforge.schemas.dataset.licences import REDISTRIBUTABLE, is_redistributable, spdx
+from eqforge.schemas.dataset.about import (
+    REDISTRIBUTABLE,
+    About,
+    Author,
+    is_redistributable,
+    read_about,
+    spdx,
+)
 
 
 def test_everything_is_read(tmp_path: Path) -> None:

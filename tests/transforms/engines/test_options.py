@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import (
 from eqforge.core.errors import InputError
 from eqforge.transforms.engines import flink
 from eqforge.transforms.engines.options import with_defaults
-from eqforge.transforms.engines.workers import BOOT, worker_process
+from eqforge.transforms.engines.placement import BOOT, worker_process
 
 
 def options(runner: str, *beam_args: str) -> PipelineOptions:

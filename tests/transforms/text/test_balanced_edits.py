@@ -4,9 +4,9 @@ import pytest
 
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.text.balanced_edits import draw_captions, edit_as_drawn, possible_edits
 from eqforge.transforms.text.caption_edits import CaptionEdit, EditRules, edit_captions
 from eqforge.transforms.text.hard_positive_samples import free_sample
+from eqforge.transforms.text.hard_positives import draw_captions, edit_as_drawn, possible_edits
 from tests.transforms.text.test_caption_edits import CAPTIONS
 
 RULES = EditRules(seed=3)
