@@ -46,8 +46,8 @@ class MinimalitySettings:
     docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Keep this many pairs of each video even if limits on change reject them: those with the
-    highest minimality scores, and among equal scores those with the lowest ids."""
+    """Number of pairs of each video to keep even if limits on change reject them. The pairs
+    with the highest minimality scores stay, and among equal scores those with the lowest ids."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)
