@@ -1,4 +1,4 @@
-"""Read captioned images: COCO, Karpathy's splits, Flickr30k, own captions, Hugging Face's folders.
+"""Read captioned images: COCO, Karpathy, Flickr30k, their FG versions, own, Hugging Face's.
 
 `own` is a user's table, JSON array or JSON lines; own_captions.py has the fields:
 
@@ -9,6 +9,11 @@ image, caption and split) has to be unique; `split` is `all` by default.
 
 `text-pairs` reads the true captions of VL-CheckList, ARO and other files of text pairs. It must be
 named, since other formats share their suffixes.
+
+`fine-grained` is MS-COCO-FG or Flickr30k-FG (Chen et al. 2023): captions by image, whose names have
+no ending. The images are COCO's and Flickr30k's, which are JPEG files:
+
+    {"COCO_val2014_000000452113": ["a group of people posing with half a dozen large cupcakes"]}
 
 `hugging-face` is a folder as in hugging_face.py, with the fields of own captions as columns. For an
 embedded image, its path counts. Rows without a split get the folder's.
@@ -45,7 +50,14 @@ from eqforge.sources.record_files import read_table
 from eqforge.sources.text_pairs import read_text_pairs
 
 Source = Literal[
-    "coco", "karpathy", "flickr30k-token", "flickr30k-csv", "own", "text-pairs", "hugging-face"
+    "coco",
+    "karpathy",
+    "flickr30k-token",
+    "flickr30k-csv",
+    "fine-grained",
+    "own",
+    "text-pairs",
+    "hugging-face",
 ]
 
 
@@ -94,11 +106,14 @@ def _detect_json(path: Path) -> Source:
         fields = decode(data, dict[str, msgspec.Raw], path.name)
         if not fields.keys().isdisjoint(CAPTIONS):  # a single line
             return "own"
+        if fields and all(_TEXTS.match(bytes(value)) for value in fields.values()):
+            return "fine-grained"
         found = ", ".join(map(name_of, [*fields][:12])) or "none"
         raise InputError(f"{path.name}: the field 'images' is missing; found {found}; {KNOWN}")
     return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
 
 
+_TEXTS = re.compile(rb'\[\s*"')
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
 # The headers of the two published tables of Flickr30k.
 _ANNOTATIONS = frozenset(("raw", "filename", "split"))
@@ -149,6 +164,7 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
             for number, line in text_lines(path)
         ),
         "flickr30k-csv": _read_flickr_csv,
+        "fine-grained": _read_fine_grained,
         "own": lambda path: _own(read_own(path)),
         "text-pairs": lambda path: (
             CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
@@ -281,6 +297,16 @@ def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
                 image=image,
                 caption=caption,
                 split=split or "all",
+            )
+
+
+def _read_fine_grained(path: Path) -> Iterator[CaptionRecord]:
+    for image, captions in decode(read_bytes(path), dict[str, list[str]], path.name).items():
+        for position, caption in enumerate(captions):
+            yield CaptionRecord(
+                caption_id=f"fine-grained/{image}#{position}",
+                image=f"{image}.jpg",
+                caption=caption,
             )
 
 

@@ -22,7 +22,7 @@ from eqforge.pipelines.base.pipeline import (
     RunSettings,
     files_of,
 )
-from eqforge.sources.caption_sources import Source
+from eqforge.sources.caption_sources import Source, detect_source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
@@ -118,8 +118,15 @@ class TextPipeline(Pipeline[Configured, Record]):
         if (folder := self.images()) is not None:
             folder.check("images")
 
+    def check_format(self) -> None:
+        """Reject captions of an unknown format, before slow tools are loaded."""
+        config = self.config
+        if config.captions is not None and getattr(config, "source", None) is None:
+            detect_source(config.captions)
+
     def check_captions(self) -> None:
         """Check the images folder, and load caption readers before any work."""
+        self.check_format()
         self.check_images()
         check_language(self.config.language)
         tagger_of(self.config.spacy_model)

@@ -179,6 +179,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
 
     def check_edits(self) -> None:
         config = self.config
+        self.check_format()
         self.check_images()
         check_language(config.language)
         load_lexicon(config.lexicon)

@@ -10,6 +10,7 @@ from eqforge.commands import inspection, verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, perturb_all
 from eqforge.pipelines import retrieval_perturbations
+from eqforge.pipelines.base import text
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text import perturb
 
@@ -152,6 +153,34 @@ def test_in_paper_mode_a_row_may_be_spaced_otherwise_and_is_no_sample(
     assert "c/synonym_noun" not in spaced
     unchanged = sum(not row["words_changed"] for row in rows)
     assert f"{unchanged} rows whose words did not change" in capsys.readouterr().out
+
+
+def test_captions_of_an_unknown_format_are_rejected_before_wordnet_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def opened(*_: object) -> None:
+        raise AssertionError("a slow tool was loaded")
+
+    monkeypatch.setattr(retrieval_perturbations, "open_wordnet", opened)
+    monkeypatch.setattr(text, "refuse_language", opened)
+    path = tmp_path / "captions.json"
+    path.write_text('{"101": 3}')
+
+    command = ["--captions", str(path), "--output", str(tmp_path / "out")]
+    with pytest.raises(SystemExit, match="2"):
+        retrieval_perturbations.main(command)
+    assert "captions.json: the field 'images' is missing; found 101" in capsys.readouterr().err
+
+
+def test_fine_grained_captions_are_perturbed(tmp_path: Path) -> None:
+    path = tmp_path / "MSCOCO_FG_ann.json"
+    path.write_text(json.dumps({"COCO_val2014_000000000042": list(CAPTIONS[:2])}))
+
+    rows = build(tmp_path / "out", "--captions", path, "--mode", "paper")
+
+    assert Counter((row["image"], row["caption"]) for row in rows) == {
+        ("COCO_val2014_000000000042.jpg", caption): 13 for caption in CAPTIONS[:2]
+    }
 
 
 def test_inspect_shows_the_mean_granularity_of_the_captions(

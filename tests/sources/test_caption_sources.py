@@ -2,6 +2,7 @@ import hashlib
 import json
 import re
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,27 @@ def test_flickr30k_annotation_csv(tmp_path: Path) -> None:
     ]
 
 
+def test_fine_grained_captions_name_the_jpeg_of_their_image(tmp_path: Path) -> None:
+    text = '{"COCO_val2014_000000452113": ["a group of people", "a counter"], "101": ["a dog"]}'
+    path = _write(tmp_path, "MSCOCO_FG_ann.json", text)
+    assert [(r.caption_id, r.image, r.caption) for r in read_captions(path)] == [
+        (
+            "fine-grained/COCO_val2014_000000452113#0",
+            "COCO_val2014_000000452113.jpg",
+            "a group of people",
+        ),
+        ("fine-grained/COCO_val2014_000000452113#1", "COCO_val2014_000000452113.jpg", "a counter"),
+        ("fine-grained/101#0", "101.jpg", "a dog"),
+    ]
+
+
+def test_released_flickr30k_fg_has_five_captions_of_each_image(data_folder: Path) -> None:
+    path = data_folder / "published/fine_grained/Flickr30K_FG_ann_first200.json"
+    records = list(read_captions(path))
+    assert Counter(Counter(r.image for r in records).values()) == {5: 200}
+    assert records[0].image == "1007129816.jpg"
+
+
 def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
     lines = '{"image": "a.jpg", "caption": "x"}\n\n{"image": "a.jpg", "caption": "y", "id": "k"}\n'
     path = _write(tmp_path, "mine.jsonl", lines)
@@ -115,6 +137,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             "c.json: annotations[0].image_id: expected the id of an image",
         ),
         ("c.json", '{"annotations": []}', "the field 'images' is missing"),
+        ("c.json", '{"101": ["a dog", 3]}', "c.json: 101[1]: expected a text"),
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
         ("a.csv", "image,titel\na,x\n", "the column 'caption', found image, titel; own captions"),
