@@ -1,4 +1,4 @@
-"""Models of open_clip, from a folder or a commit on the hub, in safetensors."""
+"""Models of open_clip, from a folder or a commit on the hub, or from a published checkpoint."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CONFIG = "open_clip_config.json"
+_WEIGHTS = (".safetensors", ".pt", ".pth", ".bin")
 _FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]
 
 
@@ -44,7 +45,8 @@ class OpenClipScorer(VectorScorer):
       source: a folder or an id on the hub with `open_clip_config.json` and safetensors; or, with
         `checkpoint`, open_clip's name of the architecture, such as `ViT-B-32`.
       revision: the commit on the hub; None for a folder or an architecture.
-      checkpoint: the safetensors file of an architecture's weights.
+      checkpoint: the file of an architecture's weights: safetensors, or a `.pt` checkpoint as
+        open_clip trains it and NegCLIP publishes it, of which torch reads tensors and runs no code.
     """
 
     def __init__(
@@ -120,8 +122,8 @@ def _find(
     source: str, revision: str | None, checkpoint: Path | None
 ) -> tuple[str, str | None, str]:
     if checkpoint is not None:
-        if checkpoint.suffix != ".safetensors" or not checkpoint.is_file():
-            raise InputError(f"weights={checkpoint}: expected a file in safetensors")
+        if checkpoint.suffix not in _WEIGHTS or not checkpoint.is_file():
+            raise InputError(f"weights={checkpoint}: expected a file {' or '.join(_WEIGHTS)}")
         digest = storage.digest(str(checkpoint))[1]
         return source, str(checkpoint), f"sha256:{digest}"
     weights = Weights(source=source, revision=revision)

@@ -91,8 +91,56 @@ def test_a_name_of_open_clip_needs_its_weights(folder: Path) -> None:
         load("ViT-B-32")
     with pytest.raises(InputError, match="the model cannot be loaded"):
         load("ViT-B-32", f",weights={folder / 'open_clip_model.safetensors'}")
-    with pytest.raises(InputError, match="expected a file in safetensors"):
-        load("ViT-B-32", ",weights=model.bin")
+    with pytest.raises(InputError, match=r"expected a file \.safetensors or \.pt"):
+        load("ViT-B-32", ",weights=model.npz")
+
+
+@pytest.fixture
+def tiny(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A tiny architecture among open_clip's own."""
+    (tmp_path / "eqforge-tiny.json").write_text(json.dumps(CONFIG))
+    for name in ("_MODEL_CONFIG_PATHS", "_MODEL_CONFIGS"):
+        monkeypatch.setattr(library.factory, name, getattr(library.factory, name).copy())
+    library.add_model_config(tmp_path / "eqforge-tiny.json")
+    return "eqforge-tiny"
+
+
+def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
+    library: Any, tiny: str, pictures: list[Picture], tmp_path: Path
+) -> None:
+    """NegCLIP's form: epoch, name, optimizer, and weights of a model that ran on several GPUs."""
+    import torch
+
+    torch.manual_seed(3)
+    model, _, transform = library.create_model_and_transforms(tiny)
+    optimizer = torch.optim.AdamW(model.parameters())
+    saved = {f"module.{name}": tensor for name, tensor in model.state_dict().items()}
+    checkpoint = {"epoch": 5, "name": "negclip", "state_dict": saved}
+    torch.save(checkpoint | {"optimizer": optimizer.state_dict()}, tmp_path / "negCLIP.pt")
+    with torch.inference_mode():
+        images = model.eval().encode_image(torch.stack([transform(image_of(p)) for p in pictures]))
+        texts = model.encode_text(library.get_tokenizer(tiny)(CAPTIONS))
+        expected = torch.nn.functional.cosine_similarity(images[:, None], texts[None], dim=-1)
+
+    scorer = load(tiny, f",weights={tmp_path / 'negCLIP.pt'}")
+    found = score_pictures(scorer, pictures, CAPTIONS, np.argwhere(np.ones((2, 2))))
+
+    assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
+    assert np.ptp(found.cosines) > 1e-3
+    assert scorer.identity.revision.startswith("sha256:")
+
+
+def test_code_in_a_checkpoint_is_not_run(library: Any, tiny: str, tmp_path: Path) -> None:
+    import torch
+
+    class Code:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (tmp_path / "ran",)
+
+    torch.save({"state_dict": {"weight": Code()}}, tmp_path / "code.pt")
+    with pytest.raises(InputError, match="eqforge-tiny: the model cannot be loaded"):
+        load(tiny, f",weights={tmp_path / 'code.pt'}")
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.usefixtures("library")
