@@ -25,11 +25,18 @@ import pyarrow.parquet as pq
 from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
 from eqforge.pipelines.base.pipeline import RunSettings
-from eqforge.pipelines.base.video import measure_clip, score_clip, video_settings
+from eqforge.pipelines.base.video import video_settings
 from eqforge.schemas.records.frames import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
-from eqforge.transforms.video.pair import drop_pairs
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.pair import (
+    drop_frames,
+    drop_pairs,
+    measure_pairs,
+    score_images,
+    score_matches,
+)
 from eqforge.transforms.video.rules import VideoPairRules
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
@@ -90,8 +97,13 @@ _EXTRACTORS: list = []
 def _make(rules: VideoPairRules, clip: Clip) -> ClipWork:
     if not _EXTRACTORS:
         _EXTRACTORS.append(rules.extractor())
-    scored = score_clip(clip, rules, _EXTRACTORS[0])
-    return drop_pairs(measure_clip(scored, rules), rules.pair_filters)
+    media, filters = rules.media, rules.pair_filters
+    videos, fps = rules.videos, rules.frames_fps
+    work = extract_frames(clip, videos, _EXTRACTORS[0], rules.ledger("extract"), fps)
+    work = score_images(work, media, rules.image_filters, rules.ledger("score"))
+    work = drop_frames(work, rules.image_filters)
+    work = measure_pairs(work, media, filters, rules.ledger("measure"))
+    return drop_pairs(score_matches(work, media, filters, rules.ledger("match")), filters)
 
 
 def time_beam(folder: Path, output: Path, workers: int) -> float:

@@ -21,8 +21,7 @@ from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
-from eqforge.pipelines.base.pilot import PilotUnit
-from eqforge.pipelines.base.pipeline import Mode, Target
+from eqforge.pipelines.base.pipeline import Mode, PilotUnit, Target
 from eqforge.pipelines.base.text import CaptionDataset, TextPipeline, select_images, whole_groups
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.generated import EDITED_PAIRS

@@ -35,8 +35,7 @@ from eqforge.pipelines.base.generated import (
     select_pairs,
     try_making,
 )
-from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
-from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, PilotCost, PilotUnit, Target
 from eqforge.schemas.records.scenes import RenderSettings
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.filters.faces import FACES

@@ -31,8 +31,7 @@ from eqforge.models.pretrained import device_here
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.generated import DrawSettings, Numbers, select_pairs
-from eqforge.pipelines.base.pilot import PilotUnit
-from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, PilotUnit, Target
 from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,

@@ -18,7 +18,6 @@ from eqforge.core.help import Help
 from eqforge.core.options import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
-from eqforge.pipelines.base.pilot import Piloted
 from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
 from eqforge.schemas.tables.datasets import MADE_BY
 from eqforge.transforms.engines.run_folder import private_folder
@@ -75,7 +74,7 @@ def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:
 
 
 def console_of(pipeline: type[AnyPipeline]) -> type[DocumentOptions]:
-    return PlanOptions if issubclass(pipeline, Piloted) else DocumentOptions
+    return DocumentOptions if pipeline.pilot is None else PlanOptions
 
 
 def print_plan(
@@ -84,7 +83,7 @@ def print_plan(
     from eqforge.pipelines.base.plan import plan_dataset
 
     options, pilots = line.console, 0
-    if issubclass(pipeline, Piloted):
+    if pipeline.pilot is not None:
         pilots = pipeline.pilot.number if options.pilot is None else options.pilot
         if pilots < 0:
             raise InputError(f"--pilot {pilots}: expected a number of {pipeline.pilot.records}")

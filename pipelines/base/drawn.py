@@ -12,8 +12,7 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.identity import Trace
 from eqforge.generators.diffusion.settings import TINY
 from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
-from eqforge.pipelines.base.pilot import PilotCost
-from eqforge.pipelines.base.pipeline import Configured, Mode, Record
+from eqforge.pipelines.base.pipeline import Configured, Mode, PilotCost, Record
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.filters.faces import FACES

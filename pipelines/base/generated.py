@@ -19,8 +19,15 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.files import storage
 from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_range
-from eqforge.pipelines.base.pilot import PilotCost, Piloted
-from eqforge.pipelines.base.pipeline import Configured, Record, RunPlan, RunSettings, Target
+from eqforge.pipelines.base.pipeline import (
+    Configured,
+    PilotCost,
+    Pipeline,
+    Record,
+    RunPlan,
+    RunSettings,
+    Target,
+)
 from eqforge.schemas.records.books import is_failure
 from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
@@ -84,7 +91,7 @@ class Judged:
     failed: int = 0
 
 
-class GeneratedPipeline(Piloted[Configured, Record]):
+class GeneratedPipeline(Pipeline[Configured, Record]):
     """A dataset of generated pairs; a draw has a kind and a number from 0.
 
     Attributes:

@@ -2,8 +2,8 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
@@ -17,11 +17,13 @@ from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_workers, expect
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import WORK, Certificate, PartManifest
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.books import Reject, Stage
+from eqforge.schemas.records.scores import Score
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection
 from eqforge.transforms.dataset.tables import Table
+from eqforge.transforms.filters.minimality import PairMeasures
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -154,11 +156,62 @@ RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target]
 """Runs the pipeline that a function wires for a plan; its files are copied for workers."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotUnit:
+    """The unit of a pilot.
+
+    Attributes:
+      records: word for the plan's records.
+      number: number to build, unless `--pilot` sets it.
+      unit: the count of `Pipeline.measure` that the cost is proportional to.
+      clock: what the seconds are measured on, such as `one core`.
+    """
+
+    records: str
+    number: int
+    unit: str
+    clock: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotCost:
+    """Cost and results of a pilot's records.
+
+    Attributes:
+      seconds: wall-clock time of its records.
+      num_bytes: size of the images it stored, in bytes.
+      start_s: start-up time of a process before its first record, in seconds.
+      kept: pairs that became samples.
+      rejects: all rejected records.
+      images: the scores of each image.
+      pairs: the measures and the other scores of each pair.
+    """
+
+    seconds: float
+    num_bytes: int
+    start_s: float = 0.0
+    kept: int
+    rejects: Sequence[Reject]
+    images: Sequence[Sequence[Score]]
+    pairs: Sequence[tuple[PairMeasures, Sequence[Score]]]
+
+    def values(self) -> dict[str, list[float]]:
+        """Return the values measured before limits were applied, by score."""
+        rows = [{score.name: score.value for score in scores} for scores in self.images]
+        rows += [asdict(found) | {s.name: s.value for s in scores} for found, scores in self.pairs]
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            for name, value in row.items():
+                if value is not None:
+                    values.setdefault(name, []).append(float(value))
+        return values
+
+
 class Pipeline(Generic[Configured, Record]):
     """A dataset of one configuration: its inputs, its plan, its checks and its Beam pipeline.
 
     Subclasses override hooks. The methods are in the order in which `base.runner` calls them, from
-    `check` to `certificate`; the last is for `eqforge plan`.
+    `check` to `certificate`; the last three are for `eqforge plan`.
 
     Attributes:
       name: name of the dataset, and the prefix of its ids.
@@ -167,6 +220,7 @@ class Pipeline(Generic[Configured, Record]):
       stages: the stages of the counts, in order; an instance may lack some of its class.
       steps: the names under which workers count finished work, in order, each with the count of
         `measure` that it reaches.
+      pilot: the unit of a pilot; None if `eqforge plan` cannot build some records.
     """
 
     name: str
@@ -174,6 +228,7 @@ class Pipeline(Generic[Configured, Record]):
     basics: tuple[str, ...] = ("mode", "workers", "sample", "limit", "overwrite")
     stages: tuple[Stage, ...]
     steps: tuple[tuple[str, str], ...]
+    pilot: PilotUnit | None = None
 
     def __init__(self, config: Configured) -> None:
         self.config = config
@@ -289,6 +344,13 @@ class Pipeline(Generic[Configured, Record]):
         for record in records:
             counts.update(self.measure(record))
         yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
+
+    def is_fit(self, record: Record) -> bool:
+        """Return True if a pilot can and should build a record."""
+        return True
+
+    def try_records(self, records: Sequence[Record], folder: str) -> PilotCost:
+        raise NotImplementedError
 
 
 AnyPipeline: TypeAlias = Pipeline[Any, Any]

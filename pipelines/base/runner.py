@@ -28,8 +28,8 @@ from eqforge.pipelines.base.identity import (
     plan_name,
     remove_half_written,
 )
-from eqforge.pipelines.base.pilot import FEW, limit_hints
 from eqforge.pipelines.base.pipeline import AnyPipeline, Target
+from eqforge.pipelines.base.plan import FEW, limit_hints
 from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset

@@ -20,8 +20,14 @@ from eqforge.core.identity import Trace
 from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.pipelines.base.pilot import PilotCost, Piloted, PilotUnit
-from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
+from eqforge.pipelines.base.pipeline import (
+    DatasetConfig,
+    Mode,
+    PilotCost,
+    PilotUnit,
+    Pipeline,
+    Target,
+)
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.census import VIDEOS, Medium
@@ -35,15 +41,7 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.minimality_score import MinimalitySettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
-from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
-from eqforge.transforms.video.extract import extract_frames
-from eqforge.transforms.video.pair import (
-    drop_frames,
-    drop_pairs,
-    measure_pairs,
-    score_images,
-    score_matches,
-)
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, images_of
 from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_rate, rate_missing
 from eqforge.transforms.video.rules import FramePairFilters, VideoPairRules
 from eqforge.transforms.video.segments import TOO_FEW
@@ -51,7 +49,6 @@ from eqforge.transforms.video.segments import TOO_FEW
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from eqforge.transforms.video.frames.extract import FrameExtractor
 
 VIDEO_STAGES = (FRAMES_STAGE, PAIRS_STAGE)
 """The stages after the one that proposes pairs."""
@@ -134,7 +131,7 @@ def video_settings(
 Videos = TypeVar("Videos", bound=VideoDataset)
 
 
-class VideoPipeline(Piloted[Videos, Clip]):
+class VideoPipeline(Pipeline[Videos, Clip]):
     """A dataset of pairs of frames of a video; a subclass proposes them, clip by clip.
 
     `candidates` implements a dataset's paper. `build` wires the following steps, which all datasets
@@ -206,8 +203,7 @@ class VideoPipeline(Piloted[Videos, Clip]):
             rejects_table(frames + pairs + counts.get("rejects", 0)),
         )
 
-    def rules(self, notes: str | None = None) -> VideoPairRules:
-        """Return the rules for turning clips into samples; `notes` is a folder for progress."""
+    def rules(self) -> VideoPairRules:
         settings = self.config.settings
         return VideoPairRules(
             videos=self.shared_folder("videos"),
@@ -225,7 +221,6 @@ class VideoPipeline(Piloted[Videos, Clip]):
                 registers=(self.registers and self.config.mode == "corrected")
                 or settings.minimal != MinimalitySettings(),
             ),
-            notes=notes,
             frames_fps=self.config.frames_fps,
         )
 
@@ -233,15 +228,15 @@ class VideoPipeline(Piloted[Videos, Clip]):
         from eqforge.transforms.dataset import steps as dataset
         from eqforge.transforms.video import steps as video
 
-        rules = self.rules(target.notes)
+        rules, notes = self.rules(), target.notes
         _ = (
             root
             | dataset.ReadPlan(target.plan_files, Clip)
-            | video.ExtractFrames(rules)
-            | video.ScoreImages(rules)
+            | video.ExtractFrames(rules, notes)
+            | video.ScoreImages(rules, notes)
             | video.DropFrames(rules)
             | video.MeasurePairs(rules)
-            | video.MatchCaptions(rules)
+            | video.MatchCaptions(rules, notes)
             | video.DropPairs(rules)
             | dataset.WriteDataset(target.dataset)
         )
@@ -367,16 +362,21 @@ class VideoPipeline(Piloted[Videos, Clip]):
         return any(not isinstance(video, MissingFile) for _, video in found)
 
     def try_records(self, clips: Sequence[Clip], folder: str) -> PilotCost:
+        from eqforge.transforms.video import steps
+
         rules = self.rules()
-        temporary = replace(rules, work=folder, videos=replace(rules.videos, index=None))
-        extractor = temporary.extractor()
+        rules = replace(rules, work=folder, videos=replace(rules.videos, index=None))
+        extract, extractor = steps.ExtractFrames(rules), rules.extractor()
         started = time.perf_counter()
         try:
-            scored = [score_clip(clip, temporary, extractor) for clip in clips]
+            stored = [work for clip in clips for work in extract.make(clip, extractor)]
         finally:
             extractor.close()
-        measured = [measure_clip(work, temporary) for work in scored]
-        finished = [drop_pairs(work, temporary.pair_filters) for work in measured]
+        scored = [steps.ScoreImages(rules).make(work) for work in stored]
+        clean = [steps.DropFrames(rules).make(work) for work in scored]
+        measured = [steps.MeasurePairs(rules).make(work) for work in clean]
+        matched = [steps.MatchCaptions(rules).make(work) for work in measured]
+        finished = [steps.DropPairs(rules).make(work) for work in matched]
         rows = (frame.image for work in scored for frame in work.frames)
         images = {row.image_id: row.scores for row in rows if row is not None}
         return PilotCost(
@@ -385,16 +385,5 @@ class VideoPipeline(Piloted[Videos, Clip]):
             kept=sum(len(work.pairs) for work in finished),
             rejects=[reject for work in finished for reject in work.rejects],
             images=list(images.values()),
-            pairs=[(pair.measures, pair.scores) for work in measured for pair in work.pairs],
+            pairs=[(pair.measures, pair.scores) for work in matched for pair in work.pairs],
         )
-
-
-def score_clip(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
-    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"), rules.frames_fps)
-    return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
-
-
-def measure_clip(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
-    work = drop_frames(scored, rules.image_filters)
-    work = measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
-    return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))

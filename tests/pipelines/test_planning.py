@@ -10,8 +10,8 @@ import pytest
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
 from eqforge.pipelines.base.command import plan_command
-from eqforge.pipelines.base.pilot import limit_hints
 from eqforge.pipelines.base.pipeline import AnyPipeline
+from eqforge.pipelines.base.plan import limit_hints
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import rows
 

@@ -1,4 +1,4 @@
-"""A pipeline step that counts its elements for the progress display."""
+"""A pipeline step that may count its elements for the progress display."""
 
 import abc
 from collections.abc import Callable, Iterator
@@ -15,16 +15,16 @@ Rules = TypeVar("Rules")
 
 @dataclass
 class CountedStep(beam.PTransform, Generic[Rules]):
-    """Turns every element into another, independently, and counts it when done.
+    """Turns every element into another, independently; may count it when done.
 
     Attributes:
       progress_folder: where the counts are noted; None for no progress.
-      counted: the elements' name in the progress display.
+      counted: the elements' name in the progress display; None if it does not show the step.
     """
 
     rules: Rules
     progress_folder: str | None = None
-    counted: ClassVar[str]
+    counted: ClassVar[str | None] = None
 
     @property
     def uses_gpu(self) -> bool:
@@ -43,7 +43,8 @@ class CountedStep(beam.PTransform, Generic[Rules]):
 
     def _make(self, element: Any) -> Any:
         made = self.make(element)
-        progress.count(self.progress_folder, self.counted, self.size(element))
+        if self.counted is not None:
+            progress.count(self.progress_folder, self.counted, self.size(element))
         return made
 
 

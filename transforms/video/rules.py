@@ -58,7 +58,6 @@ class VideoPairRules:
       frames_fps: rate in frames per second of folders of frames; None if unknown.
       decoder_timeout_s: seconds without a packet read or a frame finished before a video is
         abandoned.
-      notes: the folder for the processes' progress notes; None notes nothing.
     """
 
     videos: SourceFolder
@@ -67,7 +66,6 @@ class VideoPairRules:
     decoder_timeout_s: float
     image_filters: ImageFilters
     pair_filters: FramePairFilters
-    notes: str | None = None
     frames_fps: float | None = None
 
     @property

@@ -1,6 +1,5 @@
 """The steps of a pipeline over videos: each wires the function of its name."""
 
-import abc
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,8 +7,7 @@ import apache_beam as beam
 
 from eqforge.schemas.records.frames import Clip
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.counted_step import WithResource
-from eqforge.transforms.engines.placement import on_gpu
+from eqforge.transforms.engines.counted_step import CountedStep, WithResource
 from eqforge.transforms.video.clip_work import ClipWork
 from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
@@ -28,48 +26,39 @@ class ExtractFrames(beam.PTransform):
     """Stores the frames of every clip, in one decoding pass per video."""
 
     rules: VideoPairRules
+    progress_folder: str | None = None
 
     def expand(self, clips: beam.PCollection[Clip]) -> beam.PCollection[ClipWork]:
-        decode = beam.ParDo(WithResource(self.rules.extractor(), self._extract))
+        decode = beam.ParDo(WithResource(self.rules.extractor(), self.make))
         return clips | "DecodeOnce" >> decode.with_output_types(ClipWork)
 
-    def _extract(self, clip: Clip, extractor: FrameExtractor) -> Iterator[ClipWork]:
+    def make(self, clip: Clip, extractor: FrameExtractor) -> Iterator[ClipWork]:
         rules, ledger = self.rules, self.rules.ledger("extract")
         yield extract_frames(clip, rules.videos, extractor, ledger, rules.frames_fps)
-        progress.count(rules.notes, "extracted")
+        progress.count(self.progress_folder, "extracted")
 
 
-@dataclass
-class ClipStep(beam.PTransform):
-    """Turns each clip's work into its next state, independently."""
-
-    rules: VideoPairRules
-
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        return clips | "Make" >> beam.Map(self.make)
-
-    @abc.abstractmethod
-    def make(self, work: ClipWork) -> ClipWork: ...
-
-
-class ScoreImages(ClipStep):
+class ScoreImages(CountedStep[VideoPairRules]):
     """Scores every frame of every clip."""
+
+    counted = "judged"
+
+    def size(self, work: ClipWork) -> int:
+        return len(work.clip.frames)
 
     def make(self, work: ClipWork) -> ClipWork:
         rules = self.rules
-        scored = score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
-        progress.count(rules.notes, "judged", len(work.clip.frames))
-        return scored
+        return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
 
 
-class DropFrames(ClipStep):
+class DropFrames(CountedStep[VideoPairRules]):
     """Drops the frames with a rejected score."""
 
     def make(self, work: ClipWork) -> ClipWork:
         return drop_frames(work, self.rules.image_filters)
 
 
-class MeasurePairs(ClipStep):
+class MeasurePairs(CountedStep[VideoPairRules]):
     """Measures every candidate pair of every clip."""
 
     def make(self, work: ClipWork) -> ClipWork:
@@ -77,26 +66,24 @@ class MeasurePairs(ClipStep):
         return measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
 
 
-@dataclass
-class MatchCaptions(beam.PTransform):
+class MatchCaptions(CountedStep[VideoPairRules]):
     """Scores the pairs of every clip by the oracle, if requested."""
 
-    rules: VideoPairRules
+    counted = "paired"
 
-    def expand(self, clips: beam.PCollection[ClipWork]) -> beam.PCollection[ClipWork]:
-        score = beam.Map(self._score)
-        if self.rules.pair_filters.oracle.uses_gpu:
-            score = on_gpu(score, clips.pipeline)
-        return clips | "ScorePairsByOracle" >> score
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.pair_filters.oracle.uses_gpu
 
-    def _score(self, work: ClipWork) -> ClipWork:
+    def size(self, work: ClipWork) -> int:
+        return len(work.clip.pairs)
+
+    def make(self, work: ClipWork) -> ClipWork:
         rules = self.rules
-        scored = score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
-        progress.count(rules.notes, "paired", len(work.clip.pairs))
-        return scored
+        return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
 
 
-class DropPairs(ClipStep):
+class DropPairs(CountedStep[VideoPairRules]):
     """Drops the pairs with a rejected score, and those beyond the limit of a video."""
 
     def make(self, work: ClipWork) -> ClipWork:
