@@ -52,6 +52,6 @@ def check_workers(workers: int, least: int = 1) -> None:
     cores = os.cpu_count() or 1
     if workers > WORKERS_A_CORE * cores:
         raise InputError(
-            f"--workers {workers}: expected at most {WORKERS_A_CORE * cores}, {WORKERS_A_CORE} for "
-            f"each of this machine's {cores} cores"
+            f"--workers {workers}: expected at most {WORKERS_A_CORE * cores} "
+            f"({WORKERS_A_CORE} for each of this machine's {cores} cores)"
         )

@@ -81,7 +81,7 @@ class TextYesNo:
         limit = getattr(self._model.config, "max_position_embeddings", None)
         longest = max(map(len, asked))
         if limit is not None and longest > limit:
-            raise ValueError(f"{longest} tokens, the model reads {limit}")
+            raise ValueError(f"{longest} tokens exceed the limit of {limit}")
         device = self._model.device
         # What follows a text is never seen by a causal model, so that padding changes nothing.
         ids = torch.tensor([[*each, *[0] * (longest - len(each))] for each in asked], device=device)
@@ -139,7 +139,7 @@ class CausalLikelihood:
         if not ids:
             raise ValueError("the text has no token")
         if limit is not None and len(ids) > limit:
-            raise ValueError(f"{len(ids)} tokens, the model reads {limit}")
+            raise ValueError(f"{len(ids)} tokens exceed the limit of {limit}")
         before = torch.tensor([[self._start, *ids[:-1]]], device=self._model.device)
         with torch.inference_mode():
             logits = self._model(input_ids=before).logits[0].double().cpu()
@@ -182,7 +182,7 @@ class NliModel:
         limits = self._tokenizer.model_max_length, reads
         limit = min((each for each in limits if each is not None), default=None)
         if limit is not None and length > limit:
-            raise ValueError(f"{length} tokens, the model reads {limit}")
+            raise ValueError(f"{length} tokens exceed the limit of {limit}")
         with torch.inference_mode():
             logits = self._model(**inputs.to(self._model.device)).logits
         return np.asarray(torch.softmax(logits.double(), dim=1)[:, self._places].cpu().numpy())
@@ -264,7 +264,7 @@ class ChatModel:
         length = inputs["input_ids"].shape[1]
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and length + max_tokens > limit:
-            raise QuestionTooLong(f"{length} + {max_tokens} tokens, the model reads {limit}")
+            raise QuestionTooLong(f"{length} + {max_tokens} tokens exceed the limit of {limit}")
         inputs = inputs.to(self.model.device, dtype=self.model.dtype)
         with torch.inference_mode():
             found = self.model.generate(**inputs, generation_config=self._greedy(max_tokens))

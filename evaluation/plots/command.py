@@ -133,7 +133,7 @@ def _draw_front(settings: PlotSettings) -> None:
     from eqforge.evaluation.plots.tables import draw_front
 
     if len(settings.inputs) > 1:
-        raise InputError("pareto: expected one file of eqforge pareto --output")
+        raise InputError("pareto: expected a single file, written by eqforge pareto --output")
     front = read_front(settings.inputs[0])
     names = labels_of([one.model for one in front.models], settings.labels)
     models = [replace(one, model=names[one.model]) for one in front.models]

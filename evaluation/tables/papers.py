@@ -40,7 +40,7 @@ class TablesSettings:
     """Paper whose tables to print."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show, in order. The name of a printed row adds the difference from it."""
+    """Model names to show, in order. A name of a printed row adds each difference from that row."""
 
     columns: tuple[str, ...] = ()
     """Columns to show: a heading such as Eq-SD, or a column such as "Eq-SD Text"."""

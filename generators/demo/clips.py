@@ -137,7 +137,7 @@ def load_photograph(name: str) -> Image.Image:
         return open_rgb((resources.files("skimage") / "data" / file).read_bytes())
     except FileNotFoundError as error:
         raise InputError(
-            f"scikit-image has no photograph {file}; reinstall scikit-image"
+            f"the photograph {file} is missing from scikit-image; reinstall scikit-image"
         ) from error
 
 

@@ -82,7 +82,7 @@ class PartManifest:
     """A dataset that was combined into this one. The other fields are copied from its manifest.
 
     Attributes:
-      name: prefix of the names of its stages, such as `eq-ag`; for nested datasets,
+      name: prefix of its stages' names, for example `eq-ag` or, for nested datasets,
         `combined-pairs: eq-ag`.
       sha256: SHA-256 of its manifest, which identifies the dataset among the inputs.
     """

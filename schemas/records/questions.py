@@ -137,8 +137,8 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: harnesses need the columns of pairs ({', '.join(_PAIR)}), of captions with a "
-        f"foil ({', '.join(_FOIL)}), or of questions ({', '.join(_QUESTION)}); the samples have "
+        f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), for captions with a "
+        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); the samples have "
         f"the columns {', '.join(sorted(columns)) or 'none'}"
     )
 

@@ -85,7 +85,7 @@ def test_a_model_without_the_head_is_refused(llm: Path) -> None:
 def test_what_is_too_long_cannot_be_read(tmp_path: Path) -> None:
     model = NliModel(Weights(source=str(save_nli(tmp_path / "model", reads=16))))
     model.probabilities([("a cat", "a dog")])
-    with pytest.raises(ValueError, match=r"tokens, the model reads 16"):
+    with pytest.raises(ValueError, match=r"tokens exceed the limit of 16"):
         model.probabilities([("a cat", "a dog"), ("a cat " * 20, "a dog")])
 
 

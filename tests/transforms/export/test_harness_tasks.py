@@ -327,7 +327,7 @@ def _free(folder: Path) -> Path:
     ("make", "name", "message"),
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "made/0, 'NA', as missing"),
-        (lambda folder: built("simat"), "lmms-eval", "harnesses need the columns of pairs"),
+        (lambda folder: built("simat"), "lmms-eval", "a harness needs columns for pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
         (questions, "clip-benchmark", "CLIP_benchmark reads one image"),
         (_free, "lmms-eval", "own-questions/a, 'a dog', must be one of up to 26 options"),
