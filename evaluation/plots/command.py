@@ -1,8 +1,9 @@
 """The command `eqforge plot`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
@@ -14,12 +15,16 @@ from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
 
-Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
+if TYPE_CHECKING:
+    from eqforge.evaluation.plots.tables import Number
+
+Kind = Literal["equivariance", "minimality", "bars", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
 _BINNED = ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples")
 READ: dict[str, tuple[str, ...]] = {
     "equivariance": ("allow_missing", "quantity"),
     "minimality": _BINNED,
+    "bars": ("subset",),
     "drops": ("metric",),
     "lambdas": ("metric", "subset"),
     "pareto": (),
@@ -34,15 +39,16 @@ class PlotSettings:
     """Plot scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
-    """Plot to draw: equivariance, minimality, drops, lambdas or pareto. `equivariance` shows how
-    consistently scores change with image and caption. `minimality` shows scores of pairs by how
-    much they differ. `drops` shows the loss under each perturbation. `lambdas` shows the SIMAT
-    score against strength. `pareto` shows score against time."""
+    """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
+    how consistently scores change with image and caption. `minimality` shows scores of pairs by how
+    much they differ. `bars` shows text, image and group score with intervals. `drops` shows the
+    loss under each perturbation. `lambdas` shows the SIMAT score against strength. `pareto` shows
+    score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
-    For drops and lambdas: metrics.json from `eqforge metrics`. For pareto: a file from `eqforge
-    pareto`."""
+    For bars, drops and lambdas: metrics.json from `eqforge metrics`. For pareto: a file from
+    `eqforge pareto`."""
 
     output: Path
     """File to write: .svg, .png or .pdf."""
@@ -55,7 +61,7 @@ class PlotSettings:
     """For equivariance: type of the scores in your files."""
 
     subset: str | None = None
-    """For lambdas: subset to draw, such as test (default: all)."""
+    """For bars and lambdas: subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
     """For minimality: column of the samples. For example, ssim or changed_area_fraction."""
@@ -142,11 +148,13 @@ def _draw_front(settings: PlotSettings) -> None:
 
 
 def _draw_table(settings: PlotSettings) -> None:
-    from msgspec import structs
-
     from eqforge.evaluation.plots import tables
 
     numbers = tables.read_numbers(settings.inputs)
+    if settings.kind == "bars":
+        rows = tables.bars_of(_labelled(numbers, settings), settings.subset)
+        tables.draw_bars(rows, "per cent", settings.title or "Scores", settings.output)
+        return
     metric = settings.metric or _METRICS[settings.kind]
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
@@ -154,16 +162,22 @@ def _draw_table(settings: PlotSettings) -> None:
             f"{settings.kind} needs a table of {_TABLES[settings.kind]} from eqforge metrics "
             f"--output, with the metric {metric!r}; found {known}"
         )
-    numbers = tables.chosen(numbers, metric)
-    names = labels_of(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
-    numbers = [structs.replace(one, model=names[one.model]) for one in numbers]
+    numbers = _labelled(tables.chosen(numbers, metric), settings)
     if settings.kind == "drops":
         title = settings.title or "What perturbations take away"
-        tables.draw_drops(numbers, title, settings.output)
+        rows = tables.by_subset(numbers)
+        tables.draw_bars(rows, f"{metric}, per cent", title, settings.output)
         return
     if settings.subset is not None:
         numbers = tables.of_subset(numbers, settings.subset)
     tables.draw_strengths(numbers, settings.title or "SIMAT", settings.output)
+
+
+def _labelled(numbers: "Sequence[Number]", settings: PlotSettings) -> "list[Number]":
+    from msgspec import structs
+
+    names = labels_of(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
+    return [structs.replace(one, model=names[one.model]) for one in numbers]
 
 
 main = Command(

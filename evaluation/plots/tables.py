@@ -1,10 +1,10 @@
-"""Plots of tables that `eqforge metrics` wrote as JSON: perturbation drops, SIMAT's strengths."""
+"""Plots of tables that `eqforge metrics` wrote as JSON: bars, drops, SIMAT's strengths."""
 
 import contextlib
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,7 @@ class Number(msgspec.Struct, frozen=True, kw_only=True):
     value: float | None
     low: float | None
     high: float | None
+    chance: float | None = None
 
     @property
     def ends(self) -> tuple[float | None, float | None, float | None]:
@@ -159,18 +160,50 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
     return found
 
 
-def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
-    models = list(dict.fromkeys(one.model for one in numbers))
-    subsets = list(dict.fromkeys(one.subset for one in numbers))
-    cells = {(one.model, one.subset): one for one in numbers}
+BARS = (("text", "image", "group"), ("original", "augmented", "brittleness"))
+"""Metrics that stand side by side: of pairs, and of hard positives."""
+
+
+def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Number]]:
+    """Return the numbers of each row of bars, by subset and metric."""
+    known = {one.metric for one in numbers}
+    metrics = next((some for some in BARS if known.issuperset(some)), None)
+    if metrics is None:
+        expected = " or ".join(", ".join(some) for some in BARS)
+        raise InputError(
+            f"bars needs a table of pairs or hard positives with the metrics {expected}; found "
+            f"{', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
+        )
+    found = {metric: chosen(numbers, metric) for metric in metrics}
+    subsets = list(dict.fromkeys(one.subset for some in found.values() for one in some))
+    if subset is not None and subset not in subsets:
+        raise InputError(f"--subset {subset}: expected one of {', '.join(subsets)}")
+    shown = subsets if subset is None else [subset]
+    parts = {metric: by_subset(found[metric]) for metric in metrics}
+    return {
+        metric if len(shown) == 1 else f"{part}: {metric}": parts[metric].get(part, [])
+        for part in shown
+        for metric in metrics
+    }
+
+
+def by_subset(numbers: Sequence[Number]) -> dict[str, list[Number]]:
+    subsets = dict.fromkeys(one.subset for one in numbers)
+    return {subset: [one for one in numbers if one.subset == subset] for subset in subsets}
+
+
+def draw_bars(rows: Mapping[str, Sequence[Number]], x: str, title: str, path: Path) -> None:
+    """Draw a bar of each model in each row, with intervals and chance."""
+    models = list(dict.fromkeys(one.model for some in rows.values() for one in some))
+    cells = {(one.model, row): one for row, some in enumerate(rows.values()) for one in some}
     height = 0.8 / len(models)
-    tall = max(3.0, 1.5 + 0.25 * len(subsets) * max(1, len(models) / 2))
-    with drawing(path, title, f"{numbers[0].metric}, per cent", "", tall) as axes:
+    tall = max(3.0, 1.5 + 0.25 * len(rows) * max(1, len(models) / 2))
+    with drawing(path, title, x, "", tall) as axes:
         for place, model in enumerate(models):
-            have = [(row, cells[model, s]) for row, s in enumerate(subsets) if (model, s) in cells]
-            values, error = with_error([one.ends for _, one in have])
+            have = [row for row in range(len(rows)) if (model, row) in cells]
+            values, error = with_error([cells[model, row].ends for row in have])
             axes.barh(
-                [row + (place - (len(models) - 1) / 2) * height for row, _ in have],
+                [row + (place - (len(models) - 1) / 2) * height for row in have],
                 100 * values,
                 height=height,
                 xerr=100 * error,
@@ -178,7 +211,17 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
                 color=colour(place)["color"],
                 label=words(model),
             )
-        axes.set_yticks(range(len(subsets)), list(map(words, subsets)))
+        levels = {row: one.chance for (_, row), one in cells.items() if one.chance is not None}
+        if levels:
+            axes.vlines(
+                [100 * level for level in levels.values()],
+                [row - 0.45 for row in levels],
+                [row + 0.45 for row in levels],
+                color="black",
+                linestyle=":",
+                label="chance",
+            )
+        axes.set_yticks(range(len(rows)), list(map(words, rows)))
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
 

@@ -168,6 +168,58 @@ def test_equal_measures_share_a_bin(tmp_path: Path) -> None:
     assert [(one.middle, one.pairs) for one in found] == [(0.0, 40), (1.0, 20)]
 
 
+def test_bars_end_at_the_numbers_of_the_table_and_chance_is_marked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from matplotlib.figure import Figure
+
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, 2, 2)) + np.eye(2)  # [pair, image, caption]
+    subsets = ["a", "b"] * 20
+    names = ["c0_i0", "c1_i0", "c0_i1", "c1_i1"]
+    rows = [
+        {"sample_id": f"s{n}", "subset": subset, **dict(zip(names, one.ravel(), strict=True))}
+        for n, (subset, one) in enumerate(zip(subsets, scores, strict=True))
+    ]
+    for model, sign in (("good", 1), ("bad", -1)):
+        lines = [{k: sign * v if k in names else v for k, v in row.items()} for row in rows]
+        (tmp_path / f"{model}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    files = [str(tmp_path / "good.jsonl"), str(tmp_path / "bad.jsonl")]
+    settings = ["--format", "pairs", "--output", str(tmp_path / "t"), "--resamples", "50"]
+    assert main(["metrics", *files, *settings]) == 0
+
+    drawn: list[Any] = []
+    write = Figure.savefig
+
+    def keep(figure: Any, *arguments: Any, **settings: Any) -> None:
+        drawn.append(figure)
+        write(figure, *arguments, **settings)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+    assert plot("bars", tmp_path / "t/metrics.json", "--output", tmp_path / "b.svg") == 0
+    said = texts_of(tmp_path / "b.svg")
+    assert all(text in said for text in ("a: text", "b: group", "all: image", "good", "bad"))
+    axes = drawn[0].axes[0]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    widths = {bar.get_label(): [one.get_width() for one in bar] for bar in axes.containers[1::2]}
+    for model, sign in (("good", 1), ("bad", -1)):
+        of = dict(zip(labels, widths[model], strict=True))
+        for subset in "ab":
+            s = sign * scores[np.array(subsets) == subset]
+            text = (s[:, 0, 0] > s[:, 0, 1]) & (s[:, 1, 1] > s[:, 1, 0])
+            image = (s[:, 0, 0] > s[:, 1, 0]) & (s[:, 1, 1] > s[:, 0, 1])
+            assert of[f"{subset}: text"] == pytest.approx(100 * text.mean())
+            assert of[f"{subset}: group"] == pytest.approx(100 * (text & image).mean())
+    chance = sorted({float(x[0][0]) for x in axes.collections[-1].get_segments()})
+    assert chance == pytest.approx([100 / 6, 25.0])
+
+    assert (
+        plot("bars", tmp_path / "t/metrics.json", "--subset", "a", "--output", tmp_path / "a.svg")
+        == 0
+    )
+    assert "a: text" not in texts_of(tmp_path / "a.svg")
+
+
 def test_drops_and_strengths_are_drawn_from_tables(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,6 +292,7 @@ def test_the_quantity_of_a_file_can_be_said(
         (["minimality", "D", "S", "--measure", "split", "--output", "x.svg"], "column of numbers"),
         (["minimality", "D", "S", "--metric", "best", "--output", "x.svg"], "text, image, group"),
         (["equivariance", "D", "S", "--labels", "a", "b", "--output", "x.svg"], "--labels"),
+        (["bars", "M", "--output", "x.svg"], "bars needs a table of pairs or hard positives"),
         (["drops", "M", "--output", "x.svg"], "drops needs a table of perturbed captions"),
         (["lambdas", "M", "--output", "x.svg"], "lambdas needs a table of SIMAT"),
         (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
