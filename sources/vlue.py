@@ -20,7 +20,7 @@ Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Languag
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -50,6 +50,7 @@ class VlueItem:
       number: of a retrieval caption, its position in its row from 0; else None.
       label: of a statement, whether it is true of the two images; else None.
       answers: of a question, the accepted answers; else empty.
+      same_answer: whether the same question about another image of the folder has the same answer.
       box: of a phrase, x, y, width and height in pixels; else None.
       width_px, height_px: size of the image as stated by the source, or None.
     """
@@ -64,6 +65,7 @@ class VlueItem:
     number: int | None = None
     label: bool | None = None
     answers: tuple[str, ...] = ()
+    same_answer: bool = False
     box: tuple[float, float, float, float] | None = None
     width_px: int | None = None
     height_px: int | None = None
@@ -174,7 +176,11 @@ def _read_nlvr2(path: Path) -> Iterator[VlueItem]:
 
 
 def _read_vqa(path: Path) -> Iterator[VlueItem]:
-    for place, row in _rows(path, _Question):
+    rows = list(_rows(path, _Question))
+    answers = [_texts(row.answer, path, place, "answer") for place, row in rows]
+    pairs = question_pairs([row.image for _, row in rows], [row.question for _, row in rows])
+    same = {row for pair in pairs if answers[pair[0]] == answers[pair[1]] for row in pair}
+    for number, (_, row) in enumerate(rows):
         yield VlueItem(
             item_id=f"vqa/{row.question_id}",
             task="vqa",
@@ -182,8 +188,27 @@ def _read_vqa(path: Path) -> Iterator[VlueItem]:
             texts=(row.question,),
             split=row.split,
             source_id=str(row.question_id),
-            answers=_texts(row.answer, path, place, "answer"),
+            answers=answers[number],
+            same_answer=number in same,
         )
+
+
+def question_pairs(images: Sequence[str], questions: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the rows of each question that is asked about exactly two images of a folder.
+
+    VLUE asks one question about two images of a concept, which has a folder. Names without a folder
+    form no pairs.
+    """
+    groups: dict[tuple[str, str], list[int]] = {}
+    for row, (image, question) in enumerate(zip(images, questions, strict=True)):
+        folder = canonical_name(image).rpartition("/")[0]
+        if folder:
+            groups.setdefault((folder, question), []).append(row)
+    return [
+        (rows[0], rows[1])
+        for rows in groups.values()
+        if len(rows) == 2 and images[rows[0]] != images[rows[1]]
+    ]
 
 
 def _read_captioning(path: Path) -> Iterator[VlueItem]:

@@ -5,7 +5,7 @@ requires that no model "outperforms" it on both, which differs only for equal sc
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,19 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of
 from eqforge.core.files.foreign_tables import csv_rows
-from eqforge.evaluation.efficiency.result import Efficiency, draw_medians, read_efficiency
+from eqforge.evaluation.efficiency.result import (
+    Efficiency,
+    draw_medians,
+    read_efficiency,
+    spread,
+)
 from eqforge.evaluation.metrics.ties import Credits, Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.tables.scores import places_of
+from eqforge.evaluation.tasks.gap import Number, read_numbers
 from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -135,7 +141,8 @@ def from_table(path: Path, rules: Rules) -> Contest:
     `score_high`, `seconds_low` and `seconds_high`. With an interval, scores are drawn from the
     matching normal distribution, times from the log-normal one; without it they are fixed.
     """
-    names, rows = [], []
+    names: list[str] = []
+    rows = []
     for line, row in enumerate(csv_rows(path), start=2):
         if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
             raise InputError(
@@ -143,13 +150,76 @@ def from_table(path: Path, rules: Rules) -> Contest:
                 f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
                 f"{', '.join(name_of(name) for name in row)}"
             )
-        try:
-            rows.append(_numbers(row))
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {line}: {clipped(str(error))}") from error
+        where = f"{path}: line {line}"
+        rows.append([_bounds_of(row, name, where) for name in ("score", "seconds")])
         names.append(row["model"])
     if not rows:
         raise InputError(f"{path}: contains no model")
+    return _drawn(names, rows, rules, "score")
+
+
+def from_numbers(
+    results: Sequence[Path],
+    tables: Sequence[Path],
+    metric: str,
+    subsets: Sequence[str],
+    rules: Rules,
+) -> Contest:
+    """Return the contest of models by the mean of a metric over subsets, as VLUE's figure 2.
+
+    Models are drawn as in `from_table`; the subsets' intervals are taken as independent.
+
+    Args:
+      results: files of `eqforge efficiency`, or CSV tables with the columns `model` and `seconds`.
+        A measured model has its name in `tables`, or that of its file.
+      tables: metrics.json or metrics.csv files, which together have all subsets of each model.
+    """
+    numbers: dict[tuple[str, str, str], Number] = {}
+    for path in tables:
+        found = read_numbers(path)
+        if twice := numbers.keys() & found.keys():
+            raise InputError(f"{path}: {', '.join(min(twice))} is in an earlier file of --metrics")
+        numbers |= found
+    models = {model for model, *_ in numbers}
+    times = list(_times(results, models, rules))
+    rows = []
+    for model, seconds in times:
+        try:
+            parts = [numbers[model, subset, metric].bounds for subset in subsets]
+        except KeyError as error:
+            known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
+            raise InputError(
+                f"{', '.join(map(str, tables))}: expected {', '.join(error.args[0])}; found "
+                f"{'; '.join(known[:20]) or 'no such metric'}"
+            ) from None
+        values, lows, highs = np.array(parts).T
+        value, sides = float(values.mean()), np.nan_to_num([values - lows, highs - values])
+        down, up = (np.linalg.norm(sides, axis=1) / len(subsets)).tolist()
+        rows.append([(value, value - down, value + up), seconds])
+    return _drawn([model for model, _ in times], rows, rules, f"{metric}, {', '.join(subsets)}")
+
+
+def _times(
+    results: Sequence[Path], models: Collection[str], rules: Rules
+) -> Iterator[tuple[str, tuple[float, ...]]]:
+    measured = {path: read_efficiency(path) for path in results if path.suffix != ".csv"}
+    if measured:
+        check_alike(list(measured), list(measured.values()))
+    for path in results:
+        if path in measured:
+            found = spread(measured[path].seconds, rules.resamples, rules.seed)
+            names = (*model_names([measured[path].model.name], [path]), path.stem)
+            name = next((name for name in names if name in models), names[0])
+            yield name, (found.median, found.low, found.high)
+            continue
+        for line, row in enumerate(csv_rows(path), start=2):
+            yield row.get("model", ""), _bounds_of(row, "seconds", f"{path}: line {line}")
+
+
+def _drawn(
+    names: Sequence[str], rows: Sequence[Sequence[tuple[float, ...]]], rules: Rules, what: str
+) -> Contest:
+    """Return models whose scores and times are drawn from their intervals [models, 2, 3]."""
     if len(set(names)) < len(names):
         raise InputError(
             f"{max(names, key=names.count)}: appears twice; give each model a different name"
@@ -166,22 +236,21 @@ def from_table(path: Path, rules: Rules) -> Contest:
         score_bounds=scores[:, 1:],
         score_draws=scores[:, 0] + noise[0] * widths,
         second_draws=seconds[:, 0] * np.exp(noise[1] * shares),
-        what="score",
+        what=what,
     )
 
 
-def _numbers(row: Mapping[str, str]) -> list[tuple[float, ...]]:
-    found = []
-    for name in ("score", "seconds"):
+def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ...]:
+    try:
         value = float(row[name])
         bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
         if not bounds[0] <= value <= bounds[1]:
             raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
-        found.append((value, *bounds))
-    score, seconds = found
-    if not math.isfinite(sum(score[1:])) or not 0 < seconds[1] < math.inf:
-        raise ValueError("expected a score that is a number, and seconds above 0")
-    return found
+        if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
+            raise ValueError("expected a score that is a number, and seconds above 0")
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
+    return value, *bounds
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:

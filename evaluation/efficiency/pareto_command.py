@@ -30,7 +30,7 @@ class ParetoSettings:
     results: tyro.conf.Positional[tuple[Path, ...]]
     """Files written by `eqforge efficiency`, one per model, or one CSV table. The table has the
     columns model, score and seconds. For 95 % intervals, it also has score_low, score_high,
-    seconds_low and seconds_high."""
+    seconds_low and seconds_high. With --metrics, CSV tables need no score."""
 
     dataset: Path | None = None
     """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
@@ -38,8 +38,16 @@ class ParetoSettings:
     scores: tuple[Path, ...] = ()
     """Scores for the dataset, one per `eqforge efficiency` file, in the same order."""
 
-    metric: str = "group"
-    """Metric of `eqforge metrics` to use as the score."""
+    metrics: tuple[Path, ...] = ()
+    """Files metrics.json or metrics.csv with the scores, instead of --dataset and --scores. The
+    score of a model is the mean of --metric over --subsets."""
+
+    subsets: tuple[str, ...] = ("nlvr2", "vqa")
+    """Subsets in --metrics to average. VLUE averages NLVR2 and VQA."""
+
+    metric: str | None = None
+    """Metric of `eqforge metrics` to use as the score (default: group; with --metrics:
+    accuracy)."""
 
     ties: TieRule = "strict"
     """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
@@ -98,10 +106,15 @@ def pareto_command(settings: ParetoSettings) -> int:
 
 
 def _contest(settings: ParetoSettings) -> "Contest":
-    from eqforge.evaluation.efficiency.contest import from_measurements, from_table
+    from eqforge.evaluation.efficiency.contest import from_measurements, from_numbers, from_table
     from eqforge.schemas.dataset.reader import open_dataset
 
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
+    if settings.metrics:
+        if settings.dataset is not None or settings.scores:
+            raise InputError("pass either --metrics, or --dataset and --scores")
+        metric = settings.metric or "accuracy"
+        return from_numbers(settings.results, settings.metrics, metric, settings.subsets, rules)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
             raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
@@ -109,7 +122,8 @@ def _contest(settings: ParetoSettings) -> "Contest":
     if settings.dataset is None:
         raise InputError("pass the scored dataset with --dataset, and its scores with --scores")
     dataset = open_dataset(str(settings.dataset))
-    return from_measurements(settings.results, dataset, settings.scores, settings.metric, rules)
+    metric = settings.metric or "group"
+    return from_measurements(settings.results, dataset, settings.scores, metric, rules)
 
 
 def make_front(contest: "Contest", settings: ParetoSettings) -> Front:

@@ -151,17 +151,16 @@ _DROPPED = {
 }
 
 
-def score_captions(
+def split_captions(
     captions: Sequence[str], references: Sequence[Sequence[str]], tokenizer: Tokenizer = "treebank"
-) -> tuple[tuple[float, ...], NDArray[np.float64]]:
-    """Return BLEU-1 to BLEU-4 over the corpus, and CIDEr-D of each caption [n]."""
+) -> tuple[list[list[str]], list[list[list[str]]]]:
+    """Split captions [n] and their references [n] into words, as `bleu` and `cider_d` need them."""
     if not all(references):
         raise InputError("an image has no reference caption")
     flat = [text for group in references for text in group]
     words = [line.split() for line in tokenize([*captions, *flat], tokenizer)]
-    said, rest = words[: len(captions)], iter(words[len(captions) :])
-    true = [[next(rest) for _ in group] for group in references]
-    return bleu(said, true), cider_d(said, true)
+    rest = iter(words[len(captions) :])
+    return words[: len(captions)], [[next(rest) for _ in group] for group in references]
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:

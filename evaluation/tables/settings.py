@@ -35,7 +35,7 @@ READ: dict[str, tuple[str, ...]] = {
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
     "SIMAT": (*_SCORED, "by", "cluster", "mode", "oracle", "lambdas"),
-    "answers": (*_DRAWN, "allow_missing", "tokenizer"),
+    "answers": (*_DRAWN, "allow_missing", "tokenizer", "by", "cluster"),
     "harnesses": (*_DRAWN, "allow_missing", "by", "cluster", "errata"),
     "questions": (*_DRAWN, "allow_missing", "errata"),
 }
@@ -57,7 +57,7 @@ class MetricsSettings:
     format: Format = "dataset"
     """Type of input: a dataset with scores, or only score files. `eqben`: EqBen's vectors; `pairs`,
     `hard-positives`, `foils`: scores without a dataset; `boundaries`: scores of frames around event
-    boundaries; `gap`: two metrics.json files, in domain and out of domain."""
+    boundaries; `gap`: two metrics.json or metrics.csv files, in domain and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
@@ -77,7 +77,8 @@ class MetricsSettings:
     """For EqBen's vectors: text file with the video of each sample, one per line."""
 
     by: str | None = None
-    """Column of the samples that defines the subsets, such as split (default: kind of change)."""
+    """Column of the samples that defines the subsets, such as split (default: kind of change).
+    Answers to VLUE can also be split by language, culture or concept."""
 
     cluster: str | None = None
     """Column that groups samples for bootstrap intervals (default: the video or image)."""

@@ -1,8 +1,10 @@
 """Answers to VLUE's tasks: NLVR2 and VQA accuracy, grounding at an IoU of 0.5, BLEU and CIDEr."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
@@ -10,24 +12,39 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
-from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.metrics.answers import grounded, score_captions, vqa_accuracy
-from eqforge.evaluation.metrics.ties import Credits
+from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.evaluation.metrics.answers import (
+    ACCURACY,
+    bleu,
+    cider_d,
+    grounded,
+    split_captions,
+    vqa_accuracy,
+)
+from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, make_report, model_names
-from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.samples import check_label_column, read_columns, text_array
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.sources.vlue import question_pairs
 
 CIDER, BLEU = "CIDEr", "BLEU"
 CAPTIONING = "captioning"
+PAIRS = "vqa pairs"
+MOST_CIDER = 10.0
+CONCEPT = "concept"
+DERIVED: Final = {"language": "group", "culture": "group", CONCEPT: "image"}
+"""Names of --by and --cluster that VLUE's image names contain, and their column of `samples`."""
+RELEASED_IDS: Final = {
+    "question_id": "vqa",
+    "image_id": CAPTIONING,
+    "ref_id": "grounding",
+    "identifier": "nlvr2",
+}
+"""Ids in the released files, and their task."""
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-
-
-class _Line(msgspec.Struct):
-    sample_id: str
-    answer: Any
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,47 +122,149 @@ def is_answered(dataset: Dataset) -> bool:
 def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
     settings.check_read("answers")
     names = model_names([path.stem for path in paths], paths)
-    questions = {
-        name: read_columns(dataset, name, ["sample_id", task.cluster, task.truth])
-        for name, task in TASKS.items()
-        if name in dataset.manifest.tables
-    }
+    asked = _asked(dataset, settings)
     judged: dict[str, dict[str, Judged]] = {}
-    bleu: dict[str, tuple[float, ...]] = {}
+    bleu_of: dict[tuple[str, str], tuple[float, ...]] = {}
     notes: list[str] = []
     for name, path in zip(names, paths, strict=True):
-        judged[name] = dict(_judge(questions, path, settings, name, bleu))
+        judged[name] = {}
+        for subset, part, orders in _judge(asked, path, settings):
+            judged[name][subset] = part
+            if orders is not None:
+                bleu_of[name, subset] = orders
         notes += [
             f"{name}: contains no answers to the task {task}"
-            for task in questions
+            for task in asked.columns
             if task not in judged[name]
         ]
-    if bleu:
+    if bleu_of:
         notes.append(
-            f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval."
+            f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval. "
+            "CIDEr is multiplied by 100, as papers print it, and at most 1,000."
         )
 
     def add(
-        model: str, task: str, part: Judged, means: list[Measure], found: Resampled
+        model: str, subset: str, part: Judged, means: list[Measure], found: Resampled
     ) -> Iterator[Measure]:
         del part, found
-        for order, value in enumerate(bleu[model] if task == CAPTIONING else (), start=1):
+        for order, value in enumerate(bleu_of.get((model, subset), ()), start=1):
             # A corpus score, so there is no mean to resample.
-            bleu_n = replace(means[0], metric=f"{BLEU}-{order}", unit="share", value=value)
+            bleu_n = replace(means[0], metric=f"{BLEU}-{order}", value=value)
             yield replace(bleu_n, low=np.nan, high=np.nan)
 
     title = f"{dataset.manifest.dataset}: answers, in per cent"
     return make_report(title, settings.rules, judged, notes, add)
 
 
-def read_answers(path: Path) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asked:
+    """What was asked.
+
+    Attributes:
+        columns: by task, the columns of its table.
+        pairs: pairs of rows of `vqa`, each one question about two images of a folder.
+        labels, clusters: value of --by and of --cluster by sample id; empty without the option.
+    """
+
+    columns: Mapping[str, Mapping[str, list[Any]]]
+    pairs: Sequence[tuple[int, int]]
+    labels: Mapping[str, str]
+    clusters: Mapping[str, str]
+
+
+def _asked(dataset: Dataset, settings: MetricsSettings) -> _Asked:
+    columns = {}
+    for name, task in TASKS.items():
+        if name in dataset.manifest.tables:
+            more = {"source_id", "question"} & set(dataset.columns(name))
+            columns[name] = read_columns(
+                dataset, name, sorted({"sample_id", task.cluster, task.truth} | more)
+            )
+    vqa = columns.get("vqa", {})
+    return _Asked(
+        columns=columns,
+        pairs=question_pairs(vqa["image"], vqa["question"]) if "question" in vqa else [],
+        labels=_values(dataset, settings.by),
+        clusters=_values(dataset, settings.cluster),
+    )
+
+
+def _values(dataset: Dataset, name: str | None) -> dict[str, str]:
+    if name is None:
+        return {}
+    column = DERIVED.get(name, name)
+    check_label_column(dataset.schema("samples"), column, dataset.folder)
+    found = read_columns(dataset, "samples", list(dict.fromkeys(["sample_id", column])))
+    values = ["" if value is None else str(value) for value in found[column]]
+    if name == CONCEPT:
+        values = [value.rpartition("/")[0] for value in values]
+    return dict(zip(found["sample_id"], values, strict=True))
+
+
+class _Line(msgspec.Struct):
+    """A line of answers: its sample, or the question as its source names it."""
+
+    sample_id: str | None = None
+    question_id: int | str | None = None
+    image_id: int | str | None = None
+    ref_id: int | str | None = None
+    identifier: str | None = None
+    answer: Any = None
+    caption: str | None = None
+    bbox: Any = None
+
+    @property
+    def said(self) -> Any:
+        given = (self.answer, self.caption, self.bbox)
+        return next((value for value in given if value is not None), None)
+
+
+def read_answers(
+    path: Path, columns: Mapping[str, Mapping[str, list[Any]]] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Read answers by sample id from JSON Lines, or from one JSON array of the same objects.
+
+    Args:
+        columns: by task, the columns `sample_id` and `source_id`, for answers that name questions
+            as the released files do.
+    """
+    by_source: dict[tuple[str, str], list[str]] = {}
+    for name, task in RELEASED_IDS.items():
+        known = columns.get(task, {})
+        ids = zip(known.get("source_id", []), known.get("sample_id", []), strict=False)
+        for source_id, key in ids:
+            by_source.setdefault((name, str(source_id)), []).append(key)
     found: dict[str, Any] = {}
-    for number, data in read_lines(path):
-        line = decode(data, _Line, str(path), f"line {number}")
-        if line.sample_id in found:
-            raise InputError(f"{path}: line {number}: a second answer to {shown(line.sample_id)}")
-        found[line.sample_id] = line.answer
+    for where, line in _lines(path):
+        key = line.sample_id or _sample_of(line, by_source, f"{path}: {where}")
+        if key in found:
+            raise InputError(f"{path}: {where}: a second answer to {shown(key)}")
+        found[key] = line.said
     return found
+
+
+def _lines(path: Path) -> Iterator[tuple[str, _Line]]:
+    if path.suffix == ".json":
+        for place, line in enumerate(decode(read_bytes(path), list[_Line], str(path))):
+            yield f"[{place}]", line
+    else:
+        for number, data in read_lines(path):
+            where = f"line {number}"
+            yield where, decode(data, _Line, str(path), where)
+
+
+def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], where: str) -> str:
+    given = [(name, getattr(line, name)) for name in RELEASED_IDS]
+    name, value = next((each for each in given if each[1] is not None), ("", None))
+    if not name:
+        raise InputError(f"{where}: expected sample_id, or one of {', '.join(RELEASED_IDS)}")
+    keys = by_source.get((name, str(value)), ())
+    if len(keys) != 1:
+        raise InputError(
+            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id; expected "
+            "one, or a line with sample_id"
+        )
+    return keys[0]
 
 
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
@@ -157,17 +276,13 @@ def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> N
 
 
 def _judge(
-    questions: Mapping[str, Mapping[str, list[Any]]],
-    path: Path,
-    settings: MetricsSettings,
-    model: str,
-    bleu: dict[str, tuple[float, ...]],
-) -> Iterator[tuple[str, Judged]]:
-    """Yield the credits of each answered task; keep BLEU aside, as it has no credits."""
-    answers = read_answers(path)
-    known = {key for columns in questions.values() for key in columns["sample_id"]}
+    asked: _Asked, path: Path, settings: MetricsSettings
+) -> Iterator[tuple[str, Judged, tuple[float, ...] | None]]:
+    """Yield each subset's credits, and BLEU of captions, which has no credits."""
+    answers = read_answers(path, asked.columns)
+    known = {key for columns in asked.columns.values() for key in columns["sample_id"]}
     check_answered(path, answers, known)
-    for name, columns in questions.items():
+    for name, columns in asked.columns.items():
         task, keys = TASKS[name], columns["sample_id"]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         rows = [row for row in order if keys[row] in answers]
@@ -189,19 +304,54 @@ def _judge(
                     f"{task.form}"
                 ) from error
         true = [columns[task.truth][row] for row in rows]
+        words = None
         if task.accuracy is None:
-            bleu[model], cider = score_captions(said, true, settings.tokenizer)
-            credits = {CIDER: cider}
+            words = split_captions(said, true, settings.tokenizer)
+            credits = {CIDER: cider_d(*words)}
         else:
-            credits = {"accuracy": task.accuracy(said, true)}
-        yield (
-            name,
-            Judged(
-                credits=credits,
-                chance={} if task.chance is None else {"accuracy": task.chance},
-                clusters=text_array([columns[task.cluster][row] for row in rows]),
-                expected=len(keys),
-                keys=text_array([keys[row] for row in rows]),
-                units={CIDER: "number"},
-            ),
+            credits = {ACCURACY: task.accuracy(said, true)}
+        clusters = [asked.clusters.get(keys[row], columns[task.cluster][row]) for row in rows]
+        whole = Judged(
+            credits=credits,
+            chance={} if task.chance is None else {ACCURACY: task.chance},
+            clusters=text_array(clusters),
+            expected=len(keys),
+            keys=text_array([keys[row] for row in rows]),
+            most={CIDER: MOST_CIDER},
         )
+        for subset, part, members in _parts(name, whole, keys, asked.labels):
+            yield subset, part, None if words is None else bleu(*(_only(w, members) for w in words))
+        if name == "vqa" and (both := _pairs(whole, rows, asked.pairs)) is not None:
+            firsts = [keys[first] for first, _ in asked.pairs]
+            for subset, part, _ in _parts(PAIRS, both, firsts, asked.labels):
+                yield subset, part, None
+
+
+def _only(values: Sequence[Any], members: Flags) -> list[Any]:
+    return [value for value, is_one in zip(values, members, strict=True) if is_one]
+
+
+def _parts(
+    name: str, whole: Judged, keys: Sequence[str], labels: Mapping[str, str]
+) -> Iterator[tuple[str, Judged, Flags]]:
+    """Yield a task, and its subsets by label if there are several."""
+    assert whole.keys is not None
+    yield name, whole, np.ones(len(whole.keys), dtype=bool)
+    expected = Counter(labels[key] for key in keys) if labels else Counter[str]()
+    own = np.array([labels[key] for key in whole.keys.tolist()] if labels else [], dtype=object)
+    for label in sorted(expected) if len(expected) > 1 else ():
+        members = own == label
+        if members.any():
+            part = whole.part(members, expected=expected[label])
+            yield f"{name}/{label or '(none)'}", part, members
+
+
+def _pairs(whole: Judged, rows: Sequence[int], pairs: Sequence[tuple[int, int]]) -> Judged | None:
+    """Return whether both questions of each answered pair are right; None without any."""
+    places = {row: place for place, row in enumerate(rows)}
+    both = np.array([[places[a], places[b]] for a, b in pairs if {a, b} <= places.keys()])
+    if not len(both):
+        return None
+    part = whole.part(both[:, 0], expected=len(pairs))
+    credits = whole.credits[ACCURACY][both].min(axis=1)
+    return replace(part, credits={ACCURACY: credits}, chance={})

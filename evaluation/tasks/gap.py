@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.pairs import COSTS
 from eqforge.evaluation.metrics.ties import Unit
@@ -43,19 +44,19 @@ def fisher_interval(correlation: float, models: int) -> Interval:
     return float(np.tanh(z - _Z * error)), float(np.tanh(z + _Z * error))
 
 
-class _Number(msgspec.Struct):
+class Number(msgspec.Struct):
     """The fields read from a Measure; null stands for a non-finite value."""
 
     model: str
-    subset: str
     metric: str
-    unit: Unit
-    value: float | None
-    low: float | None
-    high: float | None
-    expected: int
-    scored: int
-    missing: int
+    value: float | None = None
+    subset: str = EVERYTHING
+    unit: Unit = "share"
+    low: float | None = None
+    high: float | None = None
+    expected: int = 0
+    scored: int = 0
+    missing: int = 0
 
     @property
     def bounds(self) -> tuple[float, float, float]:
@@ -75,23 +76,26 @@ class _Number(msgspec.Struct):
 
 
 class _Table(msgspec.Struct):
-    measures: list[_Number]
+    measures: list[Number]
 
 
-_Pair = tuple[_Number, _Number]
+_Pair = tuple[Number, Number]
 
 
 def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     """Return every model's in-domain and out-of-domain score and gap, and their correlation.
 
     Args:
-      paths: `metrics.json` files of in-domain data, then of out-of-domain data. Models, subsets and
-        metrics are matched by name; unmatched ones are left out.
+      paths: metrics.json or metrics.csv of in-domain data, then of out-of-domain data. Models,
+        subsets and metrics are matched by name; unmatched ones are left out.
     """
     del settings
     if len(paths) != 2:
-        raise InputError("--format gap needs two metrics.json files: in-domain, then out-of-domain")
-    first, second = map(_read, paths)
+        raise InputError(
+            "--format gap needs two metrics.json or metrics.csv files: in-domain, then "
+            "out-of-domain"
+        )
+    first, second = map(read_numbers, paths)
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
         raise InputError(
@@ -112,12 +116,31 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     )
 
 
-def _read(path: Path) -> dict[tuple[str, str, str], _Number]:
-    table = decode(read_bytes(path), _Table, str(path))
-    return {(m.model, m.subset, m.metric): m for m in table.measures if m.value is not None}
+def read_numbers(path: Path) -> dict[tuple[str, str, str], Number]:
+    """Read metrics.json or metrics.csv by model, subset and metric, without empty numbers.
+
+    A CSV needs only the columns `model`, `metric` and `value`.
+    """
+    if path.suffix == ".csv":
+        measures = list(_of_csv(path))
+    else:
+        measures = decode(read_bytes(path), _Table, str(path)).measures
+    return {(m.model, m.subset, m.metric): m for m in measures if not math.isnan(m.bounds[0])}
 
 
-def _gaps(inside: _Number, outside: _Number) -> Iterator[Measure]:
+def _of_csv(path: Path) -> Iterator[Number]:
+    for line, row in enumerate(csv_rows(path), start=2):
+        given = {name: value for name, value in row.items() if value not in ("", None)}
+        try:
+            yield msgspec.convert(given, Number, strict=False)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                f"{path}: line {line}: {error}; expected the columns model, metric and value, and "
+                "optionally subset, unit, low and high"
+            ) from error
+
+
+def _gaps(inside: Number, outside: Number) -> Iterator[Measure]:
     (value, low, high), (other, other_low, other_high) = inside.bounds, outside.bounds
     gap = value - other
     bounds = (
@@ -178,10 +201,10 @@ def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
     ]
 
 
-def _is_comparable(number: _Number) -> bool:
+def _is_comparable(number: Number) -> bool:
     return not (
         number.metric in COSTS
-        or number.metric in ("mean", "consistent", "1;2", "not read")
+        or number.metric in ("mean", "consistent", "1;2", "not read", "CIDEr")
         or number.metric.startswith(DROP)
         or number.metric.endswith("rsum")  # a sum of shares
     )

@@ -33,7 +33,7 @@ def dataset_report(settings: MetricsSettings) -> Report:
         raise InputError(
             f"pass scores of {settings.paths[0]} after the dataset; eqforge score computes them"
         )
-    if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):
+    if is_answered(dataset) and all(path.suffix in (".jsonl", ".json") for path in scores):
         return answers_report(dataset, scores, settings)
     if is_questions(dataset):
         return questions_report(dataset, scores, settings)

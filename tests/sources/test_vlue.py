@@ -8,7 +8,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.tables.vlue import Task
-from eqforge.sources.vlue import read_answer_list, read_vlue
+from eqforge.sources.vlue import question_pairs, read_answer_list, read_vlue
 
 ROWS: dict[Task, list[dict[str, Any]]] = {
     "retrieval": [{"image": "a/1.jpg", "caption": ["one two", "three"]}],
@@ -93,6 +93,35 @@ def test_a_wrong_file_is_one_error_that_names_the_place(
 ) -> None:
     with pytest.raises(InputError, match=f"rows.json.*{message}"):
         list(read_vlue(task, write(tmp_path, rows)))
+
+
+def test_pairs_are_two_images_of_a_folder_with_one_question(tmp_path: Path) -> None:
+    def row(name: str, image: str, question: str, answer: str) -> dict[str, Any]:
+        return {"question_id": name, "question": question, "image": image, "answer": answer}
+
+    rows = [
+        row("a", "sw/1-x/1.jpg", "what?", "yes"),
+        row("b", "sw/1-x/2.jpg", "what?", "yes"),
+        row("c", "ta/1-x/1.jpg", "what?", "yes"),  # another folder
+        row("d", "sw/1-x/1.jpg", "who?", "man"),
+        row("e", "sw/1-x/2.jpg", "who?", "boy"),
+        *(row(f"f{n}", f"sw/1-x/{n}.jpg", "where?", "here") for n in range(3)),
+        *(row(f"g{n}", "sw/1-x/1.jpg", "when?", "now") for n in range(2)),  # one image
+        *(row(f"h{n}", f"{n}.jpg", "why?", "so") for n in range(2)),  # no folder
+    ]
+    items = list(read_vlue("vqa", write(tmp_path, rows)))
+    assert [item.source_id for item in items if item.same_answer] == ["a", "b"]
+    images, questions = ([one[name] for one in rows] for name in ("image", "question"))
+    assert question_pairs(images, questions) == [(0, 1), (3, 4)]
+
+
+def test_the_listed_grounding_files_have_the_fields_of_x_vlm(tmp_path: Path) -> None:
+    """Fields that X-VLM's code reads of refcoco+ files, with those that it does not use."""
+    row = {"image": "a.jpg", "text": "left dog", "ref_id": 3, "bbox": [12, 40, 80, 65]}
+    rows = [row | {"width": 640, "height": 480, "sent_id": 9}, row | {"text": "the dog"}]
+    first, second = read_vlue("grounding", write(tmp_path, rows, "refcoco+_vlue_test.json"))
+    assert (first.source_id, first.box, first.width_px) == ("3", (12, 40, 80, 65), 640)
+    assert first.item_id != second.item_id
 
 
 def test_answers_are_read_from_arrays_keys_and_lines(tmp_path: Path) -> None:

@@ -47,7 +47,12 @@ class VlueBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueRules:
-    """How items are imported; `by_image` makes rows of one image one retrieval candidate."""
+    """How items are imported.
+
+    Attributes:
+      by_image: True in corrected mode: rows of one image are one retrieval candidate, and the pair
+        rule of questions is checked.
+    """
 
     by_image: bool
     answers: frozenset[str] | None = None
@@ -121,7 +126,9 @@ def import_item(item: VlueItem, rules: VlueRules) -> Imported | Rejection:
         return images
     size = (images[0].width_px, images[0].height_px) if images else None
     ids = tuple(image.image_id for image in images) or (None,) * len(item.images)
-    findings = tuple(lint_item(item, rules.answers, size, rules.min_words))
+    findings = tuple(
+        lint_item(item, rules.answers, size, rules.min_words, pair_rule=rules.by_image)
+    )
     return Imported(
         sample=sample_row(item, ids, findings),
         row=task_row(item, ids, by_image=rules.by_image, answers=rules.answers, size=size),

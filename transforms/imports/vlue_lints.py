@@ -13,6 +13,7 @@ RULES: Final[dict[str, str]] = {
     "few_words": "The caption has too few words.",
     "there_is": "The caption starts with 'there is'.",
     "answer_not_listed": "No answer of the question is in the list of answers.",
+    "same_answer": "The same question about another image of the folder has the same answer.",
     "empty_box": "The box has no area.",
     "box_outside_image": "The box extends beyond its image.",
     "box_unchecked": "The size of the image is not known, so the box could not be checked.",
@@ -29,15 +30,19 @@ def lint_item(
     answers: frozenset[str] | None,
     size: tuple[int, int] | None,
     min_words: int = MIN_WORDS,
+    *,
+    pair_rule: bool = True,
 ) -> Iterator[Finding]:
     """Yield every breach of the annotation rules by an item.
 
     Args:
       answers: the list of answers; None leaves answers unchecked.
       size: width and height in pixels of the image's file, if it exists.
+      pair_rule: whether to check that a question about two images has two answers.
 
     Source: Zhou et al., "VLUE", section 3.2: captions of at least 8 words that do not start with
-      "there is", answers in the list of the 3,129 most frequent ones, boxes drawn in the image.
+      "there is", answers in the list of the 3,129 most frequent ones and different for the two
+      images of a concept that a question is about, boxes drawn in the image.
       The rules on names and sizes are ours.
     """
     for part, name in enumerate(item.images):
@@ -53,6 +58,8 @@ def lint_item(
                 yield _finding(item, "there_is", caption, part=part)
     if is_listed(item, answers) is False:
         yield _finding(item, "answer_not_listed", item.answers[0])
+    if item.same_answer and pair_rule:
+        yield _finding(item, "same_answer", item.answers[0])
     yield from _lint_box(item, size)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,54 @@ def test_a_wrong_table_is_one_clear_error(
     (tmp_path / "t.csv").write_text(text)
     assert main(["pareto", str(tmp_path / "t.csv")]) == 2
     assert said in capsys.readouterr().err
+
+
+def _accuracies(subset: str, values: dict[str, tuple[float, float, float]]) -> list[dict[str, Any]]:
+    names = ("value", "low", "high")
+    return [
+        {"model": model, "subset": subset, "metric": "accuracy", "unit": "share"}
+        | dict(zip(names, bounds, strict=True))
+        for model, bounds in values.items()
+    ]
+
+
+def test_scores_are_the_mean_of_tasks_in_several_metrics_files(tmp_path: Path) -> None:
+    """VLUE's table 4 from the accuracies out of domain of its table 2."""
+    nlvr2 = dict(zip(VLUE, (66.53, 65.24, 66.60, 73.84, 73.17, 74.16, 73.47), strict=True))
+    vqa = dict(zip(VLUE, (48.38, 46.18, 47.79, 46.31, 51.52, 51.55, 53.76), strict=True))
+    counted = {"expected": 1, "scored": 1, "missing": 0}
+    rows = [
+        row | counted
+        for row in _accuracies("nlvr2", {m: (v, v - 3, v + 3) for m, v in nlvr2.items()})
+    ]
+    (tmp_path / "nlvr2.json").write_text(json.dumps({"measures": rows}))
+    lines = [f"{model},vqa,accuracy,{v},{v - 4},{v + 4}" for model, v in vqa.items()]
+    head = "model,subset,metric,value,low,high"
+    (tmp_path / "vqa.csv").write_text("\n".join([head, *lines]) + "\n")
+    times = [f"{model},{ms / 1000}" for model, (_, ms) in VLUE.items()]
+    (tmp_path / "times.csv").write_text("\n".join(["model,seconds", *times]) + "\n")
+    output = tmp_path / "front.json"
+    tables = [str(tmp_path / name) for name in ("nlvr2.json", "vqa.csv")]
+    command = ["pareto", str(tmp_path / "times.csv"), "--metrics", *tables]
+    assert main([*command, "--output", str(output)]) == 0
+    models = {m["model"]: m for m in json.loads(output.read_text())["models"]}
+    for name, (printed, _) in VLUE.items():
+        assert models[name]["score"] == pytest.approx(printed, abs=0.0051), name
+        assert models[name]["score_high"] - models[name]["score"] == pytest.approx(2.5)
+    assert models["METER"]["on_front"]
+
+
+def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, times = tmp_path / "m.csv", tmp_path / "t.csv"
+    table.write_text("model,subset,metric,value\na,vqa,accuracy,0.5\n")
+    times.write_text("model,seconds\na,1\n")
+    assert main(["pareto", str(times), "--metrics", str(table)]) == 2
+    assert "expected a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
+    assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
+    assert "is in an earlier file of --metrics" in capsys.readouterr().err
+    assert main(["pareto", str(times), "--metrics", str(table), "--subsets", "vqa"]) == 0
+    table.write_text("model,value\na,0.5\n")
+    assert main(["pareto", str(times), "--metrics", str(table)]) == 2
+    assert "expected the columns model, metric and value" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from eqforge.evaluation.metrics import answers
 from eqforge.evaluation.metrics.answers import (
     grounded,
     normal_answer,
-    score_captions,
+    split_captions,
     tokenize,
     vqa_accuracy,
 )
@@ -82,4 +82,4 @@ def test_the_tokenizer_of_cocos_server_says_where_it_comes_from(
 
 def test_an_image_without_references_is_refused() -> None:
     with pytest.raises(InputError, match="no reference"):
-        score_captions(["a"], [[]])
+        split_captions(["a"], [[]])

@@ -90,3 +90,115 @@ def test_answers_that_do_not_fit_are_one_clear_error(
     path = _write(tmp_path / "m.jsonl", answers)
     assert main([str(vlue), str(path), "--allow-missing"]) == 2
     assert message in capsys.readouterr().err
+
+
+LANGUAGES = ("sw", "ta")
+
+
+@pytest.fixture(scope="module")
+def cultures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Per language a pair of questions, a single one, two statements and a captioned image."""
+    samples, vqa, nlvr2, captioning = [], [], [], []
+    for number, group in enumerate(LANGUAGES):
+        folder = f"{group}/images/1-x"
+        for place, question in enumerate(("what?", "what?", "who?")):
+            key = str(10 * number + place)
+            image, answers = f"{folder}/{place}.jpg", ["yes" if place else "no"]
+            row = {"sample_id": f"vqa/{key}", "source_id": key, "question": question}
+            vqa.append(row | {"image": image, "answers": answers})
+            samples.append({"sample_id": f"vqa/{key}", "group": group, "image": image})
+        for place in range(2):
+            key, image = f"nlvr2/{group}{place}", f"{group}/images/{place}-y/0.jpg"
+            row = {"sample_id": key, "source_id": f"s-{group}{place}", "image_0": image}
+            nlvr2.append(row | {"label": True})
+            samples.append({"sample_id": key, "group": group, "image": image})
+        key, image = f"captioning/{number}", f"{folder}/0.jpg"
+        row = {"sample_id": key, "source_id": str(number), "image": image}
+        captioning.append(row | {"references": [f"a {group} cat sat there"]})
+        samples.append({"sample_id": key, "group": group, "image": image})
+    tables: dict[str, list[dict[str, Any]]] = {
+        "samples": samples,
+        "vqa": vqa,
+        "nlvr2": nlvr2,
+        "captioning": captioning,
+    }
+    return write_dataset(tmp_path_factory.mktemp("cultures") / "d", "vlue", tables)
+
+
+def _released(path: Path) -> Path:
+    """Answers by the ids of the released files: Tamil's second question and statement are wrong."""
+    lines: list[dict[str, Any]] = [
+        {"question_id": 10 * number + place, "answer": "yes" if place else "no"}
+        for number in range(2)
+        for place in range(3)
+    ]
+    lines[4]["answer"] = "no"
+    for group in LANGUAGES:
+        for place in range(2):
+            lines.append({"identifier": f"s-{group}{place}", "answer": (group, place) != ("ta", 1)})
+    lines += [{"image_id": n, "caption": f"a {g} cat sat there"} for n, g in enumerate(LANGUAGES)]
+    path.write_text(json.dumps(lines))
+    return path
+
+
+def test_answers_by_released_ids_are_split_by_language_and_paired(
+    cultures: Path, tmp_path: Path
+) -> None:
+    path = _released(tmp_path / "m.json")
+    command = [str(cultures), str(path), "--by", "language", "--output", str(tmp_path)]
+    assert main(command) == 0
+    rows = rows_by(tmp_path)
+    found = {
+        name: (float(rows[name, "accuracy"]["value"]), int(rows[name, "accuracy"]["expected"]))
+        for name, metric in rows
+        if metric == "accuracy"
+    }
+    assert found == {
+        "vqa": (pytest.approx(5 / 6), 6),
+        "vqa/sw": (1.0, 3),
+        "vqa/ta": (pytest.approx(2 / 3), 3),
+        "vqa pairs": (0.5, 2),
+        "vqa pairs/sw": (1.0, 1),
+        "vqa pairs/ta": (0.0, 1),
+        "nlvr2": (0.75, 4),
+        "nlvr2/sw": (1.0, 2),
+        "nlvr2/ta": (0.5, 2),
+    }
+    assert float(rows["captioning/ta", "BLEU-4"]["value"]) == pytest.approx(1.0, abs=1e-4)
+    cider = rows["captioning", "CIDEr"]
+    assert cider["unit"] == "share"
+    assert f"{100 * float(cider['value']):.2f}" in (tmp_path / "metrics.txt").read_text()
+
+
+def test_concepts_are_folders_and_clusters_may_be_any_column(
+    cultures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = _released(tmp_path / "m.json")
+    by = ["--by", "concept", "--cluster", "culture", "--output", str(tmp_path)]
+    assert main([str(cultures), str(path), *by]) == 0
+    rows = rows_by(tmp_path)
+    assert float(rows["nlvr2/ta/images/1-y", "accuracy"]["value"]) == 0
+    assert rows["vqa", "accuracy"]["clusters"] == "2"
+    assert rows["vqa pairs/sw/images/1-x", "accuracy"]["scored"] == "1"
+    capsys.readouterr()
+    assert main([str(cultures), str(path), "--by", "nothing"]) == 2
+    assert "no column 'nothing'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"question_id": 99, "answer": "x"}, "question_id '99': 0 samples have this id"),
+        ({"answer": "x"}, "expected sample_id, or one of question_id"),
+    ],
+)
+def test_unknown_released_ids_are_one_clear_error(
+    cultures: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    line: dict[str, Any],
+    message: str,
+) -> None:
+    (tmp_path / "m.jsonl").write_text(json.dumps(line))
+    assert main([str(cultures), str(tmp_path / "m.jsonl")]) == 2
+    assert message in capsys.readouterr().err

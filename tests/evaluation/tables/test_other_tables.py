@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
+from eqforge.evaluation.tables.papers import read_paper
 from tests.evaluation.written import rows_by
 from tests.statuses import status_of
 
@@ -149,4 +150,42 @@ def test_tables_without_a_model_in_common_are_refused(
     assert main(["--format", "gap", str(inside), str(outside)]) == 2
     assert "is in both" in capsys.readouterr().err
     assert main(["--format", "gap", str(inside)]) == 2
-    assert "needs two metrics.json" in capsys.readouterr().err
+    assert "needs two metrics.json or metrics.csv" in capsys.readouterr().err
+
+
+INSIDE: dict[str, list[float | None]] = {
+    "i2t R@1": [None, None, 65.68, None, 77.60, 80.40, 81.20, 76.16],
+    "i2t R@5": [None, None, 88.56, None, 94.30, 95.50, 95.60, 93.16],
+    "i2t R@10": [None, None, 93.76, None, 97.20, 98.20, 98.20, 96.82],
+    "t2i R@1": [42.51, None, 52.93, None, 60.70, 63.10, 63.40, 57.08],
+    "t2i R@5": [71.18, None, 79.93, None, 84.30, 85.70, 85.80, 82.66],
+    "t2i R@10": [80.76, None, 87.95, None, 90.50, 91.60, 91.50, 90.07],
+    "nlvr2 accuracy": [78.03, 76.20, 79.98, 73.60, 83.14, 84.21, 84.76, 83.05],
+    "vqa accuracy": [72.70, 69.90, 73.82, 69.80, 75.84, 78.07, 78.22, 77.68],
+    "grounding accuracy": [79.18, None, 81.30, 75.23, 65.89, 86.36, 89.00, None],
+}
+"""VLUE's table 2, in domain: Flickr30k's or COCO's test, NLVR2 Test-P, VQA Test-dev, Test-A."""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "cells", "rho"), [(("nlvr2", "vqa"), 16, 0.7545), ((), 55, 0.8409)]
+)
+def test_the_correlation_of_vlues_table_from_csv(
+    tmp_path: Path, tasks: tuple[str, ...], cells: int, rho: float
+) -> None:
+    """Section 5 prints 0.75: the 16 cells of NLVR2 and VQA together; all 55 give 0.84."""
+    outside = read_paper("vlue").tables[0].rows
+    for name in ("in", "out"):
+        lines = ["model,subset,metric,value"]
+        for place, (task, values) in enumerate(INSIDE.items()):
+            if not tasks or task.split()[0] in tasks:
+                subset, metric = task.split()
+                for model, own in zip(outside, values, strict=True):
+                    value = own if name == "in" else outside[model][place]
+                    lines.append(f"{model},{subset},{metric},{'' if value is None else value}")
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    paths = [str(tmp_path / "in.csv"), str(tmp_path / "out.csv")]
+    assert main(["--format", "gap", *paths, "--output", str(tmp_path)]) == 0
+    found = rows_by(tmp_path, "model", "subset", "metric")["all models", "all tasks", "Pearson"]
+    assert float(found["value"]) == pytest.approx(rho, abs=5e-5)
+    assert int(found["expected"]) == cells

@@ -1,6 +1,7 @@
 import os
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,14 @@ def test_answers_are_looked_up_only_where_there_is_a_list() -> None:
     assert found(list(lint_item(question, frozenset({"no"}), None))) == [
         ("answer_not_listed", 0, None)
     ]
+
+
+def test_one_answer_to_both_questions_of_a_pair_is_found_unless_the_mode_is_the_papers() -> None:
+    question = replace(item("vqa", ["what?"], answers=("yes",)), same_answer=True)
+    for by_image, rules in ((True, ["same_answer"]), (False, [])):
+        made = import_item(question, VlueRules(by_image=by_image))
+        assert isinstance(made, Imported)
+        assert [finding.rule for finding in made.findings] == rules
 
 
 @pytest.mark.parametrize(
