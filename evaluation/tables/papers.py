@@ -3,10 +3,11 @@
 import math
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,9 +18,12 @@ from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.shell import Command
 from eqforge.core.visible import in_latex, in_lines, visible
 from eqforge.evaluation.tables.command import metrics_report
+from eqforge.evaluation.tables.features import FEATURES, feature_means
 from eqforge.evaluation.tables.render import aligned, as_json, latex_row, narrow
 from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.schemas.dataset.manifest import FILE_NAME as MANIFEST
+from eqforge.schemas.dataset.reader import open_dataset
 
 PRINTED = Path(__file__).parent / "printed"
 ROUNDING = 0.011
@@ -34,7 +38,8 @@ class TablesSettings:
 
     paths: tyro.conf.Positional[tuple[str, ...]]
     """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table
-    needs several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap."""
+    needs several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap. For the
+    detail of captions, folders of retrieval-perturbations, such as MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
     """Paper whose tables to print."""
@@ -90,13 +95,20 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Table(msgspec.Struct, kw_only=True):
-    """A printed table; rows named in `apart` are no models."""
+    """A printed table; rows named in `apart` are no models.
+
+    Attributes:
+      by: what the rows are. The numbers of a dataset are means over its models.
+      note: what a reader must know to compare.
+    """
 
     name: str
     digits: int
     columns: list[Column]
     rows: dict[str, list[float]]
     apart: list[str] = []
+    by: Literal["model", "dataset"] = "model"
+    note: str = ""
 
 
 class Paper(msgspec.Struct):
@@ -143,18 +155,57 @@ def _measured(paths: Sequence[str]) -> Iterator[tuple[str, _Measured]]:
     files = [
         Path(path) / "metrics.json" if Path(path).is_dir() else Path(path) for *_, path in parted
     ]
-    if len(paths) > 1 and not files[0].is_file():
+    if len(paths) > 1 and not parted[0][0] and not files[0].is_file():
         report = as_json(metrics_report(MetricsSettings(paths=tuple(map(Path, paths)))))
         yield "", decode(report.encode(), _Measured, paths[0])
         return
     for (name, _, path), file in zip(parted, files, strict=True):
+        if (Path(path) / MANIFEST).is_file():
+            yield name, _features(path)
+            continue
         if not file.is_file():
             raise InputError(f"{path}: expected a folder that eqforge metrics --output wrote")
         yield name, decode(read_bytes(file), _Measured, str(file))
 
 
-def of_columns(columns: Sequence[Column], numbers: _Numbers) -> list[_Number | None]:
-    """Return a model's number of each column; a mean that was not measured is computed."""
+def _features(path: str) -> _Measured:
+    dataset = open_dataset(path)
+    if not {*FEATURES} <= {*dataset.columns("captions")}:
+        raise InputError(f"{path}: a dataset without the detail of captions; add your scores")
+    measures = [
+        _Number("captions", "captions", one.name, one.mean, one.low, one.high)
+        for one in feature_means(dataset)
+        if one.captions
+    ]
+    return _Measured(Path(path).name, measures)
+
+
+def of_datasets(measured: Mapping[str, _Numbers]) -> dict[str, _Numbers]:
+    """Return each dataset's numbers: the means over the models that have them."""
+    groups: dict[str, dict[tuple[str, str, str], list[_Number]]] = {}
+    for numbers in measured.values():
+        for (dataset, *key), one in numbers.items():
+            if one.value is not None:
+                groups.setdefault(dataset, {}).setdefault(("", key[0], key[1]), []).append(one)
+    return {
+        dataset: {
+            key: some[0]
+            if len(some) == 1
+            else _Number(dataset, *key[1:], fmean(one.value or 0.0 for one in some))
+            for key, some in group.items()
+        }
+        for dataset, group in groups.items()
+    }
+
+
+def of_columns(
+    columns: Sequence[Column], numbers: _Numbers, named: Collection[str] = ()
+) -> list[_Number | None]:
+    """Return a model's number of each column; a mean that was not measured is computed.
+
+    Args:
+      named: datasets that stand only in columns that name them.
+    """
     found: list[_Number | None] = []
     for column in columns:
         sought = [find.split("|") for find in column.find]
@@ -162,7 +213,9 @@ def of_columns(columns: Sequence[Column], numbers: _Numbers) -> list[_Number | N
             one
             for dataset, subset, metric in sought
             for key, one in numbers.items()
-            if dataset in ("", key[0]) and key[1:] == (subset, metric) and one.value is not None
+            if (dataset == key[0] or (not dataset and key[0] not in named))
+            and key[1:] == (subset, metric)
+            and one.value is not None
         )
         found.append(next(matches, None))
     parts = [one for one, column in zip(found, columns, strict=True) if not column.mean]
@@ -184,6 +237,7 @@ def table_rows(
     places: Sequence[int],
     *,
     intervals: bool,
+    named: Collection[str] = (),
 ) -> list[Row]:
     """Return the printed rows, each followed by the model of its name, then other models.
 
@@ -212,7 +266,7 @@ def table_rows(
             yield Row(INTERVAL, [], shown, is_model=False)
 
     printed_rows = {n: [values[place] for place in places] for n, values in table.rows.items()}
-    found = {model: of_columns(table.columns, numbers) for model, numbers in measured.items()}
+    found = {model: of_columns(table.columns, one, named) for model, one in measured.items()}
     found = {m: numbers for m, numbers in found.items() if any(numbers[p] for p in places)}
     if not found:
         return []
@@ -303,18 +357,26 @@ def tables_command(settings: TablesSettings) -> int:
     paper, measured = read_paper(settings.paper), read_measured(settings.paths)
     named = labels_of(list(measured), settings.labels)
     ours = {named[model]: numbers for model, numbers in measured.items()}
+    by: dict[str, dict[str, _Numbers]] = {"model": ours, "dataset": of_datasets(ours)}
+    finds = (find for table in paper.tables for column in table.columns for find in column.find)
+    claimed = {find.partition("|")[0] for find in finds} - {""}
     shown = 0
     for table in paper.tables:
         places = places_of(table, settings.columns)
         columns = [table.columns[place] for place in places]
         digits = table.digits if settings.digits is None else settings.digits
-        rows = table_rows(table, ours, digits, places, intervals=settings.intervals)
+        rows = table_rows(
+            table, by[table.by], digits, places, intervals=settings.intervals, named=claimed
+        )
         if not rows:
             continue
         shown += 1
         notes = list(wrong_means(table)) if any(column.mean for column in columns) else []
-        if not ours.keys() & table.rows.keys():
-            notes.append(f"For differences, name your model as a row: --labels {_words(table)}")
+        notes += [table.note] if table.note else []
+        if not by[table.by].keys() & table.rows.keys():
+            name = _words(table)
+            advice = f"--labels {name}" if table.by == "model" else f"{name}=FOLDER"
+            notes.append(f"For differences, name your {table.by} as a row: {advice}")
         write: dict[str, Any] = {"text": as_text, "latex": as_latex}
         print(write[settings.show](f"{paper.paper}, {table.name}", columns, rows, notes))
     if not shown:

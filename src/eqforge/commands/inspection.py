@@ -1,6 +1,6 @@
 """`eqforge inspect`: show the contents of a finished dataset."""
 
-import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -158,27 +158,13 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
 
 def _granularity(dataset: "Dataset") -> "Table":
     """Table the mean granularity of the captions, with 95 % bootstrap intervals over images."""
-    import numpy as np
+    from eqforge.evaluation.tables.features import feature_means
 
-    from eqforge.core.identity import picture_key
-    from eqforge.evaluation.statistics.bootstrap import resample_means
-    from eqforge.generators.text.granularity import Granularity
-
-    names = [field.name for field in dataclasses.fields(Granularity)]
-    images, values = [], []
-    for row in dataset.rows("captions", ["image", "caption_id", *names]):
-        images.append(picture_key(row["image"], row["caption_id"]))
-        values.append([row[name] for name in names])
-    columns = np.array(values, dtype=np.float64).reshape(-1, len(names))
-    is_known = ~np.isnan(columns)
-    found = resample_means(
-        np.where(is_known, columns, 0.0), np.array(images, dtype=object), weights=is_known
-    )
     rows = []
-    for number, name in enumerate(names):
-        bounds = (found.values[number], *found.interval(number))
-        rounded = ("" if np.isnan(value) else f"{value:.3f}" for value in bounds)
-        rows.append((name, f"{is_known[:, number].sum():,}", *rounded))
+    for one in feature_means(dataset):
+        bounds = (one.mean, one.low, one.high)
+        rounded = ("" if math.isnan(value) else f"{value:.3f}" for value in bounds)
+        rows.append((one.name, f"{one.captions:,}", *rounded))
     return _table(("feature", "captions", "mean", "from", "to"), rows)
 
 
