@@ -1,9 +1,8 @@
 """Proposes pairs of captioned segments: Eq-YouCook2 and any other captioned videos."""
 
+from collections.abc import Sequence
 from itertools import combinations
-from math import comb
 
-from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
@@ -17,6 +16,10 @@ SEGMENTS_STAGE = Stage(
         "duplicate_moment": "Another record of the video has the same id, or the same time and "
         "caption.",
         "too_few_moments": "The video has fewer than two usable captioned frames.",
+        "too_many_moments": "The video has more than 500 usable captioned frames. Pass fewer "
+        "captions, or split the video.",
+        "ambiguous_ids": "The segment ids contain hyphens, so two pairs would have the same id. "
+        "Rename the segments.",
         **CAPTION_REASONS,
     },
 )
@@ -46,22 +49,12 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
             usable.append(segment)
         else:
             rejects.append(_reject(root, video, segment.segment_id, rejection))
-    kept = usable if len(usable) > 1 else []
-    rejects += [_reject(root, video, lone.segment_id, TOO_FEW) for lone in usable if not kept]
-    if not rejects and not kept:
-        rejects.append(_reject(root, video, None, TOO_FEW))
-    if len(kept) > MAX_SEGMENTS:
-        raise InputError(
-            f"{video.video_id}: has {len(kept)} captioned segments, which make "
-            f"{comb(len(kept), 2):,} pairs; the limit is {MAX_SEGMENTS} segments per video, so "
-            "remove some"
-        )
+    kept = usable
+    if unpaired := _refuse_all(usable):
+        rejects += [_reject(root, video, each.segment_id, unpaired) for each in usable]
+        rejects = rejects or [_reject(root, video, None, unpaired)]
+        kept = []
     pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
-    if len({pair.sample_id for pair in pairs}) != len(pairs):
-        raise InputError(
-            f"{video.video_id}: two pairs of segments have the same id, because the segment ids "
-            "contain hyphens; rename the segments"
-        )
     candidates = len(kept) + len(rejects)
     return Clip(
         clip_id=video.video_id,
@@ -95,6 +88,16 @@ def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection |
             reason="bad_segment", detail=f"from {segment.start_s} s to {segment.end_s} s"
         )
     return lint_caption(segment.caption, captions)
+
+
+def _refuse_all(usable: Sequence[CaptionedSegment]) -> Rejection | None:
+    """Return why no segment of a video can be paired, None where all can."""
+    if len(usable) < 2:
+        return TOO_FEW
+    if len(usable) > MAX_SEGMENTS:
+        return Rejection(reason="too_many_moments", value=len(usable), threshold=MAX_SEGMENTS)
+    names = [f"{a.segment_id}-{b.segment_id}" for a, b in combinations(usable, 2)]
+    return Rejection(reason="ambiguous_ids") if len({*names}) != len(names) else None
 
 
 def _reject(
