@@ -23,8 +23,11 @@ from eqforge.pipelines.base.recipe import DIGITS
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED
+from eqforge.schemas.tables.pairs import IMAGES_TABLE
+from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
+from eqforge.transforms.dataset.errata import by_sample, errata_of
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.tables import Table
+from eqforge.transforms.dataset.tables import Table, files_for, rejects_table, table_of
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -116,7 +119,6 @@ class Combined(Pipeline[Config, "Piece"]):
 
     def plan(self) -> "Iterator[Piece]":
         from eqforge.transforms.dataset.combine import plan_pieces
-        from eqforge.transforms.dataset.errata import by_sample, errata_of
 
         errata = errata_of(self.run.errata, self.name, self.run.decisions)
         found = list(plan_pieces(self.rules, self.run.selection, by_sample(errata).dropped))
@@ -139,10 +141,7 @@ class Combined(Pipeline[Config, "Piece"]):
         )
 
     def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
-        from eqforge.schemas.tables.pairs import IMAGES_TABLE
-        from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
         from eqforge.transforms.dataset.part_pictures import PartPictures
-        from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 
         run, counts = self.run, plan.counts
         samples = COMBINED[self.name].table("samples")

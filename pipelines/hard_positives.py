@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from more_itertools import batched
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
@@ -132,8 +133,6 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
         return with_drawn(self._batches(self.run), drawn)
 
     def _batches(self, run: RunSettings) -> Iterator[TextsBatch]:
-        from more_itertools import batched
-
         images = map(texts_of, select_images(self.config.texts(), run))
         for batch in batched(images, self.config.judging.batch(BATCH)):
             yield TextsBatch(images=tuple(batch))

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from more_itertools import batched
+
 from eqforge.core.ranges import expect
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
@@ -62,8 +64,6 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
         open_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
-        from more_itertools import batched
-
         records = read_captions(self.config.captions, self.config.source)
         for some in batched(select_captions([records], self.run), BATCH):
             yield CaptionBatch(captions=some)

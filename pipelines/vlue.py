@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from more_itertools import batched
+
 from eqforge.core.errors import InputError
 from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
@@ -99,8 +101,6 @@ class Vlue(TextPipeline[Config, VlueBatch]):
         self.check_images()
 
     def plan(self) -> Iterator[VlueBatch]:
-        from more_itertools import batched
-
         files = (read_vlue(task, path) for task, path in self.files.items())
         for batch in batched(select_captions(files, self.run), BATCH):
             yield VlueBatch(items=tuple(batch))

@@ -15,7 +15,7 @@ import unicodedata
 from typing import Any, Literal
 
 from eqforge.core.errors import MissingExtra
-from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.caption_lint import count_clip_tokens
 from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.words import word_set, word_spans
 from eqforge.schemas.records.scores import Rejection

@@ -12,11 +12,11 @@ from eqforge.generators.text.caption_lint import (
     CAPTION_PAIR_REASONS,
     CAPTION_REASONS,
     CaptionSettings,
+    count_clip_tokens,
     lint_caption,
     lint_pair,
     normalize_caption,
 )
-from eqforge.generators.text.clip_tokens import count_clip_tokens
 from tests.cases import cases_of
 
 cases = cases_of(__file__)

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text import clip_tokens
-from eqforge.generators.text.clip_tokens import _encoder, count_clip_tokens
+from eqforge.generators.text import caption_lint
+from eqforge.generators.text.caption_lint import _encoder, count_clip_tokens
 
 ODD = [
     "",
@@ -106,7 +106,7 @@ def test_ordinary_text_has_as_many_tokens_as_transformers_makes(tmp_path: Path) 
 def test_counting_does_not_import_torch() -> None:
     code = (
         "import sys\n"
-        "from eqforge.generators.text.clip_tokens import count_clip_tokens\n"
+        "from eqforge.generators.text.caption_lint import count_clip_tokens\n"
         "print(count_clip_tokens('a dog'), 'torch' in sys.modules, 'open_clip' in sys.modules)\n"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -115,7 +115,7 @@ def test_counting_does_not_import_torch() -> None:
 
 def test_the_merges_are_those_of_the_published_vocabulary() -> None:
     """SHA-256 of lines 2 to 48,895 of OpenAI's bpe_simple_vocab_16e6.txt, and open_clip's copy."""
-    merges = clip_tokens._MERGES.read_bytes()
+    merges = caption_lint._MERGES.read_bytes()
     digest = "d308b7377a8ceaa9707a21614fe8c831b9196e197b7aeb69833359362907af02"
     assert hashlib.sha256(merges).hexdigest() == digest
     file = _open_clip() / "bpe_simple_vocab_16e6.txt.gz"

@@ -14,7 +14,7 @@ from eqforge.generators.diffusion.alignment import (
     replacement,
     tokenize,
 )
-from eqforge.generators.text.clip_tokens import read_vocabulary
+from eqforge.generators.text.caption_lint import read_vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pairs,
 )
 from eqforge.generators.diffusion.vocabulary import Phrase, Vocabulary, load_vocabulary
-from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.caption_lint import count_clip_tokens
 from eqforge.generators.text.edits import agree_articles
 from eqforge.generators.text.words import word_edit
 

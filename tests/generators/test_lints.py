@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text.clip_tokens import count_clip_tokens
+from eqforge.generators.text.caption_lint import count_clip_tokens
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.lexicon import Kind, load_lexicon

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from eqforge.core.errors import InputError
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.model import Answer
 from eqforge.generators.text.llm.rewrite import (
     OF_THE_CODE,
@@ -38,7 +37,13 @@ from eqforge.generators.text.llm.validate import (
     lines_of,
     parse_published_rewrite,
 )
-from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
+from eqforge.generators.text.llm.writer import (
+    CaptionWriter,
+    DecodingSettings,
+    Request,
+    WriterSettings,
+    complete,
+)
 from eqforge.generators.text.taggers import load_tagger
 from tests.cases import cases_of
 from tests.optional import optional

@@ -7,14 +7,17 @@ loading them whole.
 
 import hashlib
 import heapq
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from eqforge.core.files import storage
 from eqforge.core.identity import bucket
+
+Sorted = TypeVar("Sorted")
 
 PART_BYTES = 16 << 20
 """Bytes collected before they become runs."""
@@ -92,6 +95,18 @@ class RunSorter:
 def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
     piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
     return heapq.merge(*(_read_run(run, piece) for run in runs))
+
+
+def sort_records(
+    records: Iterable[Sorted], kind: type[Sorted], key: Callable[[Sorted], str]
+) -> Iterator[Sorted]:
+    """Yield records of one kind, sorted by their keys, in bounded memory."""
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
+        sorter = RunSorter(key, 1, f"{folder}/")
+        runs = [run for record in records for _, run in sorter.add(record)]
+        runs += (run for _, run in sorter.flush())
+        for _, data in merge_runs(runs):
+            yield msgspec.json.decode(data, type=kind)
 
 
 _LINE = msgspec.json.Decoder(tuple[str, msgspec.Raw])

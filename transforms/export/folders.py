@@ -8,18 +8,16 @@ import io
 import json
 import re
 import tarfile
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.columns import IMAGE
-from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+from eqforge.transforms.dataset.sorted_runs import sort_records
 from eqforge.transforms.export.card import DEFAULT, Files, write_card
 from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import picture_references, renamed
@@ -209,19 +207,12 @@ def _true_columns(columns: Collection[str]) -> list[tuple[str, str]]:
 
 def _write_karpathy(export: Export) -> None:
     name = export.dataset.manifest.dataset
-    with (
-        tempfile.TemporaryDirectory(prefix="eqforge-") as folder,
-        export.file(f"dataset_{name}.json") as stream,
-    ):
-        sorter = RunSorter(
-            lambda each: f"{each.split}\0{each.image}\0{each.caption}", 1, f"{folder}/"
+    with export.file(f"dataset_{name}.json") as stream:
+        found = sort_records(
+            _captions(export),
+            _Captioned,
+            lambda each: f"{each.split}\0{each.image}\0{each.caption}",
         )
-        runs: list[tuple[int, Run]] = []
-        for each in _captions(export):
-            runs += sorter.add(each)
-        runs += sorter.flush()
-        merged_runs = merge_runs([run for _, run in runs])
-        found = (msgspec.json.decode(data, type=_Captioned) for _, data in merged_runs)
         stream.write(b'{"images": [')
         sentid = 0
         for (split, image), captions in groupby(found, lambda each: (each.split, each.image)):

@@ -8,17 +8,15 @@ are named after the row.
 import json
 import random
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,7 +27,7 @@ from eqforge.sources.benchmarks import eqben
 from eqforge.sources.benchmarks.form import Fields, source_order, write_fields
 from eqforge.sources.benchmarks.lists import write_checklist
 from eqforge.sources.benchmarks.published import RELATION, SUGAR_CREPE, SUGAR_CREPE_PLUS, WINOGROUND
-from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+from eqforge.transforms.dataset.sorted_runs import sort_records
 from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES
@@ -51,12 +49,6 @@ _EQBEN_COLUMNS: Final = (
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Placed:
-    place: str
-    row: Row
-
-
 def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str]) -> Iterator[Row]:
     """Yield all rows, sorted by their place and then by their ids, in bounded memory.
 
@@ -65,17 +57,17 @@ def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str])
       place: returns a row's sort text.
     """
     names = _names(export, columns)
-    with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
-        sorter = RunSorter(lambda placed: placed.place, 1, f"{folder}/")
-        runs: list[tuple[int, Run]] = []
-        for part in export.all_parts():
-            for table in part.tables():
-                for row in table.select(names).to_pylist():
-                    # NUL sorts before every character of an id.
-                    key = "\0".join((place(row), *(row[name] for name in export.keys)))
-                    runs += sorter.add(_Placed(place=key, row=row))
-        for _, data in merge_runs([run for _, run in (*runs, *sorter.flush())]):
-            yield msgspec.json.decode(data, type=_Placed).row
+    rows = (
+        row
+        for part in export.all_parts()
+        for table in part.tables()
+        for row in table.select(names).to_pylist()
+    )
+
+    def key(row: Row) -> str:  # NUL sorts before every character of an id
+        return "\0".join((place(row), *(row[name] for name in export.keys)))
+
+    return sort_records(rows, Row, key)
 
 
 def _names(export: Export, columns: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import tyro
 
@@ -18,12 +18,16 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, nearest, visible
-from eqforge.generators.text.lints.lint import ERRORS, KINDS, Finding, Severity
+from eqforge.generators.text.lints.lint import ERRORS, KINDS, Finding, Severity, lint_records
 from eqforge.schemas.records.judgements import Erratum
-from eqforge.sources.labelled_captions import is_dataset, is_training
-
-if TYPE_CHECKING:
-    from eqforge.sources.labelled_captions import LabelledCaptions
+from eqforge.sources.labelled_captions import (
+    LabelledCaptions,
+    is_dataset,
+    is_training,
+    label_pair,
+    read_labelled_captions,
+)
+from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,7 +72,6 @@ class LintReport:
 
 
 def lint_command(settings: LintSettings) -> int:
-    from eqforge.generators.text.lints.lint import lint_records
     from eqforge.sources.errata import write_lines
 
     check_outputs(settings, ("errata",))
@@ -96,15 +99,10 @@ def lint_command(settings: LintSettings) -> int:
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
-    from eqforge.generators.text.lints.lint import lint_records
-
     return lint_records(_records(path, settings))
 
 
-def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]":
-    from eqforge.sources.labelled_captions import label_pair, read_labelled_captions
-    from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
-
+def _records(path: Path, settings: LintSettings) -> Iterator[LabelledCaptions]:
     if settings.hard_positives is None:
         return read_labelled_captions(path)
     reworded = read_text_pairs(settings.hard_positives)

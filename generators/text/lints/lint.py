@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from eqforge.core.identity import picture_key
-from eqforge.generators.text.caption_lint import normalize_caption
-from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
+from eqforge.generators.text.caption_lint import (
+    CONTEXT_TOKENS,
+    count_clip_tokens,
+    normalize_caption,
+)
 from eqforge.generators.text.edits import agree_articles, common_ends
 from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.lints.word_edits import (
