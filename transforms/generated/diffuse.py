@@ -7,6 +7,7 @@ Source: EqBen, section 4.2 and appendix B.5; Hertz et al. 2022 for the attention
 
 import tempfile
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -19,7 +20,7 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation
-from eqforge.transforms.dataset.failures import error_rejection
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.generated.draw_work import (
     Drawings,
@@ -81,15 +82,9 @@ def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
 def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
     shared = shared_generator(rules.diffusion)
     basis = [VERSION, shared.model.fingerprint, shared.device, versions_of("pillow")]
-    try:
-        made = make_once(
-            [msgspec.to_builtins(pair), _control_json(pair, rules.edit)],
-            rules.generated.ledger("draw", basis),
-            rules.generated.media,
-            lambda: _draw(pair, shared, rules),
-        )
-    except Exception as error:
-        return work.refused(DRAWINGS_STAGE, error_rejection(error))
+    inputs = [msgspec.to_builtins(pair), _control_json(pair, rules.edit)]
+    ledger, make = rules.generated.ledger("draw", basis), partial(_draw, pair, shared, rules)
+    made = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
     if isinstance(made, Rejection):
         return work.refused(DRAWINGS_STAGE, made)
     return replace(work, made=made).passed(DRAWINGS_STAGE)

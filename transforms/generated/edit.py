@@ -6,6 +6,7 @@ Photographs are never batched, so their pixels do not depend on the rest of a ru
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,7 +27,7 @@ from eqforge.models.pretrained import device_here
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation, MaskRow
-from eqforge.transforms.dataset.failures import error_rejection
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
 from eqforge.transforms.generated.draw_work import (
@@ -93,15 +94,9 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
     basis = [VERSION, shared.model.fingerprint, shared.device, versions_of("pillow", "scipy")]
     basis += [rules.has_masks, rules.lock.lock, rules.lock.feather_px]
     basis += [None if grounder is None else grounder.basis]
-    try:
-        made = make_once(
-            [*task.content, task.seed],
-            rules.generated.ledger("edit", basis),
-            rules.generated.media,
-            lambda: _make(task, shared, grounder, rules),
-        )
-    except Exception as error:
-        return work.refused(EDITS_STAGE, error_rejection(error))
+    inputs, ledger = [*task.content, task.seed], rules.generated.ledger("edit", basis)
+    make = partial(_make, task, shared, grounder, rules)
+    made = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
     if isinstance(made, Rejection):
         return work.refused(EDITS_STAGE, made)
     outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)

@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.generated import Generation
-from eqforge.transforms.dataset.failures import error_rejection
+from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
@@ -138,15 +139,8 @@ class RenderRules:
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
     work = PairWork(proposal=_propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
-    try:
-        made = make_once(
-            inputs,
-            rules.ledger(),
-            rules.generated.media,
-            lambda: _make(pair, rules, renderer),
-        )
-    except Exception as error:
-        return work.refused(RENDERS_STAGE, error_rejection(error))
+    make = partial(_make, pair, rules, renderer)
+    made = guarded(partial(make_once, inputs, rules.ledger(), rules.generated.media, make))
     if isinstance(made, Rejection):
         return work.refused(RENDERS_STAGE, made)
     return replace(work, made=made).decided(RENDERS_STAGE, gate_scenes(made.scores, rules.gates))

@@ -69,7 +69,6 @@ class SceneKillsRenderer(EqforgeError):
         self.index, self.cause = index, cause
 
     def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
-
         return type(self), (self.index, self.cause)
 
 
