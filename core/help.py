@@ -140,9 +140,5 @@ def _width() -> int:
 
 def _wrapped(text: str, indent: str = "") -> str:
     return textwrap.fill(
-        text,
-        _width(),
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+        text, _width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )

@@ -222,11 +222,7 @@ class ContrastiveScorer(VectorScorer):
     """
 
     def __init__(
-        self,
-        kind: str,
-        weights: Weights,
-        scale: float | None = None,
-        centre: float | None = None,
+        self, kind: str, weights: Weights, scale: float | None = None, centre: float | None = None
     ) -> None:
         self._torch = import_torch()
         self._weights = weights

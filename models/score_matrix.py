@@ -155,9 +155,7 @@ def _read_parquet(path: Path) -> ScoreTable:
 
     texts = {"image": pa.string(), "caption": pa.string()}
     table = read_parquet(
-        path,
-        texts | {"probability": pa.float64()},
-        "the columns image, caption, probability",
+        path, texts | {"probability": pa.float64()}, "the columns image, caption, probability"
     )
     if any((table[name].codes < 0).any() for name in texts):
         raise InputError(f"{path}: a row has no image or no caption")

@@ -89,10 +89,7 @@ class ScorerSpec:
 
     def weights(self) -> Weights:
         return Weights(
-            source=self.source,
-            revision=self.revision,
-            precision=self.precision,
-            device=self.device,
+            source=self.source, revision=self.revision, precision=self.precision, device=self.device
         )
 
 
@@ -126,10 +123,7 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     if commit is None or source.startswith((".", "/")) or Path(source).is_dir():
         return ScorerSpec(kind=kind, source=source, options=tuple(sorted(options.items())))
     return ScorerSpec(
-        kind=kind,
-        source=commit[1],
-        revision=commit[2],
-        options=tuple(sorted(options.items())),
+        kind=kind, source=commit[1], revision=commit[2], options=tuple(sorted(options.items()))
     )
 
 

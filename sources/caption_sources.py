@@ -304,9 +304,7 @@ def _read_fine_grained(path: Path) -> Iterator[CaptionRecord]:
     for image, captions in decode(read_bytes(path), dict[str, list[str]], path.name).items():
         for position, caption in enumerate(captions):
             yield CaptionRecord(
-                caption_id=f"fine-grained/{image}#{position}",
-                image=f"{image}.jpg",
-                caption=caption,
+                caption_id=f"fine-grained/{image}#{position}", image=f"{image}.jpg", caption=caption
             )
 
 

@@ -186,10 +186,7 @@ def read_table(
     delimiter = max(("\t" if is_tsv else ",", *";\t,|"), key=header_line.count)
     with _opened(path, newline="") as stream:
         rows = csv.reader(
-            _records(path, stream),
-            delimiter=delimiter,
-            skipinitialspace=True,
-            strict=True,
+            _records(path, stream), delimiter=delimiter, skipinitialspace=True, strict=True
         )
         try:
             header = [name.strip() for name in next(rows, [])]

@@ -124,9 +124,7 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
         target = source - len(first.ids) + len(second.ids)
         mapper[source, min(target, second.length - 1)] = 1
     return Alignment(
-        mapper=mapper,
-        own=np.zeros(second.length, dtype=np.float32),
-        find=(first.find, second.find),
+        mapper=mapper, own=np.zeros(second.length, dtype=np.float32), find=(first.find, second.find)
     )
 
 

@@ -168,10 +168,7 @@ def load_weights(
         try:
             with quiet_libraries():
                 loaded: Any = getattr(diffusers, pipeline).from_pretrained(
-                    folder,
-                    dtype=dtype,
-                    use_safetensors=True,
-                    local_files_only=True,
+                    folder, dtype=dtype, use_safetensors=True, local_files_only=True
                 )
             if offload:
                 loaded.enable_model_cpu_offload(device=settings.device)

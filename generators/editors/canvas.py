@@ -49,10 +49,7 @@ class Canvas:
 
 
 def fit(
-    image: NDArray[np.uint8],
-    mask: NDArray[np.bool_] | None,
-    resolution: int,
-    multiple: int,
+    image: NDArray[np.uint8], mask: NDArray[np.bool_] | None, resolution: int, multiple: int
 ) -> Canvas:
     """Scale an image to about `resolution` pixels squared, with no side over twice that.
 
@@ -85,10 +82,7 @@ def _covered(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_
 
 
 def composite(
-    original: NDArray[np.uint8],
-    edited: NDArray[np.uint8],
-    mask: NDArray[np.bool_],
-    feather_px: int,
+    original: NDArray[np.uint8], edited: NDArray[np.uint8], mask: NDArray[np.bool_], feather_px: int
 ) -> NDArray[np.uint8]:
     """Return the edited image inside a mask and the original outside, bit for bit.
 

@@ -158,11 +158,7 @@ class Editor(ABC):
         canvas = fit(request.image, request.mask, self.resolution, self.multiple)
         arguments = self.arguments(request, canvas)
         _check_length(arguments["prompt"], self.pipeline)
-        with (
-            torch.inference_mode(),
-            quiet_libraries(),
-            deterministic(self.settings.cpu_threads),
-        ):
+        with torch.inference_mode(), quiet_libraries(), deterministic(self.settings.cpu_threads):
             output = self.pipeline(
                 **arguments,
                 **{self.knobs[name]: value for name, value in self.knob_values.items()},

@@ -113,8 +113,7 @@ class Between:
         near, before, behind = (rng.uniform(-0.2, 0.2) for _ in draft.pieces)
         others: Spots = {"reference": (left, before, 0.0), "other": (right, behind, 0.0)}
         return _placed(
-            draft,
-            {where: {"target": (x, near, 0.0), **others} for where, x in across.items()},
+            draft, {where: {"target": (x, near, 0.0), **others} for where, x in across.items()}
         )
 
 

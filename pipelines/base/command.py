@@ -135,13 +135,7 @@ def parse_line(
         given += [text.partition("=")[2] for text in own if text.startswith("--mode=")]
         return usual("paper" if given[-1:] == ["paper"] else "corrected")
 
-    line = shell.parse_line(
-        pipeline.Config,
-        argv[:split],
-        about,
-        console,
-        default_of,
-    )
+    line = shell.parse_line(pipeline.Config, argv[:split], about, console, default_of)
     return line, list(argv[split + 1 :])
 
 

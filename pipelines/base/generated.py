@@ -290,9 +290,7 @@ def select_pairs(
 
 
 def try_making(
-    load: Callable[[], Loaded],
-    make: Callable[[Loaded], Iterable[PairWork]],
-    rules: GeneratedRules,
+    load: Callable[[], Loaded], make: Callable[[Loaded], Iterable[PairWork]], rules: GeneratedRules
 ) -> PilotCost:
     """Make, measure and judge the pairs of a pilot; the time of `load` counts once."""
     started = time.perf_counter()

@@ -234,10 +234,7 @@ class _Job:
 
 
 def _report(
-    pipeline: AnyPipeline,
-    options: PipelineOptions,
-    outcome: Outcome,
-    show: Callable[[str], object],
+    pipeline: AnyPipeline, options: PipelineOptions, outcome: Outcome, show: Callable[[str], object]
 ) -> BuildReport:
     output = pipeline.run.output
     if outcome == "submitted":

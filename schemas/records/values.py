@@ -99,10 +99,7 @@ class CornerBox:
         """
         width, height = (self.x1, self.y1) if size is None else size
         return CornerBox(
-            x0=max(0, self.x0),
-            y0=max(0, self.y0),
-            x1=min(width, self.x1),
-            y1=min(height, self.y1),
+            x0=max(0, self.x0), y0=max(0, self.y0), x1=min(width, self.x1), y1=min(height, self.y1)
         )
 
     def union(self, other: "CornerBox") -> "CornerBox":

@@ -61,9 +61,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         citations.EQBEN,
     ),
     "eq-video": KnownDataset(
-        VIDEO_PAIRS,
-        "Pairs of captioned frames from your own videos.",
-        "your own captioned videos",
+        VIDEO_PAIRS, "Pairs of captioned frames from your own videos.", "your own captioned videos"
     ),
     "eq-sd": KnownDataset(
         GENERATED_PAIRS,

@@ -182,10 +182,7 @@ class EditedSample(RenderedSample):
 
 
 EDITED_TABLE = TableType(
-    name="samples",
-    record=EditedSample,
-    key=("sample_id",),
-    references=RENDERED_TABLE.references,
+    name="samples", record=EditedSample, key=("sample_id",), references=RENDERED_TABLE.references
 )
 EDIT_MASKS_TABLE = TableType(
     name="masks",

@@ -150,10 +150,7 @@ class ImageRow:
 
 IMAGES_TABLE = TableType(name="images", record=ImageRow, key=("image_id",))
 REJECTS_TABLE = TableType(
-    name="rejects",
-    record=Reject,
-    key=("candidate_id", "stage"),
-    counted=("stage", "reason"),
+    name="rejects", record=Reject, key=("candidate_id", "stage"), counted=("stage", "reason")
 )
 PAIRS_TABLE = TableType(
     name="samples",

@@ -119,10 +119,5 @@ def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
 
 
 EQBEN_FORM: Final = Form(
-    fields=FIELDS,
-    read=read,
-    entries=entries,
-    joined=joined,
-    ignored=SINGLE,
-    is_one_file=True,
+    fields=FIELDS, read=read, entries=entries, joined=joined, ignored=SINGLE, is_one_file=True
 )

@@ -251,12 +251,7 @@ def _entry(
         "split": split,
         "sentids": list(range(sentid, sentid + len(texts))),
         "sentences": [
-            {
-                "tokens": _TOKEN.findall(text.lower()),
-                "raw": text,
-                "imgid": number,
-                "sentid": place,
-            }
+            {"tokens": _TOKEN.findall(text.lower()), "raw": text, "imgid": number, "sentid": place}
             for place, text in enumerate(texts, sentid)
         ],
     }

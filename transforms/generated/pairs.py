@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 IMAGES_STAGE = Stage(
-    "images",
-    IMAGE_FILTER_REASONS,
-    note="Generated images. Video frames have the stage frames.",
+    "images", IMAGE_FILTER_REASONS, note="Generated images. Video frames have the stage frames."
 )
 
 MOST_SEEDS = 64

@@ -45,10 +45,7 @@ _LIMIT_OF: Final = {
 
 
 def judge_sample(
-    sample_id: str,
-    answers: Sequence[JudgeAnswer],
-    kinds: Mapping[Part, str],
-    judging: Judging,
+    sample_id: str, answers: Sequence[JudgeAnswer], kinds: Mapping[Part, str], judging: Judging
 ) -> Judgement | Rejection:
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused

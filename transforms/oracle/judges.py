@@ -113,9 +113,7 @@ def _identify(spec: ScorerSpec) -> Identity:
 
 
 def score_pair(
-    oracle: Oracle,
-    images: Mapping[str, NDArray[np.uint8]],
-    captions: tuple[str, str],
+    oracle: Oracle, images: Mapping[str, NDArray[np.uint8]], captions: tuple[str, str]
 ) -> tuple[Score, ...]:
     """Score both images of a pair with both captions, by every model.
 

@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = "2"
-CROP_REASONS = {
-    "bad_box": BAD_BOX,
-    "crop_too_small": "The longer side of the crop is too short.",
-}
+CROP_REASONS = {"bad_box": BAD_BOX, "crop_too_small": "The longer side of the crop is too short."}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,10 +123,7 @@ class Cutter:
 
 
 def cut_regions(
-    regions: Sequence[Region],
-    size: tuple[int, int] | None,
-    paths: Sequence[str],
-    cutter: Cutter,
+    regions: Sequence[Region], size: tuple[int, int] | None, paths: Sequence[str], cutter: Cutter
 ) -> tuple[Crop | Rejection, ...]:
     if cutter.root is None:
         boxes = [crop_box(region, size, cutter.settings) for region in regions]

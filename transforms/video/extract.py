@@ -79,9 +79,7 @@ def extract_frames(
     return stored.with_rejects(
         [
             stored.reject(
-                missed.frame_id,
-                FRAMES_STAGE,
-                Rejection(reason=missed.reason, detail=missed.detail),
+                missed.frame_id, FRAMES_STAGE, Rejection(reason=missed.reason, detail=missed.detail)
             )
             for missed in extraction.missed
         ]

@@ -259,11 +259,7 @@ def score_matches(
 
 
 def _ask_all(
-    work: ClipWork,
-    pairs: list[MeasuredPair],
-    media: MediaStore,
-    oracle: Oracle,
-    ledger: Ledger,
+    work: ClipWork, pairs: list[MeasuredPair], media: MediaStore, oracle: Oracle, ledger: Ledger
 ) -> Iterator[tuple[str, Answer]]:
     from more_itertools import chunked
 

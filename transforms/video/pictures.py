@@ -204,10 +204,7 @@ def needs_rate(requests: Iterable[FrameRequest]) -> bool:
 
 
 def number_of(
-    request: FrameRequest,
-    frames: FoundFrames,
-    frames_fps: float | None,
-    end_tolerance_s: float,
+    request: FrameRequest, frames: FoundFrames, frames_fps: float | None, end_tolerance_s: float
 ) -> int | Rejection:
     """Return the number of the image file that a request means, or its rejection.
 

@@ -204,12 +204,7 @@ def _excludes(analysis: Analysis, foil: Foil) -> bool:
 
 
 def reword_foil(
-    record: VlChecklistRecord,
-    kind: Kind,
-    group: str,
-    lexicon: Lexicon,
-    *,
-    allow_weak: bool = True,
+    record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon, *, allow_weak: bool = True
 ) -> RewordedFoil | Rejection:
     caption, negative, repairs = _repair(record)
     foil = find_foil(caption, negative)

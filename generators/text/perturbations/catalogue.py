@@ -88,8 +88,7 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
         lambda a, rng: published.shuffle_trigrams(a, rng, within=True),
     ),
     "shuffle_trigrams": _simple(
-        corrected.shuffle_trigrams,
-        lambda a, rng: published.shuffle_trigrams(a, rng, within=False),
+        corrected.shuffle_trigrams, lambda a, rng: published.shuffle_trigrams(a, rng, within=False)
     ),
 }
 """By name; the 13 of the published code keep its names and order."""

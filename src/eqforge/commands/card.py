@@ -69,8 +69,5 @@ def write_card(arguments: Arguments) -> list[str]:
 
 
 main = Command(
-    "eqforge card",
-    Arguments,
-    card_command,
-    example="eqforge card out/eq-video --about about.toml",
+    "eqforge card", Arguments, card_command, example="eqforge card out/eq-video --about about.toml"
 )

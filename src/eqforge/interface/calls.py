@@ -153,11 +153,7 @@ def diff(
 
 
 def export(
-    dataset: str | Path,
-    *,
-    format: str,
-    output: str | Path,
-    **settings: Any,
+    dataset: str | Path, *, format: str, output: str | Path, **settings: Any
 ) -> "ExportNote":
     """Write a finished dataset in another format; return the note of the written files.
 

@@ -133,10 +133,7 @@ class FrameExtractor:
             )
 
     def extract(
-        self,
-        video_path: str,
-        requests: Sequence[FrameRequest],
-        expected: FileState | None = None,
+        self, video_path: str, requests: Sequence[FrameRequest], expected: FileState | None = None
     ) -> list[StoredFrame | MissedFrame]:
         """Return one answer for each request, in order.
 
