@@ -5,11 +5,14 @@ import hashlib
 import io
 import os
 import stat
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 from eqforge.core.errors import InputError
+
+_PIECE_BYTES = 16 << 20
 
 
 def make_folder(folder: Path, synced: bool = True) -> None:
@@ -67,6 +70,36 @@ def digest_stream(stream: Any) -> tuple[int, str]:
     sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
     return stream.tell(), sha256
+
+
+class RangeStream(io.RawIOBase):
+    """A seekable stream of bytes that `read(start, count)` returns, as of an object of a store."""
+
+    def __init__(self, read: Callable[[int, int], bytes], size: int) -> None:
+        self._read, self._size, self._place = read, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._place = max(0, offset + (0, self._place, self._size)[whence])
+        return self._place
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = max(0, min(len(buffer), self._size - self._place))
+        data = self._read(self._place, count)
+        buffer[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+    def readall(self) -> bytes:
+        return b"".join(iter(lambda: self.read(_PIECE_BYTES) or b"", b""))
 
 
 class DigestingStream(io.RawIOBase):

@@ -11,9 +11,11 @@ import tarfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, Any
+from functools import partial
+from typing import IO
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.disk import RangeStream
 from eqforge.core.files.objects import FetchFailed, State, read_part, stat, state_of
 from eqforge.core.urls import public
 
@@ -60,7 +62,8 @@ def _read_shard(shard: str) -> list[Member]:
         )
     try:
         info = stat(shard)
-        with io.BufferedReader(_Object(shard, info["size"]), _PIECE_BYTES) as stream:
+        whole = RangeStream(partial(_read, shard), info["size"])
+        with io.BufferedReader(whole, _PIECE_BYTES) as stream:
             return list(_members(stream, shard, state_of(info)))
     except FetchFailed as error:
         raise InputError(f"{public(shard)}: {error.detail}") from error
@@ -98,29 +101,7 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
                 )
 
 
-class _Object(io.RawIOBase):
-    """An object of a store, or a file, as a seekable stream."""
-
-    def __init__(self, url: str, size: int) -> None:
-        self._url, self._size, self._place = url, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        self._place = offset + (0, self._place, self._size)[whence]
-        return self._place
-
-    def readinto(self, buffer: Any, /) -> int:
-        count = max(0, min(len(buffer), self._size - self._place))
-        pieces: list[bytes] = []
-        read_part(self._url, self._place, count, pieces.append)
-        buffer[:count] = b"".join(pieces)
-        self._place += count
-        return count
+def _read(url: str, start: int, count: int) -> bytes:
+    pieces: list[bytes] = []
+    read_part(url, start, count, pieces.append)
+    return b"".join(pieces)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
+from eqforge.core.files.disk import RangeStream
 from eqforge.core.sandbox.child import MOST_READ_BYTES, Child, ChildDied, ChildFailed, ChildTimeout
 from eqforge.core.sandbox.child_main import Parent
 from eqforge.core.sandbox.sandbox import Sandbox
@@ -85,38 +86,14 @@ def read(
             child.close()
 
 
-class _File(io.RawIOBase):
-    """The file of a request, as the child sees it."""
-
-    def __init__(self, parent: Parent, size: int) -> None:
-        self._parent, self._size, self._place = parent, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._place
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        self._place = max(0, offset + (0, self._place, self._size)[whence])
-        return self._place
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self._parent.read(self._place, min(len(buffer), MOST_READ_BYTES))
-        buffer[: len(data)] = data
-        self._place += len(data)
-        self._parent()
-        return len(data)
-
-    def readall(self) -> bytes:
-        return b"".join(iter(lambda: self.read(MOST_READ_BYTES) or b"", b""))
-
-
 def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
     size, free, arguments = request["size"], request["free"], request["arguments"]
+
+    def read(start: int, count: int) -> bytes:
+        data = parent.read(start, min(count, MOST_READ_BYTES))
+        parent()
+        return data
+
     try:
         module, _, name = request["reader"].partition(":")
         reader: Callable[..., Iterator[Any]] = getattr(importlib.import_module(module), name)
@@ -128,7 +105,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         taken = 0
-        for answer in reader(io.BufferedReader(_File(parent, size), 1 << 20), **arguments):
+        for answer in reader(io.BufferedReader(RangeStream(read, size), 1 << 20), **arguments):
             taken += answer.nbytes if isinstance(answer, memoryview) else 0
             check_taken(size, taken, free)
             yield answer
