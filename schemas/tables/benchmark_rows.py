@@ -11,7 +11,7 @@ from typing import Final
 
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.values import CornerBox, Sha256, Text
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS
 
@@ -133,12 +133,7 @@ class BenchmarkQuestion:
 
 
 def _type(record: type, images: tuple[str, ...], card: str) -> DatasetType:
-    samples = TableType(
-        name="samples",
-        record=record,
-        key=("sample_id",),
-        references=dict.fromkeys(images, "images"),
-    )
+    samples = samples_table(record, dict.fromkeys(images, "images"))
     return DatasetType(
         tables=(samples, IMAGES_TABLE, REJECTS_TABLE),
         card=_COMMON.format(card),
@@ -199,12 +194,7 @@ class CombinedPair:
 
 COMBINED_PAIRS: Final = DatasetType(
     tables=(
-        TableType(
-            name="samples",
-            record=CombinedPair,
-            key=("sample_id",),
-            references={"image_0_id": "images", "image_1_id": "images"},
-        ),
+        samples_table(CombinedPair, {"image_0_id": "images", "image_1_id": "images"}),
         IMAGES_TABLE,
         REJECTS_TABLE,
     ),

@@ -57,6 +57,10 @@ class TableType:
         return row
 
 
+def samples_table(record: type, references: Mapping[str, str]) -> TableType:
+    return TableType(name="samples", record=record, key=("sample_id",), references=references)
+
+
 @dataclass(frozen=True, kw_only=True)
 class DatasetType:
     """What datasets of one kind have in common.

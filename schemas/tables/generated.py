@@ -20,7 +20,7 @@ from eqforge.schemas.records.values import (
     Whole,
     Whole32,
 )
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIR_RULES, REJECTS_TABLE, Bits, LumaShift
 
 
@@ -127,11 +127,9 @@ MASKS_TABLE = TableType(
     card="`mask_0_id` and `mask_1_id` are keys into `masks`: in a mask the objects of `objects_0` "
     "and `objects_1` have the numbers 1, 2, ... in this order, and the backdrop has 0.",
 )
-RENDERED_TABLE = TableType(
-    name="samples",
-    record=RenderedSample,
-    key=("sample_id",),
-    references={
+RENDERED_TABLE = samples_table(
+    RenderedSample,
+    {
         **{"image_0_id": "images", "image_1_id": "images"},
         **{"mask_0_id": "masks", "mask_1_id": "masks"},
     },
@@ -181,9 +179,7 @@ class EditedSample(RenderedSample):
     negative_generator: Text
 
 
-EDITED_TABLE = TableType(
-    name="samples", record=EditedSample, key=("sample_id",), references=RENDERED_TABLE.references
-)
+EDITED_TABLE = samples_table(EditedSample, RENDERED_TABLE.references)
 EDIT_MASKS_TABLE = TableType(
     name="masks",
     record=MaskRow,

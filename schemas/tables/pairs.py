@@ -21,7 +21,7 @@ from eqforge.schemas.records.values import (
     Whole,
     Whole32,
 )
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 
 UNKNOWN_S = -1.0
 """Stands for a time that is not known; no frame is shown before 0."""
@@ -152,12 +152,7 @@ IMAGES_TABLE = TableType(name="images", record=ImageRow, key=("image_id",))
 REJECTS_TABLE = TableType(
     name="rejects", record=Reject, key=("candidate_id", "stage"), counted=("stage", "reason")
 )
-PAIRS_TABLE = TableType(
-    name="samples",
-    record=PairSample,
-    key=("sample_id",),
-    references={"image_0_id": "images", "image_1_id": "images"},
-)
+PAIRS_TABLE = samples_table(PairSample, {"image_0_id": "images", "image_1_id": "images"})
 VIDEO_PAIRS = DatasetType(
     tables=(PAIRS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="In `samples`, `caption_0` describes the image `image_0_id` and `caption_1` the image "

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.values import CornerBox, Sha256, Share, Text, Whole32
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 SimatSplit: TypeAlias = Literal["dev", "test"]
@@ -113,11 +113,9 @@ class CaptionRow:
     }
 
 
-QUERIES_TABLE = TableType(
-    name="samples",
-    record=QueryRow,
-    key=("sample_id",),
-    references={
+QUERIES_TABLE = samples_table(
+    QueryRow,
+    {
         **{"region_id": "gallery", "image_id": "images"},
         **{"source_triplet_id": "captions", "target_triplet_id": "captions"},
     },

@@ -18,7 +18,7 @@ from eqforge.schemas.records.values import (
     Whole,
     Whole32,
 )
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 ENCODED_CHARACTERS = 300
@@ -224,12 +224,7 @@ JUDGEMENTS_TABLE = TableType(
     "right, and each judge's answer, with its model and revision. If no judge was asked, the "
     "probability is the precision of the rules.",
 )
-PERTURBED_TABLE = TableType(
-    name="samples",
-    record=PerturbedCaption,
-    key=("sample_id",),
-    references={"caption_id": "captions", **_IMAGE},
-)
+PERTURBED_TABLE = samples_table(PerturbedCaption, {"caption_id": "captions", **_IMAGE})
 MEASURED_TABLE = TableType(
     name="captions", record=MeasuredCaption, key=("caption_id",), references=_IMAGE
 )
@@ -240,18 +235,14 @@ RETRIEVAL_PERTURBATIONS = DatasetType(
     "at most case, spacing or punctuation changed; exclude these rows from every comparison. "
     "`captions` contains each caption once, with its level of detail.",
 )
-HARD_POSITIVES_TABLE = TableType(
-    name="samples", record=HardPositiveSample, key=("sample_id",), references=_IMAGE
-)
+HARD_POSITIVES_TABLE = samples_table(HardPositiveSample, _IMAGE)
 HARD_POSITIVES = DatasetType(
     tables=(HARD_POSITIVES_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     card="A row of `samples` has three texts of one image: `caption` is true of it, "
     "`hard_positive` is a rewording that is still true, and `hard_negative` is false. The span "
     "columns contain the characters that each edit changes, before and after.",
 )
-TRAINING_TABLE = TableType(
-    name="samples", record=TrainingCaption, key=("sample_id",), references=_IMAGE
-)
+TRAINING_TABLE = samples_table(TrainingCaption, _IMAGE)
 TRAINING_CAPTIONS = DatasetType(
     tables=(TRAINING_TABLE, JUDGEMENTS_TABLE, IMAGES_TABLE, REJECTS_TABLE),
     use="Training vision-language models to distinguish rewordings from false captions.",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 from eqforge.schemas.records.values import Finite, Text, Whole32, XywhBox
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 Task = Literal["retrieval", "nlvr2", "vqa", "captioning", "grounding"]
@@ -197,12 +197,7 @@ def _task(name: Task, record: type, *images: str) -> TableType:
     return TableType(name=name, record=record, key=("sample_id",), references=references)
 
 
-ITEMS_TABLE = TableType(
-    name="samples",
-    record=VlueSample,
-    key=("sample_id",),
-    references={"image_id": "images", "image_1_id": "images"},
-)
+ITEMS_TABLE = samples_table(VlueSample, {"image_id": "images", "image_1_id": "images"})
 TASK_TABLES: Final[Mapping[str, TableType]] = {
     table.name: table
     for table in (
