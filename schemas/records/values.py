@@ -1,30 +1,15 @@
-"""Small values of records: numbers and texts with ranges, spans of text, and boxes in images.
-
-Builds write only values in a column's range, and `eqforge verify` rejects others. `RULES` of a
-record say by column whether it fits the others of its row.
+"""Small values of records: spans of text, and boxes in images.
 
 Boxes are in pixels, (0, 0) the upper left corner of the image, in the three forms in use.
 """
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-Int32 = Annotated[int, "int32"]
-"""A whole number that a column stores in 32 bits; others have 64."""
-
-Whole = Annotated[int, Meta(ge=0)]
-Whole32 = Annotated[Int32, Meta(ge=0)]
-Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
-Positive = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
-Share = Annotated[float, Meta(ge=0, le=1)]
-Similarity = Annotated[float, Meta(ge=-1, le=1)]
-Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
-Text = Annotated[str, Meta(min_length=1)]
-
+from eqforge.schemas.records.ranges import Finite, Int32, Whole, Whole32
 
 SCHEMA_VERSION = "1"
 
@@ -99,7 +84,10 @@ class CornerBox:
         """
         width, height = (self.x1, self.y1) if size is None else size
         return CornerBox(
-            x0=max(0, self.x0), y0=max(0, self.y0), x1=min(width, self.x1), y1=min(height, self.y1)
+            x0=max(0, self.x0),
+            y0=max(0, self.y0),
+            x1=min(width, self.x1),
+            y1=min(height, self.y1),
         )
 
     def union(self, other: "CornerBox") -> "CornerBox":
