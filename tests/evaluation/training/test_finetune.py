@@ -388,3 +388,25 @@ def test_presets_are_defaults_that_flags_override() -> None:
     assert own.loss == ("infonce=2",)
     assert own.epochs == PRESETS["hard-positives-paper"]["epochs"] == 5
     assert parse_settings(base).loss == ()
+
+
+@pytest.mark.parametrize(
+    ("preset", "data", "losses"),
+    [
+        ("eqsim-paper", "pairs", {"infonce", "eqsim-v1", "eqsim-v2"}),
+        ("hard-positives-paper", "captions", {"infonce", "hard-negative", "hard-positive"}),
+    ],
+)
+def test_the_papers_presets_train_and_log_each_of_their_losses(
+    folder: Path, preset: str, data: str, losses: set[str]
+) -> None:
+    output = folder / preset
+    settings = ["--preset", preset, "--steps", "2", "--warmup-steps", "0", "--batch-size", "4"]
+    given = [str(folder / data), "--model", f"clip:{folder / 'clip'}", "--output", str(output)]
+    assert main([*given, "--device", "cpu", "--workers", "0", *settings]) == 0
+    log = read_log(output)
+    assert len(log) == 2
+    for line in log:
+        parts = {name: value for name, value in line.items() if name in losses}
+        assert parts.keys() == losses
+        assert all(np.isfinite(value) for value in parts.values())
