@@ -188,17 +188,13 @@ def has_room(folder: str) -> bool:
 def _leave(message: str, status: int) -> NoReturn:
     if os.environ.get(TRACEBACK):
         traceback.print_exc()
-    print_error("eqforge", message)
+    print(f"eqforge: {shortened(message, MAX_MESSAGE_CHARS)}", file=sys.stderr)
     raise SystemExit(status)
 
 
 def is_not_about_gcp(record: logging.LogRecord) -> bool:
     """Filter out Beam's warning on import of an extra that only Dataflow needs."""
     return "apitools not found" not in record.getMessage()
-
-
-def print_error(program: str, error: object) -> None:
-    print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 
 def _forget_output() -> None:

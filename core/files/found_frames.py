@@ -116,11 +116,6 @@ def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
     return FoundFrames(name=name, files=numbered)
 
 
-def frame_number(file: str) -> int | None:
-    parts = _parts(file)
-    return None if parts is None else parts[1]
-
-
 def _parts(file: str) -> tuple[str, int] | None:
     parts = _NUMBERED.fullmatch(file)
     if parts is None or file.startswith(".") or not file.lower().endswith(FILE_SUFFIXES):
@@ -185,7 +180,7 @@ def _walk(root: str, suffixes: Sequence[str], below: str = "", depth: int = 0) -
         for entry in entries:
             # A link may lead round in a circle.
             is_folder = os.path.isdir(entry.path) if entry.is_symlink() else entry.is_dir()
-            if not is_folder and frame_number(entry.name) is not None:
+            if not is_folder and _parts(entry.name) is not None:
                 return
             if _video_of(entry.name, suffixes) is None:
                 folders += [entry.name] * is_folder

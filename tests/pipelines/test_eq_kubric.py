@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
-from eqforge.commands.picture_checks import check_draws, check_proofs, check_specs
+from eqforge.commands.row_checks import check_draws, check_proofs, check_specs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.pipelines import eq_kubric

@@ -72,10 +72,6 @@ def by_sample(errata: Sequence[Erratum]) -> Errata:
     return Errata(dropped=dropped, corrected=corrected, stages=stages)
 
 
-def text_columns(kind: TableType) -> list[str]:
-    return [name for name in kind.schema.names if name in _TEXTS]
-
-
 def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:
     named = {erratum.stage for erratum in errata}
     return tuple(stage for stage in (REVIEW_STAGE, ERRATA_STAGE) if stage.name in named)
@@ -213,7 +209,8 @@ def errata_of(
     if path is None:
         return reviewed
     errata, samples = read_errata(path), table_type(dataset, "samples")
-    check_columns(errata, text_columns(samples) if samples else ())
+    names = samples.schema.names if samples else ()
+    check_columns(errata, [name for name in names if name in _TEXTS])
     return (*errata, *reviewed)
 
 

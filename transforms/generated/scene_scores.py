@@ -177,7 +177,9 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
 def _of_both(
     pair: ScenePair, views: tuple[RenderedView, RenderedView]
 ) -> Iterator[tuple[str, float | None]]:
-    changed_names = changed_objects(pair.scenes)
+    items_0, items_1 = ({item.name: item for item in scene.objects} for scene in pair.scenes)
+    names = items_0 | items_1
+    changed_names = {name for name in names if items_0.get(name) != items_1.get(name)}
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
     is_photo = pair.scenes[0].stage == "photo"
@@ -234,11 +236,6 @@ def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> f
 
 def _mean(values: NDArray[np.int16]) -> float:
     return float(values.mean(dtype=np.float64)) if values.size else 0.0
-
-
-def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
-    first, second = ({item.name: item for item in scene.objects} for scene in scenes)
-    return {name for name in first | second if first.get(name) != second.get(name)}
 
 
 def _boxes(view: RenderedView, claim: Claim) -> tuple[PixelBox, PixelBox] | None:

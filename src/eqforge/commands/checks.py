@@ -7,8 +7,14 @@ from typing import Any
 
 import msgspec
 
-from eqforge.commands.picture_checks import check_draws, check_locks, check_proofs, check_specs
-from eqforge.commands.row_checks import MAX_MEASURED, watched
+from eqforge.commands.row_checks import (
+    MAX_MEASURED,
+    check_draws,
+    check_locks,
+    check_proofs,
+    check_specs,
+    watched,
+)
 from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files import disk, storage

@@ -1,20 +1,41 @@
-"""Checks of `eqforge verify` within rows, and between related rows."""
+"""Checks of `eqforge verify` by row: values, related rows, and images of generated pairs."""
 
 import json
+import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import is_dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.core.console import ticked
+from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.claims import differs_as_declared
+from eqforge.generators.scenes.propose import DATASET, SceneProposer
+from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.text.words import count_words, has_same_words, word_edit
+from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.scenes import RenderedObject, ScenePair
 from eqforge.schemas.records.values import Span, spans_of
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.schemas.tables.texts import ENCODED_CHARACTERS, PerturbedCaption
 from eqforge.schemas.tables.vlue import RetrievalCaption
 from eqforge.transforms.dataset.errata import EDITS
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.generated import scene_scores
+from eqforge.transforms.generated.pairs import read_numbers
+from eqforge.transforms.generated.render import scene_pair_of
+from eqforge.transforms.generated.scene_colours import RenderedView
+from eqforge.transforms.generated.scene_scores import score_scenes
 
 MAX_MEASURED = 10_000
 """Rows remeasured per table; in larger tables about this many, chosen by hash."""
@@ -94,3 +115,185 @@ def _outside(text: str, spans: Sequence[Span]) -> list[str] | int:
     starts = [*(span.start for span in spans), len(text)]
     pieces = [text[end:start] for end, start in zip(ends, starts, strict=True)]
     return pieces if max(ends) <= len(text) else -len(text) - 1
+
+
+NOT_STORED = frozenset({"overlap_m_0", "overlap_m_1"})
+"""Scores of the meshes, which are not in the dataset."""
+
+TOLERANCE = 0.001
+"""Largest difference of a score between versions of NumPy or SciPy."""
+
+TOLERANCES = {
+    **dict.fromkeys(("changed_area_fraction", "ssim", "background_ssim"), 0.005),
+    **{"luminance_shift": 0.1, "phash_distance": 8},
+}
+"""The same for measures of JPEG pairs, which also depend on the decoder."""
+
+
+def check_locks(dataset: Dataset) -> Iterator[str]:
+    if not {"mask_0_id", "source_sha256"} <= set(dataset.columns("samples")):
+        return  # no edited photographs
+    names = ["sample_id", "image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "generation"]
+    locked = []
+    for row in dataset.rows("samples", names):
+        mask = json.loads(row["generation"]["parameters"]).get("mask") or {}
+        if row["mask_0_id"] is not None and mask.get("lock"):
+            locked.append(row)
+    for row, pixels, masks in _pictures(dataset, locked, "locks"):
+        if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
+            yield f"sample {row['sample_id']}: its mask and its images differ in size"
+        elif (pixels[0] != pixels[1])[masks[0] == 0].any():
+            where = "outside the mask, although it was locked"
+            yield f"sample {row['sample_id']}: its images differ {where}"
+
+
+def _check_pairs(dataset: Dataset) -> Iterator[str]:
+    columns = ["sample_id", "image_0_id", "image_1_id", *TOLERANCES]
+    if not {*columns} <= {*dataset.columns("samples")}:
+        return
+    total = dataset.manifest.num_rows("samples")
+    rows = [r for r in dataset.rows("samples", columns) if is_measured(r["sample_id"], total)]
+    for row, pixels, _ in _pictures(dataset, rows, "pairs"):
+        found = minimality.measure_pair(*map(minimality.view, pixels))
+        for name, tolerance in TOLERANCES.items():
+            value, now = row[name], getattr(found, name)
+            if value is not now and (None in (value, now) or not abs(value - now) <= tolerance):
+                yield f"sample {row['sample_id']}: {name} is {value}, but its images measure {now}"
+
+
+def check_specs(dataset: Dataset) -> Iterator[str]:
+    for row in _rendered(dataset):
+        if not differs_as_declared(scene_pair_of(row)):
+            yield f"sample {row['sample_id']}: its scenes do not differ only in {row['change']}"
+
+
+def check_proofs(dataset: Dataset) -> Iterator[str]:
+    yield from _check_pairs(dataset)
+    rows = list(_rendered(dataset))
+    is_measured = any(row["versions"] for row in rows)
+    for row in rows:
+        if is_measured and not row["versions"]:
+            name = row["sample_id"]
+            yield f"sample {name}: has no measured scores, unlike other samples"
+    measured = [row for row in rows if row["scores"]]
+    for row, pixels, masks in _pictures(dataset, measured, "proofs"):
+        sample, stored = row["sample_id"], row["scores"]
+        if any(mask.shape != each.shape[:2] for each, mask in zip(pixels, masks, strict=True)):
+            yield f"sample {sample}: a mask and its image differ in size"
+            continue
+        objects = [msgspec.convert(row[f"objects_{n}"], list[RenderedObject]) for n in (0, 1)]
+        first, second = (
+            RenderedView(pixels=each, numbers=mask, objects=tuple(shown), overlaps=())
+            for each, mask, shown in zip(pixels, masks, objects, strict=True)
+        )
+        scores = score_scenes(scene_pair_of(row), (first, second))
+        found = {score.name: score.value for score in scores}
+        for name, value in stored.items():
+            now = found.get(name)
+            is_same = value is now or (None not in (value, now) and abs(value - now) <= TOLERANCE)
+            if name not in NOT_STORED and not is_same:
+                yield (
+                    f"sample {sample}: {name} is {now} for the stored images, but its row says "
+                    f"{value}"
+                )
+        for name in sorted(found.keys() - stored.keys()):
+            yield f"sample {sample}: its score {name} is missing"
+
+
+def check_draws(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for every rendered pair whose captions do not match its scenes.
+
+    The pair's seed redraws both. Nothing is compared if it draws different scenes, as another
+    version of eqforge may, or if an erratum corrected a caption.
+    """
+    manifest = dataset.manifest
+    if manifest.dataset != DATASET or manifest.config.get("assets") != BUILTIN:
+        return
+    proposer = SceneProposer(
+        msgspec.convert(manifest.config["scenes"], SceneSettings),
+        AssetLibrary(BUILTIN, ""),
+        "paper" if manifest.mode == "paper" else "corrected",
+        run_of(manifest.config)["seed"],
+    )
+    corrected = {erratum.id for erratum in manifest.errata}
+    for row in _rendered(dataset):
+        kind, number = row["kind"], int(row["sample_id"].rpartition("/")[2])
+        stored = scene_pair_of(row)
+        if proposer.captions(kind, number) == stored.captions or stored.sample_id in corrected:
+            continue
+        drawn = proposer.pair(kind, number)
+        if not isinstance(drawn, ScenePair):
+            continue
+        if (drawn.scenes, drawn.claims) == (stored.scenes, stored.claims):
+            yield f"sample {stored.sample_id}: its captions do not match its scenes"
+
+
+def why_not_proved(dataset: Dataset) -> str:
+    """Explain why stored images cannot be remeasured; empty if they can."""
+    rows = list(_rendered(dataset))
+    if not rows or any(row["scores"] for row in rows):
+        return ""
+    versions = sorted({version for row in rows for version in row["versions"]})
+    return (
+        "the images are not measured again, because the scores are not from "
+        f"{scene_scores.SCORER} {scene_scores.VERSION}, but from versions "
+        f"{', '.join(versions) or 'before'}"
+    )
+
+
+def _rendered(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    if not {"spec_0", "mask_0_id", "objects_0", "scores"} <= set(dataset.columns("samples")):
+        return
+    names = [
+        *("sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"),
+        *("image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "objects_0", "objects_1"),
+        *("scores", "generation"),
+    ]
+    for row in dataset.rows("samples", names):
+        if row["generation"]["generator"] == "kubric":
+            scores = [each for each in row["scores"] if each["scorer"] == scene_scores.SCORER]
+            row["versions"] = {score["version"] for score in scores}
+            row["scores"] = {
+                score["name"]: score["value"]
+                for score in scores
+                if score["version"] == scene_scores.VERSION
+            }
+            yield row
+
+
+def _pictures(
+    dataset: Dataset, samples: list[dict[str, Any]], task: str
+) -> Iterator[tuple[dict[str, Any], list[NDArray[np.uint8]], list[NDArray[Any]]]]:
+    """Yield samples with the pixels of their two images and the numbers of their masks.
+
+    Every file is read once: an encoded image waits in a temporary folder for its pair.
+    """
+    if not samples:
+        return
+    wanted = {row.get(f"mask_{number}_id") for row in samples for number in (0, 1)} - {None}
+    masks = {
+        row["mask_id"]: row["image"]["bytes"]
+        for row in (dataset.rows("masks", ["mask_id", "image"]) if wanted else ())
+        if row["mask_id"] in wanted
+    }
+    users = defaultdict(list)
+    missing = []
+    for place, row in enumerate(samples):
+        missing.append({row["image_0_id"], row["image_1_id"]})
+        for image in missing[place]:
+            users[image].append(place)
+    # An id is whatever the file says, such as `../../.bashrc`, and so never a part of a path.
+    numbers = {image: str(number) for number, image in enumerate(users)}
+    rows = dataset.rows("images", ["image_id", "image"])
+    with tempfile.TemporaryDirectory() as folder:
+        for stored in ticked(rows, dataset.manifest.num_rows("images"), task, "pictures"):
+            if (name := stored["image_id"]) not in users:
+                continue
+            Path(folder, numbers[name]).write_bytes(stored["image"]["bytes"])
+            for place in users[name]:
+                missing[place].discard(name)
+                if not missing[place]:
+                    row = samples[place]
+                    files = [Path(folder, numbers[row[f"image_{n}_id"]]) for n in (0, 1)]
+                    shown = [read_numbers(masks[row[f"mask_{n}_id"]]) for n in (0, 1) if masks]
+                    yield row, [read_pixels(file.read_bytes()) for file in files], shown

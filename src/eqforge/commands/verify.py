@@ -99,7 +99,7 @@ def verify_dataset(
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Run a check; damage that stops it is a finding, a missing package is not."""
     from eqforge.commands.checks import CHECKS, LINTS, PROOFS, notes
-    from eqforge.commands.picture_checks import why_not_proved
+    from eqforge.commands.row_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
 
     is_noted = name == LINTS and dataset.manifest.mode == "paper"
