@@ -152,9 +152,8 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     if channels != latent:
         inpaints = "; this is an inpainting model: use `eqforge build eq-edit --editor inpaint`"
         raise InputError(
-            f"{settings.model}: its network reads {channels} channels instead of {latent}, so "
-            "the model cannot draw from text "
-            f"alone{inpaints if channels == 2 * latent + 1 else ''}"
+            f"{settings.model}: its network reads {channels} channels instead of {latent}, so the "
+            f"model cannot draw from text alone{inpaints if channels == 2 * latent + 1 else ''}"
         )
     size = settings.size_px
     if size is None:

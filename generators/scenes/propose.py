@@ -189,9 +189,8 @@ class SceneProposer:
                 "`parts`)"
             )
         return (
-            "; --attributes material needs assets that can be recoloured (`parts`) and whose "
-            "words list two or more `materials`; to add words, run `eqforge assets fetch "
-            "--words FILE`"
+            "; --attributes material needs assets that can be recoloured (`parts`) and whose words "
+            "list two or more `materials`; to add words, run `eqforge assets fetch --words FILE`"
         )
 
     def warnings(self) -> Iterator[str]:

@@ -66,8 +66,7 @@ class Columns:
             if column not in seen:
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column "
-                    f"{name_of(column)!r}{nearest(column, seen)}; its columns are "
-                    f"{names_of(seen)}"
+                    f"{name_of(column)!r}{nearest(column, seen)}; its columns are {names_of(seen)}"
                 )
 
 

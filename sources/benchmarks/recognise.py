@@ -42,9 +42,8 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
-                f"{record.place}: expected the folder that contains "
-                f"{' and '.join(form.folders)}, with files of the same names; the file has "
-                f"{describe_record(value, forms)}"
+                f"{record.place}: expected the folder that contains {' and '.join(form.folders)}, "
+                f"with files of the same names; the file has {describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other

@@ -145,8 +145,7 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
             )
         raise InputError(
             f"{one} and {other}: {int(differs.sum()):,} samples have the same id but different "
-            f"contents, such as {name}; to see which columns differ, run eqforge diff {one} "
-            f"{other}"
+            f"contents, such as {name}; to see which columns differ, run eqforge diff {one} {other}"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True

@@ -186,9 +186,8 @@ def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> N
         if failed > target.max_error_rate * books.candidates:
             raise BuildError(
                 f"{failed} of {books.candidates} candidates in the stage {stage.name!r} failed "
-                "with an exception or could not be downloaded, which is more than "
-                f"--max-error-rate {target.max_error_rate}; see the rejects in "
-                f"{target.output}/data"
+                "with an exception or could not be downloaded, which is more than --max-error-rate "
+                f"{target.max_error_rate}; see the rejects in {target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

@@ -105,9 +105,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
-                    f"{storage.join(folder, clipped(name))}: already exists and was not written "
-                    "by an export; choose a folder that is new, empty, or contains an earlier "
-                    "export"
+                    f"{storage.join(folder, clipped(name))}: already exists and was not written by "
+                    "an export; choose a folder that is new, empty, or contains an earlier export"
                 )
         ledger = Ledger(folder, note)
     elif there.is_of(note) and (begun is not None or not overwrite):

@@ -51,8 +51,7 @@ RENDERS_STAGE = Stage(
     "renders",
     SCENE_REASONS,
     note="eqforge restarts a renderer once if it dies or hangs. After a second failure, the "
-    "reason is "
-    "`error:ChildDied` or `error:ChildTimeout`.",
+    "reason is `error:ChildDied` or `error:ChildTimeout`.",
 )
 
 RENDERED = "rendered"

@@ -264,9 +264,8 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
     if len(found) > 1:
         some = ", ".join(map(visible, found[:_MOST_IDS]))
         raise InputError(
-            f"--id {part}: matches {len(found):,} ids; pass a complete id, or a part that "
-            "matches only one: "
-            f"{some}{', …' if len(found) > _MOST_IDS else ''}"
+            f"--id {part}: matches {len(found):,} ids; pass a complete id, or a part that matches "
+            f"only one: {some}{', …' if len(found) > _MOST_IDS else ''}"
         )
     return found[0]
 

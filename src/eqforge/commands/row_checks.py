@@ -235,9 +235,8 @@ def why_not_proved(dataset: Dataset) -> str:
         return ""
     versions = sorted({version for row in rows for version in row["versions"]})
     return (
-        "the images are not measured again, because the scores are not from "
-        f"{scene_scores.SCORER} {scene_scores.VERSION}, but from versions "
-        f"{', '.join(versions) or 'before'}"
+        f"the images are not measured again, because the scores are not from {scene_scores.SCORER} "
+        f"{scene_scores.VERSION}, but from versions {', '.join(versions) or 'before'}"
     )
 
 
