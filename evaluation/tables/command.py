@@ -1,6 +1,7 @@
 """The command `eqforge metrics`: scores in, the papers' tables out."""
 
 import sys
+from pathlib import Path
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.owned import write_files
@@ -14,14 +15,18 @@ def metrics_command(settings: MetricsSettings) -> int:
     report = metrics_report(settings)
     # Written before printing: the reader of standard output, such as `head`, may stop early.
     if settings.output is not None:
-        files = {name: (f(report).rstrip("\n") + "\n").encode() for name, f in FILES.items()}
-        try:
-            write_files(str(settings.output), files)
-        except OSError as error:
-            raise InputError(f"--output {settings.output}: cannot be written: {error}") from error
+        write_tables(report, settings.output)
     show = "json" if settings.json else settings.show
     print(FORMATS[show](report), end="" if show != "text" else "\n")
     return 0
+
+
+def write_tables(report: Report, output: Path) -> None:
+    files = {name: (f(report).rstrip("\n") + "\n").encode() for name, f in FILES.items()}
+    try:
+        write_files(str(output), files)
+    except OSError as error:
+        raise InputError(f"--output {output}: cannot be written: {error}") from error
 
 
 def metrics_report(settings: MetricsSettings) -> Report:

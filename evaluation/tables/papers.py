@@ -18,12 +18,10 @@ from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.shell import Command
 from eqforge.core.visible import in_latex, in_lines, visible
 from eqforge.evaluation.tables.command import metrics_report
-from eqforge.evaluation.tables.features import FEATURES, feature_means
 from eqforge.evaluation.tables.render import aligned, as_json, latex_row, narrow
 from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.manifest import FILE_NAME as MANIFEST
-from eqforge.schemas.dataset.reader import open_dataset
 
 PRINTED = Path(__file__).parent / "printed"
 ROUNDING = 0.011
@@ -169,6 +167,9 @@ def _measured(paths: Sequence[str]) -> Iterator[tuple[str, _Measured]]:
 
 
 def _features(path: str) -> _Measured:
+    from eqforge.evaluation.tables.features import FEATURES, feature_means
+    from eqforge.schemas.dataset.reader import open_dataset
+
     dataset = open_dataset(path)
     if not {*FEATURES} <= {*dataset.columns("captions")}:
         raise InputError(f"{path}: a dataset without the detail of captions; add your scores")

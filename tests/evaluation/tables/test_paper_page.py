@@ -24,6 +24,11 @@ RUNS = {  # the test that runs each command on tiny input, and the words of the 
         "the_papers_presets_train",
         '"hard-positives-paper"',
     ),
+    "classify": (
+        "tests/evaluation/scoring/test_classify.py",
+        "accuracy_is_that_of_the_most_similar_class",
+        "classify",
+    ),
     "converse": (
         "tests/evaluation/conversations/test_converse.py",
         "a_model_that_prefers_a_place",

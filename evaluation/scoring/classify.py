@@ -1,0 +1,171 @@
+"""The command `eqforge classify`: zero-shot classification, as in hard positives' table 10."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import read_bytes, text_lines
+from eqforge.core.shell import Command
+from eqforge.evaluation.tables.command import write_tables
+from eqforge.evaluation.tables.render import Report, Rules
+from eqforge.evaluation.tables.report import Judged, make_report, model_names
+
+if TYPE_CHECKING:
+    from eqforge.models.scorer import DualEncoder
+
+KS = (1, 5)
+_CAPTIONS = 128
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClassifySettings:
+    """Classify images by the similarity of prompts such as "a photo of a dog." (zero-shot)."""
+
+    images: tyro.conf.Positional[Path]
+    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it."""
+
+    model: str
+    """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
+
+    names: Path | None = None
+    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names)."""
+
+    templates: tuple[str, ...] = ("a photo of a {}.",)
+    """Prompts, with {} for the class. A class is the mean of its prompts' vectors, as in CLIP."""
+
+    output: Path | None = None
+    """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads it."""
+
+    image_batch: int = 64
+    """Number of images per batch. Smaller batches need less memory."""
+
+
+def classes_of(folder: Path) -> dict[str, list[Path]]:
+    """Return the images of each class, by its folder's name, in order."""
+    from eqforge.core.files.pictures import FILE_SUFFIXES
+
+    if not folder.is_dir():
+        raise InputError(f"{folder}: expected a folder with a folder of images for each class")
+    found = {
+        one.name: sorted(p for p in one.rglob("*") if p.suffix.lower() in FILE_SUFFIXES)
+        for one in sorted(folder.iterdir())
+        if one.is_dir() and not one.name.startswith(".")
+    }
+    if len(found) < 2:
+        raise InputError(f"{folder}: expected folders of two or more classes, found {len(found)}")
+    if empty := [name for name, files in found.items() if not files]:
+        raise InputError(f"{folder / empty[0]}: contains no images ({', '.join(FILE_SUFFIXES)})")
+    return found
+
+
+def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
+    """Return the name of each class in a prompt."""
+    if path is None:
+        return [name.replace("_", " ") for name in classes]
+    found = dict[str, str]()
+    for number, line in text_lines(path):
+        folder, separator, name = line.partition("\t")
+        if not separator or not name.strip():
+            raise InputError(f"{path} line {number}: expected FOLDER<TAB>NAME, found {line[:80]!r}")
+        found[folder] = name.strip()
+    if missing := [name for name in classes if name not in found]:
+        raise InputError(f"{path}: has no line for the folder {missing[0]!r}")
+    return [found[name] for name in classes]
+
+
+def class_vectors(
+    scorer: "DualEncoder", names: Sequence[str], templates: Sequence[str]
+) -> NDArray[np.float32]:
+    """Return the unit vector of each class [classes, d]: the mean of its prompts, normalised.
+
+    Source: Radford et al. 2021 (CLIP), section 3.1.4.
+    """
+    from eqforge.evaluation.scoring.batches import encode_captions
+
+    prompts = [template.replace("{}", name) for name in names for template in templates]
+    vectors = encode_captions(scorer, prompts, _CAPTIONS)
+    means = vectors.reshape(len(names), len(templates), -1).mean(axis=1)
+    unit: NDArray[np.float32] = means / np.linalg.norm(means, axis=1, keepdims=True)
+    return unit
+
+
+def ranks(similarities: NDArray[np.floating], own: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many other classes are as similar as the true one [images]; a tie loses."""
+    true = np.take_along_axis(similarities, own[:, None], axis=1)
+    return (similarities >= true).sum(axis=1) - 1
+
+
+def classify(settings: ClassifySettings) -> Report:
+    from more_itertools import batched
+
+    from eqforge.evaluation.scoring.batches import encode_images
+    from eqforge.models.scorer import is_dual_encoder
+    from eqforge.models.spec import device_of, load_model
+
+    if settings.image_batch < 1:
+        raise InputError(f"--image-batch {settings.image_batch}: expected at least 1")
+    if wrong := [text for text in settings.templates if "{}" not in text]:
+        raise InputError(f"--templates {wrong[0]!r}: expected {{}} where the class stands")
+    classes = classes_of(settings.images)
+    names = names_of(list(classes), settings.names)
+    scorer = load_model(settings.model, device_of(settings.model) or "cpu")
+    if not is_dual_encoder(scorer):
+        raise InputError(f"--model {settings.model}: expected a dual encoder, such as clip:FOLDER")
+    vectors = class_vectors(scorer, names, settings.templates)
+    files = [(place, path) for place, one in enumerate(classes.values()) for path in one]
+    found = []
+    for some in batched(files, settings.image_batch):
+        states = encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch)
+        own = np.array([place for place, _ in some])
+        found.append(ranks(np.stack(list(states)) @ vectors.T, own))
+    rank = np.concatenate(found)
+    kept = [k for k in KS if k < len(classes)]
+    judged = Judged(
+        credits={f"Acc@{k}": (rank < k).astype(np.float64) for k in kept},
+        chance={f"Acc@{k}": k / len(classes) for k in kept},
+        clusters=None,
+        expected=len(files),
+    )
+    title = f"{settings.images.resolve().name}: zero-shot classification, {len(classes):,} classes"
+    (model,) = model_names([scorer.identity.name], [settings.images])
+    return make_report(title, Rules(), {model: {"all": judged}})
+
+
+def _inputs(scorer: "DualEncoder", files: Sequence[tuple[int, Path]]) -> Iterator[object]:
+    from eqforge.core.files.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_pixels
+    from eqforge.models.scorer import Picture
+
+    for _, path in files:
+        try:
+            pixels = read_pixels(read_bytes(path), MAX_PIXELS)
+        except (BadImage, TooManyPixels) as error:
+            raise InputError(f"{path}: cannot be decoded: {error}; remove the file") from error
+        yield scorer.prepare(Picture(key=path.name, pixels=pixels))
+
+
+def classify_command(settings: ClassifySettings) -> int:
+    report = classify(settings)
+    if settings.output is not None:
+        write_tables(report, settings.output)
+    print(report)
+    return 0
+
+
+main = Command(
+    "eqforge classify",
+    ClassifySettings,
+    classify_command,
+    example="eqforge classify imagenet/val --model clip:FOLDER --output out/imagenet",
+    basics=("names", "templates", "output"),
+    keeps_output=True,
+)
+
+if __name__ == "__main__":
+    sys.exit(main())
