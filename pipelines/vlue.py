@@ -16,10 +16,11 @@ from eqforge.core.errors import InputError
 from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import DatasetConfig, Target
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Target
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_captions
 from eqforge.schemas.tables.vlue import FINDINGS_TABLE, ITEMS_TABLE, TASK_TABLES, TASKS, Task
 from eqforge.sources.vlue import read_answer_list, read_vlue
+from eqforge.sources.vlue_in_domain import companion
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.tables import Table, files_for, table_of
@@ -88,6 +89,11 @@ class Vlue(TextPipeline[Config, VlueBatch]):
     def files(self) -> dict[Task, Path]:
         named: dict[Task, Path | None] = {task: getattr(self.config, task) for task in TASKS}
         return {task: path for task, path in named.items() if path is not None}
+
+    def inputs(self) -> Iterator[Input]:
+        yield from super().inputs()
+        others = (companion(task, path) for task, path in self.files.items())
+        yield from (path for path in others if path is not None and path.is_file())
 
     def check(self) -> None:
         if not self.files:

@@ -167,7 +167,7 @@ _NAMES: Final = frozenset(
 
 
 def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
-    """Yield key and value of each member of a pickled dict; arrays become lists.
+    """Yield key and value of each member of a pickled dict or list; arrays become lists.
 
     Nothing in the file is executed in this process. A class or function other than an array
     constructor raises InputError.
@@ -195,12 +195,14 @@ class _Unpickler(pickle.Unpickler):
 
 
 def members(stream: IO[bytes]) -> Iterator[memoryview]:
-    """Yield members of a pickled dict in batches, as JSON; runs in the child."""
+    """Yield members of a pickled dict or list in batches, as JSON; runs in the child."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy's about the names of its old modules
         whole = _Unpickler(stream).load()
+    if isinstance(whole, list):
+        whole = {f"[{place}]": value for place, value in enumerate(whole)}
     if not isinstance(whole, dict):
-        raise Unreadable(f"expected a dict, found {type(whole).__name__}")
+        raise Unreadable(f"expected a dict or a list, found {type(whole).__name__}")
     for some in batched(whole.items(), _AT_ONCE):
         yield memoryview(msgspec.json.encode(some, enc_hook=_plain))
 

@@ -13,6 +13,8 @@ box is in pixels from the upper left corner; `width` and `height` may give the s
 Optional are `identifier` of a statement, `image_id` of a captioned image, and `split` of any row.
 Fields that are not named here are skipped.
 
+The in-domain test sets are read from their own files; see vlue_in_domain.py.
+
 Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Language Models", section
   3.2 and table 1; the released files `itr_vlue_test.json`, `nlvr2_vlue_test.json`,
   `vqa_vlue_test.json`, `caption_vlue_test.json`, `refcoco+_vlue_test.json` and
@@ -31,6 +33,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines, text_lines
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.tables.vlue import Task
+from eqforge.sources.vlue_in_domain import in_domain_rows, is_in_domain
 
 T = TypeVar("T")
 
@@ -141,7 +144,7 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
 
 def _read_retrieval(path: Path) -> Iterator[VlueItem]:
     name = Namer()
-    for place, row in _rows(path, _Caption):
+    for place, row in _rows("retrieval", path, _Caption):
         captions = _texts(row.caption, path, place, "caption")
         image = canonical_name(row.image)
         entry_id = name(f"retrieval/{image}/{short_digest([image, row.split, *captions])}")
@@ -159,7 +162,7 @@ def _read_retrieval(path: Path) -> Iterator[VlueItem]:
 
 def _read_nlvr2(path: Path) -> Iterator[VlueItem]:
     name = Namer()
-    for _, row in _rows(path, _Statement):
+    for _, row in _rows("nlvr2", path, _Statement):
         images = [canonical_name(image) for image in row.images]
         label = row.label if isinstance(row.label, bool) else row.label.lower() == "true"
         content = [row.sentence, *images, row.split, label]
@@ -176,7 +179,7 @@ def _read_nlvr2(path: Path) -> Iterator[VlueItem]:
 
 
 def _read_vqa(path: Path) -> Iterator[VlueItem]:
-    rows = list(_rows(path, _Question))
+    rows = list(_rows("vqa", path, _Question))
     answers = [_texts(row.answer, path, place, "answer") for place, row in rows]
     pairs = question_pairs([row.image for _, row in rows], [row.question for _, row in rows])
     same = {row for pair in pairs if answers[pair[0]] == answers[pair[1]] for row in pair}
@@ -193,17 +196,21 @@ def _read_vqa(path: Path) -> Iterator[VlueItem]:
         )
 
 
-def question_pairs(images: Sequence[str], questions: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the rows of each question that is asked about exactly two images of a folder.
+def concept_of(image: str) -> str:
+    """Return an image's first and last folder: in VLUE, `sw/36-Sufuria`; empty without a folder."""
+    folders = canonical_name(image).split("/")[:-1]
+    return "/".join(dict.fromkeys((*folders[:1], *folders[-1:])))
 
-    VLUE asks one question about two images of a concept, which has a folder. Names without a folder
-    form no pairs.
+
+def question_pairs(images: Sequence[str], questions: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the rows of each question that is asked about exactly two images of a concept.
+
+    Names without a folder form no pairs.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for row, (image, question) in enumerate(zip(images, questions, strict=True)):
-        folder = canonical_name(image).rpartition("/")[0]
-        if folder:
-            groups.setdefault((folder, question), []).append(row)
+        if concept := concept_of(image):
+            groups.setdefault((concept, question), []).append(row)
     return [
         (rows[0], rows[1])
         for rows in groups.values()
@@ -213,7 +220,7 @@ def question_pairs(images: Sequence[str], questions: Sequence[str]) -> list[tupl
 
 def _read_captioning(path: Path) -> Iterator[VlueItem]:
     name = Namer()
-    for place, row in _rows(path, _Caption):
+    for place, row in _rows("captioning", path, _Caption):
         captions = _texts(row.caption, path, place, "caption")
         image = canonical_name(row.image)
         content = name(f"captioning/{image}/{short_digest([image, row.split, *captions])}")
@@ -229,7 +236,7 @@ def _read_captioning(path: Path) -> Iterator[VlueItem]:
 
 def _read_grounding(path: Path) -> Iterator[VlueItem]:
     name = Namer()
-    for _, row in _rows(path, _Phrase):
+    for _, row in _rows("grounding", path, _Phrase):
         image = canonical_name(row.image)
         content = [row.text, image, row.split, row.bbox, row.width, row.height]
         yield VlueItem(
@@ -254,9 +261,12 @@ _READERS: Final[dict[Task, Callable[[Path], Iterator[VlueItem]]]] = {
 }
 
 
-def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
-    """Yield the place and content of each object of a JSON array or of JSON lines."""
-    if path.suffix in (".jsonl", ".ndjson"):
+def _rows(task: Task, path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
+    """Yield the place and content of each object of a JSON array, JSON lines or in-domain file."""
+    if is_in_domain(task, path):
+        for place, fields in in_domain_rows(task, path):
+            yield place, decode(msgspec.json.encode(fields), kind, path.name, place)
+    elif path.suffix in (".jsonl", ".ndjson"):
         for number, line in read_lines(path):
             yield f"line {number}", decode(line, kind, path.name, f"line {number}")
     else:

@@ -1,5 +1,6 @@
 """Answers to VLUE's tasks: NLVR2 and VQA accuracy, grounding at an IoU of 0.5, BLEU and CIDEr."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +24,20 @@ from eqforge.evaluation.metrics.answers import (
 )
 from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.tables.logs import (
+    check_known,
+    form_of_file,
+    read_lmms_eval,
+    read_vlmevalkit,
+)
 from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, make_report, model_names
 from eqforge.evaluation.tables.samples import check_label_column, read_columns, text_array
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.sources.vlue import question_pairs
+from eqforge.schemas.records import lettered
+from eqforge.schemas.records.questions import VLUE
+from eqforge.sources.vlue import concept_of, question_pairs
 
 CIDER, BLEU = "CIDEr", "BLEU"
 CAPTIONING = "captioning"
@@ -37,6 +46,7 @@ MOST_CIDER = 10.0
 CONCEPT = "concept"
 DERIVED: Final = {"language": "group", "culture": "group", CONCEPT: "image"}
 """Names of --by and --cluster that VLUE's image names contain, and their column of `samples`."""
+LOGS: Final = ("lmms-eval", "vlmevalkit")
 RELEASED_IDS: Final = {
     "question_id": "vqa",
     "image_id": CAPTIONING,
@@ -53,6 +63,8 @@ class AnswerTask:
 
     Attributes:
         read: parses an answer; raises ValueError for an invalid one.
+        from_text: parses a harness's text about a row; None if it has no answer.
+        unread: a wrong answer, for a text without answer.
         accuracy: maps answers and truths to credits; None for captions, which are scored together.
     """
 
@@ -62,6 +74,8 @@ class AnswerTask:
     read: Callable[[Any], Any]
     accuracy: Callable[[list[Any], list[Any]], Credits] | None = None
     chance: float | None = None
+    from_text: Callable[[str, Mapping[str, Any]], Any] = lambda text, row: text
+    unread: Any = ""
 
 
 def _truth(answer: Any) -> bool:
@@ -81,8 +95,29 @@ def _box(answer: Any) -> list[float]:
     return found
 
 
-def _same(said: list[bool], true: list[bool]) -> Credits:
-    return (np.array(said) == np.array(true)).astype(np.float64)
+_FLOAT = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
+
+
+def _truth_of_text(text: str, row: Mapping[str, Any]) -> bool | None:
+    del row
+    found = lettered.read_answer(text, [], "true")
+    return None if found is None else _TRUTHS[found]
+
+
+def _box_of_text(text: str, row: Mapping[str, Any]) -> list[float] | None:
+    """Return the box of the last four numbers: corners in [0, 1], or in pixels if one is larger."""
+    found = [float(number) for number in _FLOAT.findall(text)][-4:]
+    if len(found) < 4:
+        return None
+    if max(found) <= 1:
+        sides = (row["width_px"], row["height_px"]) * 2
+        found = [value * side for value, side in zip(found, sides, strict=True)]
+    left, top, right, bottom = found
+    return [left, top, right - left, bottom - top]
+
+
+def _same(said: list[bool | None], true: list[bool]) -> Credits:
+    return np.array([one is other for one, other in zip(said, true, strict=True)], np.float64)
 
 
 def _vqa(said: list[str], true: list[list[str]]) -> Credits:
@@ -102,6 +137,8 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
         read=_truth,
         accuracy=_same,
         chance=1 / 2,
+        from_text=_truth_of_text,
+        unread=None,
     ),
     "vqa": AnswerTask(cluster="image", truth="answers", form="a text", read=_text, accuracy=_vqa),
     CAPTIONING: AnswerTask(cluster="image", truth="references", form="a text", read=_text),
@@ -111,12 +148,18 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
         form="[x, y, width, height] in pixels",
         read=_box,
         accuracy=_grounded,
+        from_text=_box_of_text,
+        unread=[0.0, 0.0, 0.0, 0.0],
     ),
 }
 
 
 def is_answered(dataset: Dataset) -> bool:
     return bool(TASKS.keys() & dataset.manifest.tables.keys())
+
+
+def has_answers(path: Path) -> bool:
+    return path.suffix in (".jsonl", ".json") or form_of_file(path) in LOGS
 
 
 def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
@@ -128,10 +171,16 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     notes: list[str] = []
     for name, path in zip(names, paths, strict=True):
         judged[name] = {}
-        for subset, part, orders in _judge(asked, path, settings):
+        unread = Counter[str]()
+        for subset, part, orders in _judge(asked, path, settings, unread):
             judged[name][subset] = part
             if orders is not None:
                 bleu_of[name, subset] = orders
+        notes += [
+            f"{name}: {count:,} of the texts for {task} contain no answer, and count as wrong"
+            for task, count in unread.items()
+            if count
+        ]
         notes += [
             f"{name}: contains no answers to the task {task}"
             for task in asked.columns
@@ -161,11 +210,12 @@ class _Asked:
     """What was asked.
 
     Attributes:
-        columns: by task, the columns of its table.
-        pairs: pairs of rows of `vqa`, each one question about two images of a folder.
+        columns: columns of each task's table.
+        pairs: pairs of rows of `vqa`, each one question about two images of a concept.
         labels, clusters: value of --by and of --cluster by sample id; empty without the option.
     """
 
+    dataset: Dataset
     columns: Mapping[str, Mapping[str, list[Any]]]
     pairs: Sequence[tuple[int, int]]
     labels: Mapping[str, str]
@@ -182,6 +232,7 @@ def _asked(dataset: Dataset, settings: MetricsSettings) -> _Asked:
             )
     vqa = columns.get("vqa", {})
     return _Asked(
+        dataset=dataset,
         columns=columns,
         pairs=question_pairs(vqa["image"], vqa["question"]) if "question" in vqa else [],
         labels=_values(dataset, settings.by),
@@ -197,7 +248,7 @@ def _values(dataset: Dataset, name: str | None) -> dict[str, str]:
     found = read_columns(dataset, "samples", list(dict.fromkeys(["sample_id", column])))
     values = ["" if value is None else str(value) for value in found[column]]
     if name == CONCEPT:
-        values = [value.rpartition("/")[0] for value in values]
+        values = list(map(concept_of, values))
     return dict(zip(found["sample_id"], values, strict=True))
 
 
@@ -275,11 +326,31 @@ def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> N
         )
 
 
+def _read_log(asked: _Asked, path: Path, unread: Counter[str]) -> dict[str, Any]:
+    """Read a harness's answers to exported tasks by sample id; count texts without answer."""
+    log = (read_lmms_eval if form_of_file(path) == "lmms-eval" else read_vlmevalkit)(path).texts
+    found: dict[str, Any] = {}
+    known: set[str] = set()
+    for name in asked.columns:
+        sizes = ("width_px", "height_px") if name == "grounding" else ()
+        form = VLUE[name]
+        for row in asked.dataset.rows(name, ["sample_id", *form.columns, *sizes]):
+            for question in form.questions(row):
+                known.add(question.question_id)
+                if (text := log.get(question.question_id)) is not None:
+                    said = TASKS[name].from_text(text, row)
+                    unread[name] += said is None
+                    found[row["sample_id"]] = TASKS[name].unread if said is None else said
+    check_known(path, log, known, "answers are to questions")
+    return found
+
+
 def _judge(
-    asked: _Asked, path: Path, settings: MetricsSettings
+    asked: _Asked, path: Path, settings: MetricsSettings, unread: Counter[str]
 ) -> Iterator[tuple[str, Judged, tuple[float, ...] | None]]:
     """Yield each subset's credits, and BLEU of captions, which has no credits."""
-    answers = read_answers(path, asked.columns)
+    is_log = form_of_file(path) in LOGS
+    answers = _read_log(asked, path, unread) if is_log else read_answers(path, asked.columns)
     known = {key for columns in asked.columns.values() for key in columns["sample_id"]}
     check_answered(path, answers, known)
     for name, columns in asked.columns.items():
@@ -297,7 +368,7 @@ def _judge(
         said = []
         for key in (keys[row] for row in rows):
             try:
-                said.append(task.read(answers[key]))
+                said.append(answers[key] if is_log else task.read(answers[key]))
             except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise InputError(
                     f"{path}: the answer to {shown(key)} is {shown(answers[key])}; expected "
@@ -310,7 +381,8 @@ def _judge(
             credits = {CIDER: cider_d(*words)}
         else:
             credits = {ACCURACY: task.accuracy(said, true)}
-        clusters = [asked.clusters.get(keys[row], columns[task.cluster][row]) for row in rows]
+        own = [asked.clusters[key] or key for key in keys] if asked.clusters else None
+        clusters = [(own or columns[task.cluster])[row] for row in rows]
         whole = Judged(
             credits=credits,
             chance={} if task.chance is None else {ACCURACY: task.chance},

@@ -4,7 +4,7 @@ from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.render import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.answers import answers_report, is_answered
+from eqforge.evaluation.tasks.answers import answers_report, has_answers, is_answered
 from eqforge.evaluation.tasks.boundaries import boundary_report
 from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
 from eqforge.evaluation.tasks.gallery import has_gallery
@@ -33,7 +33,7 @@ def dataset_report(settings: MetricsSettings) -> Report:
         raise InputError(
             f"pass scores of {settings.paths[0]} after the dataset; eqforge score computes them"
         )
-    if is_answered(dataset) and all(path.suffix in (".jsonl", ".json") for path in scores):
+    if is_answered(dataset) and all(map(has_answers, scores)):
         return answers_report(dataset, scores, settings)
     if is_questions(dataset):
         return questions_report(dataset, scores, settings)

@@ -85,10 +85,14 @@ def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]
 
     `accuracy` is over questions. The others are over units of questions that have to be right
     together: `counts_in` of the row is a JSON object of the unit it is of, and of how many
-    questions that has, by metric.
+    questions that has, by metric. Of a text that only `eqforge metrics` judges, `answered` says
+    whether there is one.
     """
-    right = is_right(answers[0], [doc[letter] for letter in _letters(doc)], doc["answer"])
     names = ("question_id", "sample_id", "cluster")
+    if doc["asks"] == "words":
+        said = {name: doc[name] for name in names}
+        return {"answered": {**said, "score": float(bool(answers[0].strip()))}}
+    right = is_right(answers[0], [doc[letter] for letter in _letters(doc)], doc["answer"])
     item = {**{name: doc[name] for name in names}, "right": right}
     found = {"accuracy": {**item, "score": float(right)}}
     for metric, (unit, questions) in json.loads(doc["counts_in"]).items():

@@ -20,7 +20,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.lettered import LETTERS
 
-Asks = Literal["text", "image", "answer"]
+Asks = Literal["text", "image", "answer", "words"]
 
 FOR_CAPTION: Final = "Which caption describes the image?"
 FOR_IMAGE: Final = "Which of the two images does this caption describe? Caption: "
@@ -52,14 +52,15 @@ class Question:
     Attributes:
       sample_id: the sample it is about.
       asks: `text` for a caption of an image, `image` for an image of a caption, `answer` for what
-        the question of a benchmark says.
+        the question of a benchmark says, `words` for a text that `eqforge metrics` judges.
       number: which image or caption of the sample is asked about, from 0.
       turn: by how many places its options, or the images, are rotated.
       images: ids of the images to show, in this order.
       question: the text, without options.
       options: the texts of the options A, B, …; empty where the question itself names them.
       right: index of the right one.
-      wanted: the right answer where there are no options: a letter, or yes or no.
+      wanted: the right answer where there are no options: a letter, yes or no, true or false; of
+        `words` a remark.
     """
 
     sample_id: str
@@ -93,13 +94,15 @@ class QuestionForm:
     """The questions that samples of some columns are asked.
 
     Attributes:
-      kind: `pairs`, `foils`, `rewordings`, or `questions` of a benchmark.
+      kind: `pairs`, `foils`, `rewordings`, `questions` of a benchmark, or a task of VLUE.
       columns: what is read of a sample, besides its id.
       cluster: the column that names what samples share.
       by: columns that name a sample's subset, of which a dataset has one or none.
     """
 
-    kind: Literal["pairs", "foils", "rewordings", "questions"]
+    kind: Literal[
+        "pairs", "foils", "rewordings", "questions", "nlvr2", "vqa", "captioning", "grounding"
+    ]
     columns: tuple[str, ...]
     cluster: str
     by: tuple[str, ...]
@@ -113,7 +116,8 @@ class QuestionForm:
           row: `sample_id` and `columns` of the sample.
         """
         makers = {"pairs": _of_pair, "questions": _of_question}
-        return tuple(makers.get(self.kind, _of_foil)(row))
+        own = _of_vlue if self in VLUE.values() else _of_foil
+        return tuple(makers.get(self.kind, own)(row))
 
 
 PAIRS: Final = QuestionForm(kind="pairs", columns=_PAIR, cluster="source_id", by=("kind",))
@@ -130,15 +134,32 @@ QUESTIONS: Final = QuestionForm(
     kind="questions", columns=_QUESTION, cluster="group_id", by=("kind",)
 )
 
+VLUE: Final[Mapping[str, QuestionForm]] = {
+    form.kind: form
+    for form in (
+        QuestionForm(
+            kind="nlvr2",
+            columns=("image_0_id", "image_1_id", "statement", "label"),
+            cluster="image_0",
+            by=(),
+        ),
+        QuestionForm(kind="vqa", columns=("image_id", "question"), cluster="image", by=()),
+        QuestionForm(kind="captioning", columns=("image_id", "references"), cluster="image", by=()),
+        QuestionForm(kind="grounding", columns=("image_id", "phrase"), cluster="image", by=()),
+    )
+}
+"""VLUE's tasks, by the table of their rows."""
+
 
 def form_of(columns: Set[str], where: str) -> QuestionForm:
     """Return the questions that samples of these columns can be asked."""
-    for form in (PAIRS, REWORDINGS, FOILS, QUESTIONS):
+    for form in (PAIRS, REWORDINGS, FOILS, QUESTIONS, *VLUE.values()):
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
         f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), for captions with a "
-        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); the samples have "
+        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); of vlue, pass "
+        f"--table {' or '.join(VLUE)}; the samples have "
         f"the columns {', '.join(sorted(columns)) or 'none'}"
     )
 
@@ -179,6 +200,42 @@ def _of_question(row: Mapping[str, Any]) -> Iterator[Question]:
         options=options,
         right=LETTERS.index(right) if options else 0,
         wanted="" if options else right,
+    )
+
+
+FOR_BOX: Final = (
+    "Bounding box coordinates are specified in the format (top-left x, top-left y, bottom-right x, "
+    "bottom-right y). All values are floating point numbers bounded between 0 and 1. Please "
+    "provide the bounding box coordinate of the region this sentence describes: "
+)
+"""lmms-eval's words for RefCOCO (`tasks/refcoco+`, 0.7.3); those below for VQA 2.0 and COCO too."""
+
+
+def _of_vlue(row: Mapping[str, Any]) -> Iterator[Question]:
+    images = tuple(row[name] for name in ("image_id", "image_0_id", "image_1_id") if name in row)
+    if None in images:
+        return
+    if "statement" in row:
+        question = (
+            "The first image is the left one, the second image the right one. Statement: "
+            f"{row['statement']} Is the statement true of the two images? {_HINTS['true']}"
+        )
+    elif "question" in row:
+        question = f"{row['question']}\nAnswer the question using a single word or phrase."
+    elif "phrase" in row:
+        question = FOR_BOX + row["phrase"]
+    else:
+        question = "Provide a one-sentence caption for the provided image."
+    is_statement = "statement" in row
+    yield Question(
+        sample_id=row["sample_id"],
+        asks="answer" if is_statement else "words",
+        number=0,
+        turn=0,
+        images=images,
+        question=question,
+        options=(),
+        wanted=str(row["label"]).lower() if is_statement else "judged by eqforge metrics",
     )
 
 

@@ -1,33 +1,56 @@
 """The benchmarks that can be imported: each has a kind of rows."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmark_rows import FOILS, PAIRS, QUESTIONS, REWORDINGS
-from eqforge.schemas.tables.description import KnownDataset
+from eqforge.schemas.tables.description import Collection, DatasetType
 
-BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
-    "winoground": KnownDataset(
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownBenchmark:
+    """A benchmark that can be imported.
+
+    Attributes:
+      type: its tables and what they mean.
+      summary: what it holds, in a line.
+      made_from: what a user brings.
+      licence: of its texts, as the source states it; empty where it states none.
+      collection: whose pictures it names, where they are those of a collection.
+      citation: the paper's, as BibTeX; empty where there is no paper.
+    """
+
+    type: DatasetType
+    summary: str
+    made_from: str
+    licence: str = ""
+    collection: Collection | None = None
+    citation: str = ""
+
+
+BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
+    "winoground": KnownBenchmark(
         type=PAIRS,
         summary="Pairs of images whose two captions have the same words in a different order.",
         made_from="its Hugging Face folder, or `examples.jsonl` and its images: 400 pairs",
         citation=citations.WINOGROUND,
     ),
-    "eqben": KnownDataset(
+    "eqben": KnownBenchmark(
         type=PAIRS,
         summary="Pairs of similar images from five sources, each with a caption.",
         made_from="the authors' annotation files of any subsets, and their image tree",
         citation=citations.EQBEN,
     ),
-    "valse": KnownDataset(
+    "valse": KnownBenchmark(
         type=FOILS,
         summary="Captions and foils for six linguistic phenomena.",
         made_from="its JSON files: existence 505, actant swap 949, nouns 943 confirmed items",
         licence="MIT",
         citation=citations.VALSE,
     ),
-    "sugar-crepe": KnownDataset(
+    "sugar-crepe": KnownBenchmark(
         type=FOILS,
         summary="COCO captions with a word replaced, swapped or added.",
         made_from="its seven JSON files, and COCO's val2017",
@@ -35,7 +58,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
         collection="coco",
         citation=citations.SUGAR_CREPE,
     ),
-    "sugar-crepe-plus": KnownDataset(
+    "sugar-crepe-plus": KnownBenchmark(
         type=REWORDINGS,
         summary="SugarCrepe with a second true caption that rewords the first.",
         made_from="its JSON files, and COCO's val2017",
@@ -43,7 +66,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
         collection="coco",
         citation=citations.SUGAR_CREPE_PLUS,
     ),
-    "aro-relation": KnownDataset(
+    "aro-relation": KnownBenchmark(
         type=FOILS,
         summary="Visual Genome regions with the two objects of a relation swapped.",
         made_from="`visual_genome_relation.json` and its images: 23,937 rows",
@@ -51,7 +74,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
         collection="vg",
         citation=citations.ARO,
     ),
-    "aro-attribution": KnownDataset(
+    "aro-attribution": KnownBenchmark(
         type=FOILS,
         summary="Visual Genome regions with the attributes of two objects swapped.",
         made_from="`visual_genome_attribution.json` and its images: 28,748 rows",
@@ -59,65 +82,65 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
         collection="vg",
         citation=citations.ARO,
     ),
-    "aro-order": KnownDataset(
+    "aro-order": KnownBenchmark(
         type=FOILS,
         summary="COCO or Flickr30k captions with their words in a different order.",
         made_from="records of `image_path` and `caption_options`, true caption first",
         citation=citations.ARO,
     ),
-    "vl-checklist": KnownDataset(
+    "vl-checklist": KnownBenchmark(
         type=FOILS,
         summary="Captions with an object, an attribute or a relation replaced.",
         made_from="its tree of JSON files, and the images of VG, SWiG and HAKE",
         citation=citations.VL_CHECKLIST,
     ),
-    "bivlc": KnownDataset(
+    "bivlc": KnownBenchmark(
         type=PAIRS,
         summary="SugarCrepe captions with an image generated for each false caption.",
         made_from="its Hugging Face folder, or the CSV of drawn candidates",
         citation=citations.BIVLC,
     ),
-    "natural-bench": KnownDataset(
+    "natural-bench": KnownBenchmark(
         type=QUESTIONS,
         summary="Two questions about two images; each has a different answer for each image.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
     ),
-    "vismin": KnownDataset(
+    "vismin": KnownBenchmark(
         type=PAIRS,
         summary="Minimal pairs that differ in an object, an attribute, a count or a relation.",
         made_from="its Hugging Face folder: 2,084 pairs",
         licence="CC-BY-4.0",
         citation=citations.VISMIN,
     ),
-    "conme": KnownDataset(
+    "conme": KnownBenchmark(
         type=FOILS,
         summary="SugarCrepe captions with harder negatives from language models.",
         made_from="its CSV files, and COCO's val2017",
         collection="coco",
         citation=citations.CONME,
     ),
-    "mmvp": KnownDataset(
+    "mmvp": KnownBenchmark(
         type=QUESTIONS,
         summary="Questions about pairs of images that CLIP cannot distinguish.",
         made_from="`Questions.csv` and `MMVP Images`: 300 questions in 150 pairs",
         citation=citations.MMVP,
     ),
-    "mmvp-vlm": KnownDataset(
+    "mmvp-vlm": KnownBenchmark(
         type=PAIRS,
         summary="Pairs of images and statements for nine visual patterns.",
         made_from="`Questions.csv` and `MLLM_VLM Images`: 135 pairs",
         citation=citations.MMVP,
     ),
-    "coco-counterfactuals": KnownDataset(
+    "coco-counterfactuals": KnownBenchmark(
         type=PAIRS,
         summary="Generated pairs of images whose captions differ in one noun.",
         made_from="`examples.jsonl` and its images, or its Hugging Face folder",
         licence="CC-BY-4.0",
         citation=citations.COCO_COUNTERFACTUALS,
     ),
-    "negclip": KnownDataset(
+    "negclip": KnownBenchmark(
         type=FOILS,
         summary="COCO captions with two phrases swapped, for training NegCLIP.",
         made_from="its TSV files, and COCO's images of 2014",
@@ -125,28 +148,28 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
         collection="coco",
         citation=citations.ARO,
     ),
-    "replace-swap": KnownDataset(
+    "replace-swap": KnownBenchmark(
         type=REWORDINGS,
         summary="The published hard positives: REPLACE and SWAP.",
         made_from="the folder with `data` and `swapped_data`",
         citation=citations.HARD_POSITIVES,
     ),
-    "own-pairs": KnownDataset(
+    "own-pairs": KnownBenchmark(
         type=PAIRS,
         summary="Your own pairs: two images and two captions.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-foils": KnownDataset(
+    "own-foils": KnownBenchmark(
         type=FOILS,
         summary="Your own captions, each with a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-rewordings": KnownDataset(
+    "own-rewordings": KnownBenchmark(
         type=REWORDINGS,
         summary="Your own captions, each with a rewording and a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-questions": KnownDataset(
+    "own-questions": KnownBenchmark(
         type=QUESTIONS,
         summary="Your own questions about images, in groups.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",

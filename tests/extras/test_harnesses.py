@@ -21,6 +21,7 @@ import pytest
 from tests.evaluation.harnesses.test_table import measured, values
 from tests.extras.environments import environment
 from tests.transforms.export.test_harness_tasks import export, pairs, questions
+from tests.transforms.export.test_vlue_tasks import build, export_task
 
 pytestmark = pytest.mark.skipif(
     "EQFORGE_HARNESSES" not in os.environ, reason="`make harnesses` installs them"
@@ -125,6 +126,30 @@ def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
         assert theirs["group_stderr_clt,none"] in (0, "N/A")
 
 
+@pytest.mark.timeout(1200)
+def test_lmms_eval_asks_about_two_images_and_for_texts(lmms_eval: Path, tmp_path: Path) -> None:
+    dataset = build(tmp_path)
+    said = {"nlvr2": "False", "vqa": "the dog", "captioning": "a dog", "grounding": "0 0 0.5 0.5"}
+    right = {"nlvr2": 2 / 3, "vqa": 1, "grounding": 0}
+    for name, text in said.items():
+        folder = tmp_path / name
+        task = export_task(dataset, name, "lmms-eval", folder / "task")
+        model = ["--model", "dummy", "--model_args", f"response={text}", "--batch_size", 1]
+        what = ["--tasks", f"eqforge_vlue_{name}", "--include_path", task, "--log_samples"]
+        where = ["--output_path", folder / "logs"]
+        run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
+        (log,) = (folder / "logs").rglob("*_samples_*.jsonl")
+        (printed,) = (folder / "logs").rglob("*_results.json")
+        theirs = json.loads(printed.read_text())["results"][f"eqforge_vlue_{name}"]
+        ours = values(measured(folder, dataset, log), name)
+        if name == "captioning":
+            assert ours["BLEU-1"] > 0
+        else:
+            assert ours["accuracy"] == pytest.approx(right[name])
+        metric = "accuracy" if name == "nlvr2" else "answered"
+        assert theirs[f"{metric},none"] == pytest.approx(right[name] if name == "nlvr2" else 1)
+
+
 class _Model(BaseHTTPRequestHandler):
     """Answers A or B by all that it is shown, as a service with OpenAI's interface."""
 
@@ -194,3 +219,19 @@ def test_vlmevalkit_asks_a_benchmarks_questions(
         with found.with_name(f"{found.stem}_acc.csv").open() as stream:
             (theirs,) = csv.DictReader(stream)
         assert ours["accuracy"] == pytest.approx(float(theirs["Overall"]), abs=1e-9)
+
+
+@pytest.mark.timeout(1200)
+def test_vlmevalkit_asks_about_two_images_and_for_texts(
+    vlmevalkit: Path, tmp_path: Path, service: str
+) -> None:
+    dataset = build(tmp_path)
+    for task in ("nlvr2", "vqa", "captioning", "grounding"):
+        folder, name = tmp_path / task, f"eqforge_vlue_{task}"
+        table = export_task(dataset, task, "vlmevalkit", folder / "LMUData")
+        model = ["--model", "digest", "--base-url", service, "--mode", "infer"]
+        what = ["--data", name, "--work-dir", folder / "out"]
+        run([vlmevalkit, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
+        (found,) = (folder / "out").rglob(f"digest_{name}.xlsx")
+        ours = values(measured(folder, dataset, found), task)  # of letters, none is right
+        assert ours.get("accuracy", ours.get("CIDEr")) == 0

@@ -201,9 +201,9 @@ _ALL: Final = (
     Format(
         name="lmms-eval",
         module="harnesses",
-        summary="a task folder for lmms-eval, with pairs, captions with a foil, or questions. Run "
-        "lmms_eval --include_path FOLDER --tasks eqforge_... to ask each question in every order "
-        "of captions and images.",
+        summary="a task folder for lmms-eval, with pairs, captions with a foil, questions, or a "
+        "task of VLUE (--table vqa). Run lmms_eval --include_path FOLDER --tasks eqforge_... to "
+        "ask each question in every order of captions and images.",
     ),
     Format(
         name="vlmevalkit",

@@ -36,7 +36,15 @@ from eqforge.core.files.checked import name_of, shown
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.lettered import LETTERS
-from eqforge.schemas.records.questions import FOILS, QUESTIONS, REWORDINGS, UNITS, Question, form_of
+from eqforge.schemas.records.questions import (
+    FOILS,
+    QUESTIONS,
+    REWORDINGS,
+    UNITS,
+    VLUE,
+    Question,
+    form_of,
+)
 from eqforge.schemas.tables.columns import IMAGE, required, with_metadata
 from eqforge.transforms.export.folders import write_tar
 from eqforge.transforms.export.formats import Writer
@@ -61,6 +69,7 @@ metric_list:
   - {metric: image, aggregation: !function utils.right_in_all, higher_is_better: true}
   - {metric: question, aggregation: !function utils.right_in_all, higher_is_better: true}
   - {metric: group, aggregation: !function utils.right_in_all, higher_is_better: true}
+  - {metric: answered, aggregation: !function utils.accuracy, higher_is_better: true}
 metadata: {version: 1.0}
 """
 _TEXTS: Final = ("question_id", "sample_id", "cluster", "asks", "counts_in", "question", "answer")
@@ -121,8 +130,10 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     return ""
 
 
-def _task_name(dataset: Dataset) -> str:
-    return "eqforge_" + re.sub(r"[^a-z0-9]+", "_", dataset.manifest.dataset.lower()).strip("_")
+def _task_name(export: Export) -> str:
+    table = export.settings.table
+    name = export.dataset.manifest.dataset + ("" if table == "samples" else f"_{table}")
+    return "eqforge_" + re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 class _Asking:
@@ -130,8 +141,9 @@ class _Asking:
 
     def __init__(self, export: Export) -> None:
         self._form = form_of(set(export.schema.names), export.dataset.folder)
+        self.is_vlue = self._form in VLUE.values()
         self._sizes = Counter[tuple[str, ...]]()
-        most = 2
+        most = 0 if self.is_vlue else 2
         if self._form is QUESTIONS:
             most = 0
             for row in export.dataset.rows(export.settings.table):
@@ -169,17 +181,19 @@ class _Asking:
 
 def _write_lmms_eval(export: Export) -> None:
     """Write the task; `lmms_eval --include_path FOLDER --tasks NAME` runs it."""
-    name, asking, paths = _task_name(export.dataset), _Asking(export), []
+    name, asking, paths = _task_name(export), _Asking(export), []
     for part in export.all_parts():
         paths.append(path := f"data/{part.name}.parquet")
         if not export.has(path):
             with export.file(path) as stream:
                 _write_questions(stream, asking, part)
-    task = {
+    task: dict[str, Any] = {
         "include": _SETTINGS_NAME,
         "task": name,
         "dataset_kwargs": {"data_files": {"test": paths}},
     }
+    if asking.is_vlue:  # captions and boxes are longer than a letter
+        task["generation_kwargs"] = {"max_new_tokens": 64, "temperature": 0, "do_sample": False}
     export.put("utils.py", inspect.getsource(lettered).encode())
     export.put(_SETTINGS_NAME, _SETTINGS.encode())
     export.put(f"{name}.yaml", json.dumps(task, indent=1).encode() + b"\n")  # which YAML includes
@@ -244,7 +258,7 @@ def _question_row(asked: _Asked) -> dict[str, Any]:
 
 
 def _write_vlmevalkit(export: Export) -> None:
-    path = f"{_task_name(export.dataset)}.tsv"
+    path = f"{_task_name(export)}.tsv"
     if export.has(path):
         return
     asking = _Asking(export)

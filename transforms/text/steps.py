@@ -1,13 +1,12 @@
 """The steps of a pipeline over captions: each wires the function of its name, batch by batch."""
 
-from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
 from eqforge.transforms.text.training import TrainingRules, make_training_texts
-from eqforge.transforms.text.work import CaptionBatch
+from eqforge.transforms.text.work import CaptionBatch, TextWork
 
 
 class PerturbCaptions(CountedStep[PerturbationRules]):
@@ -18,7 +17,7 @@ class PerturbCaptions(CountedStep[PerturbationRules]):
     def size(self, batch: CaptionBatch) -> int:
         return len(batch.captions)
 
-    def make(self, batch: CaptionBatch) -> BatchWork:
+    def make(self, batch: CaptionBatch) -> TextWork:
         return perturb_batch(batch, self.rules)
 
 
@@ -34,7 +33,7 @@ class MakeHardPositives(CountedStep[HardPositiveRules]):
     def size(self, batch: TextsBatch) -> int:
         return len(batch.images)
 
-    def make(self, batch: TextsBatch) -> BatchWork:
+    def make(self, batch: TextsBatch) -> TextWork:
         return make_hard_positives(batch, self.rules)
 
 
@@ -50,5 +49,5 @@ class MakeTrainingTexts(CountedStep[TrainingRules]):
     def size(self, batch: CaptionBatch) -> int:
         return len(batch.captions)
 
-    def make(self, batch: CaptionBatch) -> BatchWork:
+    def make(self, batch: CaptionBatch) -> TextWork:
         return make_training_texts(batch, self.rules)

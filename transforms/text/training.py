@@ -13,7 +13,6 @@ from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.judges.decide import (
     JUDGE_REASONS,
     JudgedTexts,
@@ -29,7 +28,7 @@ from eqforge.transforms.text.caption_edits import (
     EditRules,
     edit_captions,
 )
-from eqforge.transforms.text.work import Admitted, CaptionBatch, admit_texts, reject
+from eqforge.transforms.text.work import Admitted, CaptionBatch, TextWork, admit_texts, reject
 
 TRAINING_TEXTS_STAGE = Stage("training_texts", {**EDIT_REASONS, **JUDGE_REASONS})
 ROLES: tuple[Part, ...] = ("original", "hard_positive", "hard_negative")
@@ -47,7 +46,7 @@ class TrainingRules:
     judging: Judging | None = None
 
 
-def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> BatchWork:
+def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     """Make up to three texts for each caption of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
@@ -89,7 +88,7 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> BatchWork:
                 continue
             samples.append(text)
             judgements += [] if verdict is None else [verdict]
-    return BatchWork(
+    return TextWork(
         samples=tuple(samples),
         judgements=tuple(judgements),
         images=admitted.images_of(samples),

@@ -177,9 +177,9 @@ def test_concepts_are_folders_and_clusters_may_be_any_column(
     by = ["--by", "concept", "--cluster", "culture", "--output", str(tmp_path)]
     assert main([str(cultures), str(path), *by]) == 0
     rows = rows_by(tmp_path)
-    assert float(rows["nlvr2/ta/images/1-y", "accuracy"]["value"]) == 0
+    assert float(rows["nlvr2/ta/1-y", "accuracy"]["value"]) == 0
     assert rows["vqa", "accuracy"]["clusters"] == "2"
-    assert rows["vqa pairs/sw/images/1-x", "accuracy"]["scored"] == "1"
+    assert rows["vqa pairs/sw/1-x", "accuracy"]["scored"] == "1"
     capsys.readouterr()
     assert main([str(cultures), str(path), "--by", "nothing"]) == 2
     assert "no column 'nothing'" in capsys.readouterr().err
