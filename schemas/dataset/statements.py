@@ -13,8 +13,9 @@ from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts, unit_of_sources
 from eqforge.schemas.records.judgements import Erratum
-from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
-from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import DATASETS, dataset_type
+from eqforge.schemas.tables.description import KnownDataset
 
 _FACES = {
     "paper": "face_recognition's detector, as EqBen did",
@@ -282,7 +283,7 @@ def languages(profile: Profile) -> tuple[str, ...]:
     return profile.about.languages or (("en",) if is_english else ())
 
 
-def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:
+def _known(profile: Profile) -> KnownDataset | None:
     name = profile.manifest.dataset
     return DATASETS.get(name) or BENCHMARKS.get(name)
 

@@ -1,56 +1,33 @@
 """The benchmarks that can be imported: each has a kind of rows."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmark_rows import FOILS, PAIRS, QUESTIONS, REWORDINGS
-from eqforge.schemas.tables.description import Collection, DatasetType
+from eqforge.schemas.tables.description import KnownDataset
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KnownBenchmark:
-    """A benchmark that can be imported.
-
-    Attributes:
-      type: its tables and what they mean.
-      summary: what it holds, in a line.
-      made_from: what a user brings.
-      licence: of its texts, as the source states it; empty where it states none.
-      collection: whose pictures it names, where they are those of a collection.
-      citation: the paper's, as BibTeX; empty where there is no paper.
-    """
-
-    type: DatasetType
-    summary: str
-    made_from: str
-    licence: str = ""
-    collection: Collection | None = None
-    citation: str = ""
-
-
-BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
-    "winoground": KnownBenchmark(
+BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
+    "winoground": KnownDataset(
         type=PAIRS,
         summary="Pairs of images whose two captions have the same words in a different order.",
         made_from="its Hugging Face folder, or `examples.jsonl` and its images: 400 pairs",
         citation=citations.WINOGROUND,
     ),
-    "eqben": KnownBenchmark(
+    "eqben": KnownDataset(
         type=PAIRS,
         summary="Pairs of similar images from five sources, each with a caption.",
         made_from="the authors' annotation files of any subsets, and their image tree",
         citation=citations.EQBEN,
     ),
-    "valse": KnownBenchmark(
+    "valse": KnownDataset(
         type=FOILS,
         summary="Captions and foils for six linguistic phenomena.",
         made_from="its JSON files: existence 505, actant swap 949, nouns 943 confirmed items",
         licence="MIT",
         citation=citations.VALSE,
     ),
-    "sugar-crepe": KnownBenchmark(
+    "sugar-crepe": KnownDataset(
         type=FOILS,
         summary="COCO captions with a word replaced, swapped or added.",
         made_from="its seven JSON files, and COCO's val2017",
@@ -58,7 +35,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         collection="coco",
         citation=citations.SUGAR_CREPE,
     ),
-    "sugar-crepe-plus": KnownBenchmark(
+    "sugar-crepe-plus": KnownDataset(
         type=REWORDINGS,
         summary="SugarCrepe with a second true caption that rewords the first.",
         made_from="its JSON files, and COCO's val2017",
@@ -66,7 +43,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         collection="coco",
         citation=citations.SUGAR_CREPE_PLUS,
     ),
-    "aro-relation": KnownBenchmark(
+    "aro-relation": KnownDataset(
         type=FOILS,
         summary="Visual Genome regions with the two objects of a relation swapped.",
         made_from="`visual_genome_relation.json` and its images: 23,937 rows",
@@ -74,7 +51,7 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         collection="vg",
         citation=citations.ARO,
     ),
-    "aro-attribution": KnownBenchmark(
+    "aro-attribution": KnownDataset(
         type=FOILS,
         summary="Visual Genome regions with the attributes of two objects swapped.",
         made_from="`visual_genome_attribution.json` and its images: 28,748 rows",
@@ -82,65 +59,65 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         collection="vg",
         citation=citations.ARO,
     ),
-    "aro-order": KnownBenchmark(
+    "aro-order": KnownDataset(
         type=FOILS,
         summary="COCO or Flickr30k captions with their words in a different order.",
         made_from="records of `image_path` and `caption_options`, true caption first",
         citation=citations.ARO,
     ),
-    "vl-checklist": KnownBenchmark(
+    "vl-checklist": KnownDataset(
         type=FOILS,
         summary="Captions with an object, an attribute or a relation replaced.",
         made_from="its tree of JSON files, and the images of VG, SWiG and HAKE",
         citation=citations.VL_CHECKLIST,
     ),
-    "bivlc": KnownBenchmark(
+    "bivlc": KnownDataset(
         type=PAIRS,
         summary="SugarCrepe captions with an image generated for each false caption.",
         made_from="its Hugging Face folder, or the CSV of drawn candidates",
         citation=citations.BIVLC,
     ),
-    "natural-bench": KnownBenchmark(
+    "natural-bench": KnownDataset(
         type=QUESTIONS,
         summary="Two questions about two images; each has a different answer for each image.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
     ),
-    "vismin": KnownBenchmark(
+    "vismin": KnownDataset(
         type=PAIRS,
         summary="Minimal pairs that differ in an object, an attribute, a count or a relation.",
         made_from="its Hugging Face folder: 2,084 pairs",
         licence="CC-BY-4.0",
         citation=citations.VISMIN,
     ),
-    "conme": KnownBenchmark(
+    "conme": KnownDataset(
         type=FOILS,
         summary="SugarCrepe captions with harder negatives from language models.",
         made_from="its CSV files, and COCO's val2017",
         collection="coco",
         citation=citations.CONME,
     ),
-    "mmvp": KnownBenchmark(
+    "mmvp": KnownDataset(
         type=QUESTIONS,
         summary="Questions about pairs of images that CLIP cannot distinguish.",
         made_from="`Questions.csv` and `MMVP Images`: 300 questions in 150 pairs",
         citation=citations.MMVP,
     ),
-    "mmvp-vlm": KnownBenchmark(
+    "mmvp-vlm": KnownDataset(
         type=PAIRS,
         summary="Pairs of images and statements for nine visual patterns.",
         made_from="`Questions.csv` and `MLLM_VLM Images`: 135 pairs",
         citation=citations.MMVP,
     ),
-    "coco-counterfactuals": KnownBenchmark(
+    "coco-counterfactuals": KnownDataset(
         type=PAIRS,
         summary="Generated pairs of images whose captions differ in one noun.",
         made_from="`examples.jsonl` and its images, or its Hugging Face folder",
         licence="CC-BY-4.0",
         citation=citations.COCO_COUNTERFACTUALS,
     ),
-    "negclip": KnownBenchmark(
+    "negclip": KnownDataset(
         type=FOILS,
         summary="COCO captions with two phrases swapped, for training NegCLIP.",
         made_from="its TSV files, and COCO's images of 2014",
@@ -148,28 +125,28 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
         collection="coco",
         citation=citations.ARO,
     ),
-    "replace-swap": KnownBenchmark(
+    "replace-swap": KnownDataset(
         type=REWORDINGS,
         summary="The published hard positives: REPLACE and SWAP.",
         made_from="the folder with `data` and `swapped_data`",
         citation=citations.HARD_POSITIVES,
     ),
-    "own-pairs": KnownBenchmark(
+    "own-pairs": KnownDataset(
         type=PAIRS,
         summary="Your own pairs: two images and two captions.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-foils": KnownBenchmark(
+    "own-foils": KnownDataset(
         type=FOILS,
         summary="Your own captions, each with a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-rewordings": KnownBenchmark(
+    "own-rewordings": KnownDataset(
         type=REWORDINGS,
         summary="Your own captions, each with a rewording and a false caption.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
-    "own-questions": KnownBenchmark(
+    "own-questions": KnownDataset(
         type=QUESTIONS,
         summary="Your own questions about images, in groups.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",

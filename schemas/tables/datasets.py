@@ -4,13 +4,12 @@ import functools
 import inspect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmark_rows import COMBINED
-from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
-from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.description import DatasetType, KnownDataset, TableType
 from eqforge.schemas.tables.generated import EDITED_PAIRS, GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
 from eqforge.schemas.tables.simat import SIMAT
@@ -19,26 +18,6 @@ from eqforge.schemas.tables.vlue import VLUE
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDataset:
-    """A dataset that can be built; its pipeline is the module of its name.
-
-    Attributes:
-      type: its tables and what they mean.
-      summary: what it holds, in a line.
-      made_from: what a user brings.
-      citation: the paper's, as BibTeX; empty where there is no paper.
-      released: the command that reads the released files; empty where `build` does not, or they
-        were never released.
-    """
-
-    type: DatasetType
-    summary: str
-    made_from: str
-    citation: str = ""
-    released: str = ""
 
 
 DATASETS: Final[Mapping[str, KnownDataset]] = {
@@ -85,7 +64,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Captions, each with a true rewording and a false one (REPLACE and SWAP).",
         "VL-CheckList, text pairs, or captions",
         citations.HARD_POSITIVES,
-        "eqforge import replace-swap SOURCE --output OUT",
+        released="eqforge import replace-swap SOURCE --output OUT",
     ),
     "training-captions": KnownDataset(
         TRAINING_CAPTIONS,
@@ -104,7 +83,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "VLUE's test sets of five tasks, or your own in the same form.",
         "VLUE's released files, or your own in their form",
         citations.VLUE,
-        "eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json "
+        released="eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json "
         "--vqa vqa_vlue_test.json --captioning caption_vlue_test.json --images IMAGES --output OUT",
     ),
     "simat": KnownDataset(
@@ -112,12 +91,12 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Image crops, and queries that change one word about a crop (SIMAT).",
         "Visual Genome's relations and images, or SIMAT's own files",
         citations.SIMAT,
-        "eqforge build simat --retrieval-db retrieval_db.tsv --triplets triplets.csv "
+        released="eqforge build simat --retrieval-db retrieval_db.tsv --triplets triplets.csv "
         "--transfos transfos.csv --captions captions.txt --images IMAGES --output OUT",
     ),
 }
 
-MADE_BY: Final[Mapping[str, Mapping[str, KnownDataset | KnownBenchmark]]] = {
+MADE_BY: Final[Mapping[str, Mapping[str, KnownDataset]]] = {
     "plan": {**DATASETS, **BENCHMARKS},
     "build": DATASETS,
     "import": BENCHMARKS,

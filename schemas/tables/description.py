@@ -85,3 +85,27 @@ class DatasetType:
 
     def table(self, name: str) -> TableType:
         return {table.name: table for table in self.tables}[name]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDataset:
+    """A dataset that can be built by the pipeline of its name, or a benchmark to import.
+
+    Attributes:
+      type: its tables and what they mean.
+      summary: what it holds, in a line.
+      made_from: what a user brings.
+      citation: the paper's, as BibTeX; empty where there is no paper.
+      released: the command that reads the released files; empty where `build` does not, or they
+        were never released.
+      licence: of a benchmark's texts, as the source states it; empty where it states none.
+      collection: whose pictures a benchmark names, where they are those of a collection.
+    """
+
+    type: DatasetType
+    summary: str
+    made_from: str
+    citation: str = ""
+    released: str = ""
+    licence: str = ""
+    collection: Collection | None = None

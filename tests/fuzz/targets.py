@@ -42,12 +42,13 @@ from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.sources.vl_checklist import read_vl_checklist
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
-from eqforge.transforms.text.work import CaptionBatch, TextWork
+from eqforge.transforms.text.work import CaptionBatch
 from eqforge.transforms.video.boundaries import BoundaryRules, propose_boundary_pairs
 from eqforge.transforms.video.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
 from eqforge.transforms.video.segments import propose_segment_pairs
@@ -185,7 +186,7 @@ def _rules() -> tuple[PerturbationRules, HardPositiveRules]:
     return perturbations, reworded
 
 
-def _text_work(work: TextWork) -> Outcome:
+def _text_work(work: BatchWork) -> Outcome:
     for reject in work.rejects:
         assert not reject.reason.startswith("error:"), f"{reject.reason}: {reject.detail}"
     for tally in work.tallies:

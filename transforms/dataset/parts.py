@@ -14,14 +14,13 @@ import pyarrow as pa
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.schemas.dataset.reader import Dataset, columns_of, open_dataset, records_of
-from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED, PAIRS_NAME, CombinedPair
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.part_pictures import Part
+from eqforge.transforms.dataset.tables import BatchWork
 
 BATCH_ROWS: Final = 1_000
 _SHARED: Final = frozenset(field.name for field in fields(CombinedPair))
@@ -136,21 +135,7 @@ class CombineRules:
     parts: tuple[Part, ...]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PieceWork:
-    """The rows of each table taken from a piece, and the counts."""
-
-    samples: tuple[Any, ...] = ()
-    judgements: tuple[Judgement, ...] = ()
-    images: tuple[ImageRow, ...] = ()
-    rejects: tuple[Reject, ...] = ()
-    tallies: tuple[Tally, ...] = ()
-
-    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        return getattr(self, table)
-
-
-def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
+def convert_piece(piece: Piece, rules: CombineRules) -> BatchWork:
     part = rules.parts[piece.part]
     dataset = part.open()
     if not piece.table:
@@ -159,15 +144,15 @@ def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
             Stage(f"{part.label}: {name}").tally(books.candidates, books.kept)
             for name, books in stages
         )
-        return PieceWork(tallies=tuple(tallies))
+        return BatchWork(tallies=tuple(tallies))
     found = tuple(read_group(dataset, rules.kind, piece.table, piece.path, piece.group, piece.rows))
     if piece.table == "images":
-        return PieceWork(images=found)
+        return BatchWork(images=found)
     if piece.table == "judgements":
-        return PieceWork(judgements=found)
+        return BatchWork(judgements=found)
     if piece.table == "rejects":
         named = (replace(each, stage=f"{part.label}: {each.stage}") for each in found)
-        return PieceWork(rejects=tuple(named))
+        return BatchWork(rejects=tuple(named))
     doubles = read_group(
         dataset, rules.kind, piece.table, piece.path, piece.group, piece.duplicates
     )
@@ -178,7 +163,7 @@ def convert_piece(piece: Piece, rules: CombineRules) -> PieceWork:
     )
     tally = COMBINE_STAGE.tally(len(found) + len(rejects), len(found))
     samples = tuple(_of_part(each, part) for each in found)
-    return PieceWork(samples=samples, rejects=rejects, tallies=(tally,))
+    return BatchWork(samples=samples, rejects=rejects, tallies=(tally,))
 
 
 def _of_part(record: Any, part: Part) -> Any:

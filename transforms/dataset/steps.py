@@ -23,10 +23,10 @@ from eqforge.transforms.dataset.errata import (
     used_work,
 )
 from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset, parts_of
-from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, convert_piece
+from eqforge.transforms.dataset.parts import CombineRules, Piece, convert_piece
 from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
-from eqforge.transforms.dataset.tables import Table, WrittenShard
+from eqforge.transforms.dataset.tables import BatchWork, Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.engines.counted_step import CountedStep
 
@@ -56,7 +56,7 @@ class TakeOver(CountedStep[CombineRules]):
     def size(self, piece: Piece) -> int:
         return piece.size if piece.table == "samples" else 0
 
-    def make(self, piece: Piece) -> PieceWork:
+    def make(self, piece: Piece) -> BatchWork:
         return convert_piece(piece, self.rules)
 
 
@@ -90,7 +90,7 @@ class WriteCombined(beam.PTransform):
 
     target: DatasetTarget
 
-    def expand(self, works: beam.PCollection[PieceWork]) -> beam.PCollection[str]:
+    def expand(self, works: beam.PCollection[BatchWork]) -> beam.PCollection[str]:
         rows = []
         for table in self.target.tables:
             found = works | table.name.title() >> beam.FlatMap(_rows, table.name, "")

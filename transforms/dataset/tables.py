@@ -11,9 +11,11 @@ import msgspec
 from eqforge.core.errors import BuildError
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
-from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE, ImageRow
+from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.media import MediaStore
 
 if TYPE_CHECKING:
@@ -131,3 +133,18 @@ def _row_with_picture(kind: TableType, media: Pictures, record: Any) -> dict[str
             "delete the file, and run the same build again"
         )
     return kind.row(record, data)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchWork:
+    """The rows made from a batch of records, by table, and the counts."""
+
+    samples: tuple[Any, ...] = ()
+    captions: tuple[Any, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
+    images: tuple[ImageRow, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    tallies: tuple[Tally, ...] = ()
+
+    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
+        return getattr(self, table)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.benchmark_rows import (
     BenchmarkFoil,
@@ -25,6 +25,7 @@ from eqforge.transforms.dataset.image_folder import (
     store_image,
 )
 from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.dataset.tables import BatchWork
 
 ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
@@ -63,20 +64,7 @@ class BenchmarkRules:
     only: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BenchmarkWork:
-    """A batch's rows by table, and the counts."""
-
-    samples: tuple[Any, ...] = ()
-    images: tuple[ImageRow, ...] = ()
-    rejects: tuple[Reject, ...] = ()
-    tallies: tuple[Tally, ...] = ()
-
-    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        return getattr(self, table)
-
-
-def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
+def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BatchWork:
     items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
     samples: list[Any] = []
     rejects: list[Reject] = []
@@ -91,7 +79,7 @@ def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
         ids = tuple(one.row.image_id for one in found) or (None,) * len(item.images)
         cut = found[0].source_sha256 if found and item.box is not None else None
         samples.append(sample_row(rules.benchmark, item, ids, cut))
-    return BenchmarkWork(
+    return BatchWork(
         samples=tuple(samples),
         images=tuple(images.values()),
         rejects=tuple(rejects),

@@ -1,5 +1,6 @@
 """The pipeline steps that import published benchmarks."""
 
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.imports import benchmarks, vlue
 
@@ -12,7 +13,7 @@ class ImportItems(CountedStep[benchmarks.BenchmarkRules]):
     def size(self, batch: benchmarks.BenchmarkBatch) -> int:
         return len(batch.items)
 
-    def make(self, batch: benchmarks.BenchmarkBatch) -> benchmarks.BenchmarkWork:
+    def make(self, batch: benchmarks.BenchmarkBatch) -> BatchWork:
         return benchmarks.import_batch(batch, self.rules)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.generators.text.words import count_words
-from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import XywhBox
 from eqforge.schemas.tables.pairs import ImageRow
@@ -26,6 +26,7 @@ from eqforge.sources.vlue import VlueItem, canonical_name
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.imports.vlue_lints import MIN_WORDS, is_listed, lint_item, size_of
 
 LIMITS = CaptionSettings(max_tokens=None)
@@ -62,22 +63,15 @@ class VlueRules:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class VlueWork:
-    """A batch's rows by table, and the counts."""
+class VlueWork(BatchWork):
+    """A batch's rows by table, also those of the tasks, and the counts."""
 
-    samples: tuple[VlueSample, ...] = ()
     retrieval: tuple[RetrievalCaption, ...] = ()
     nlvr2: tuple[Nlvr2Statement, ...] = ()
     vqa: tuple[VqaQuestion, ...] = ()
     captioning: tuple[CaptioningImage, ...] = ()
     grounding: tuple[GroundingPhrase, ...] = ()
     findings: tuple[Finding, ...] = ()
-    images: tuple[ImageRow, ...] = ()
-    rejects: tuple[Reject, ...] = ()
-    tallies: tuple[Tally, ...] = ()
-
-    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        return getattr(self, table)
 
 
 def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:

@@ -31,6 +31,7 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.judges.decide import JUDGE_REASONS, JudgedTexts, ask_judges, judge_sample
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
@@ -53,7 +54,7 @@ from eqforge.transforms.text.hard_positive_samples import (
 )
 from eqforge.transforms.text.image_texts import FoilRecord, Text, TextsBatch
 from eqforge.transforms.text.perturb import analyse_captions
-from eqforge.transforms.text.work import Admitted, TextWork, admit_texts, reject
+from eqforge.transforms.text.work import Admitted, admit_texts, reject
 
 UNBALANCED: Final = "unbalanced"
 _STEP: Final = "balanced_edits"
@@ -166,7 +167,7 @@ class _Made:
     outcomes: tuple[Outcome, ...]
 
 
-def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork:
+def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> BatchWork:
     """Make the hard positives of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
@@ -201,7 +202,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES_STAGE, found))
     verdicts = (judged.get(sample.sample_id) for sample in samples)
-    return TextWork(
+    return BatchWork(
         samples=tuple(samples),
         judgements=tuple(found for found in verdicts if isinstance(found, Judgement)),
         images=admitted.images_of(samples),

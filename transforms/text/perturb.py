@@ -18,7 +18,8 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.failures import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
+from eqforge.transforms.dataset.tables import BatchWork
+from eqforge.transforms.text.work import CaptionBatch, admit_texts, reject
 
 PERTURBATIONS_STAGE = Stage("perturbations")
 
@@ -52,7 +53,7 @@ def analyse_captions(
         return [found for text in captions for found in analyse_captions([text], spacy_model)]
 
 
-def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
+def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> BatchWork:
     """Perturb and measure the captions of a batch; each is analysed once.
 
     Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
@@ -76,7 +77,7 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
             continue
         samples += (sample for sample in made[0] if is_wanted(sample.sample_id, rules.only))
         measured.append(made[1])
-    return TextWork(
+    return BatchWork(
         samples=tuple(samples),
         captions=tuple(measured),
         images=admitted.images_of([*samples, *measured]),

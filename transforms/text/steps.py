@@ -1,12 +1,13 @@
 """The steps of a pipeline over captions: each wires the function of its name, batch by batch."""
 
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
 from eqforge.transforms.text.training import TrainingRules, make_training_texts
-from eqforge.transforms.text.work import CaptionBatch, TextWork
+from eqforge.transforms.text.work import CaptionBatch
 
 
 class PerturbCaptions(CountedStep[PerturbationRules]):
@@ -17,7 +18,7 @@ class PerturbCaptions(CountedStep[PerturbationRules]):
     def size(self, batch: CaptionBatch) -> int:
         return len(batch.captions)
 
-    def make(self, batch: CaptionBatch) -> TextWork:
+    def make(self, batch: CaptionBatch) -> BatchWork:
         return perturb_batch(batch, self.rules)
 
 
@@ -33,7 +34,7 @@ class MakeHardPositives(CountedStep[HardPositiveRules]):
     def size(self, batch: TextsBatch) -> int:
         return len(batch.images)
 
-    def make(self, batch: TextsBatch) -> TextWork:
+    def make(self, batch: TextsBatch) -> BatchWork:
         return make_hard_positives(batch, self.rules)
 
 
@@ -49,5 +50,5 @@ class MakeTrainingTexts(CountedStep[TrainingRules]):
     def size(self, batch: CaptionBatch) -> int:
         return len(batch.captions)
 
-    def make(self, batch: CaptionBatch) -> TextWork:
+    def make(self, batch: CaptionBatch) -> BatchWork:
         return make_training_texts(batch, self.rules)

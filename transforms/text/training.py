@@ -13,6 +13,7 @@ from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.dataset.tables import BatchWork
 from eqforge.transforms.judges.decide import (
     JUDGE_REASONS,
     JudgedTexts,
@@ -28,7 +29,7 @@ from eqforge.transforms.text.caption_edits import (
     EditRules,
     edit_captions,
 )
-from eqforge.transforms.text.work import Admitted, CaptionBatch, TextWork, admit_texts, reject
+from eqforge.transforms.text.work import Admitted, CaptionBatch, admit_texts, reject
 
 TRAINING_TEXTS_STAGE = Stage("training_texts", {**EDIT_REASONS, **JUDGE_REASONS})
 ROLES: tuple[Part, ...] = ("original", "hard_positive", "hard_negative")
@@ -46,7 +47,7 @@ class TrainingRules:
     judging: Judging | None = None
 
 
-def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
+def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> BatchWork:
     """Make up to three texts for each caption of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
@@ -88,7 +89,7 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
                 continue
             samples.append(text)
             judgements += [] if verdict is None else [verdict]
-    return TextWork(
+    return BatchWork(
         samples=tuple(samples),
         judgements=tuple(judgements),
         images=admitted.images_of(samples),

@@ -10,7 +10,6 @@ from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import (
@@ -65,21 +64,6 @@ class CaptionBatch:
     """Captions that are analysed together; the same captions in every run."""
 
     captions: tuple[CaptionRecord, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TextWork:
-    """The rows made from a batch, by table."""
-
-    samples: tuple[Any, ...] = ()
-    captions: tuple[Any, ...] = ()
-    judgements: tuple[Judgement, ...] = ()
-    images: tuple[ImageRow, ...] = ()
-    rejects: tuple[Reject, ...] = ()
-    tallies: tuple[Tally, ...] = ()
-
-    def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        return getattr(self, table)
 
 
 def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
