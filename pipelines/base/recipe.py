@@ -22,6 +22,7 @@ from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, 
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
+from eqforge.transforms.filters.plausibility import KIND
 
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10
@@ -265,14 +266,21 @@ def _arguments(name: str, hint: Any, value: Any) -> list[str]:
     flag, trace = name.replace("_", "-"), trace_of(hint)
     if trace is Trace.GIVEN:
         return [f"--{flag}", f"{FOLDER}/{name}"] if value else []
-    if name == "verify":
-        judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
-        return [word for judge in judges for word in (f"--{flag}", judge)]
     if isinstance(trace, TraceOf) and value is not None:
-        return [f"--{flag}", f"{FOLDER}/{name}"]
+        models = [_model(each) for each in value]
+        models = models if name == "verify" else ["+".join(models)]
+        return [word for model in models for word in (f"--{flag}", model)]
     if isinstance(value, bool) and hint is bool:
         return [f"--{flag}" if value else f"--no-{flag}"]
     values = [str(each) for each in (value if isinstance(value, list) else [value])]
     if _holds(Path, hint) and value is not None:
         values = [f"{FOLDER}/{each}" for each in values]
     return [f"--{flag}", *values]
+
+
+def _model(identity: Mapping[str, str]) -> str:
+    """Return an option's text for a model, from its identity in a manifest."""
+    is_public = re.fullmatch(r"[0-9a-f]{40}", identity["revision"])
+    name, revision = identity["model"], identity["revision"]
+    place = f"{name}@{revision}" if is_public else f"{FOLDER}/{name}"
+    return place if identity["kind"] == KIND else f"{identity['kind']}:{place}"

@@ -30,7 +30,7 @@ REASONS: Final = {
     "--max-implausibility allows.",
     "not_weighed": "The --plausibility model cannot read a caption, and a limit is set.",
 }
-_KIND: Final = "likelihood"
+KIND: Final = "likelihood"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,6 +160,6 @@ def _spec_of(text: str) -> ScorerSpec:
     from eqforge.models.spec import parse_spec
 
     try:
-        return parse_spec(f"{_KIND}:{text}", {_KIND: frozenset({"device", "precision"})})
+        return parse_spec(f"{KIND}:{text}", {KIND: frozenset({"device", "precision"})})
     except InputError as error:
         raise InputError(f"--plausibility {error}") from error
