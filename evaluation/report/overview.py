@@ -1,9 +1,12 @@
 """The first page of a dataset's report: counts, reasons for rejects, and distributions."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from eqforge.core.identity import version
 from eqforge.core.visible import counted
@@ -20,6 +23,7 @@ _MOST_VALUES: Final = 40
 _MOST_SOURCES: Final = 20
 _BINS: Final = 40
 _MOST_CHARTS: Final = 60
+_BORDERLINE: Final = 10
 
 _ENDINGS: Final = ("", "_fraction", "_mean", "_0", "_1")
 _OTHERS: Final = {
@@ -67,6 +71,52 @@ def summary(
         "facets": list(_facets(tables["samples"])),
         "strip": tables["samples"].strip,
     }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Borderline:
+    """The samples and rejects nearest the limits of one score, each as place -> value."""
+
+    score: str = ""
+    kept: dict[int, float] = field(default_factory=dict)
+    rejected: dict[int, float] = field(default_factory=dict)
+
+    def data(self, tables: Mapping[str, Written]) -> dict[str, Any]:
+        sides = (("samples", self.kept), ("rejects", self.rejected))
+        return {"label": label_of(self.score) if self.score else ""} | {
+            name: [(tables[name].asked[place], f"{value:.3g}") for place, value in found.items()]
+            for name, found in sides
+        }
+
+
+def borderline(samples: pa.Table, rejects: pa.Table) -> Borderline:
+    """Find the score that rejects most candidates, and the rows on both sides of its limits."""
+    if not samples.num_rows or not rejects.num_rows:
+        return Borderline()
+    rows = enumerate(rejects.select(["detail", "value", "threshold"]).to_pylist())
+    measured = [(n, row) for n, row in rows if None not in (row["value"], row["threshold"])]
+    for score, _ in Counter(row["detail"] for _, row in measured).most_common():
+        values = {n: value for n, value in enumerate(_values(samples, score)) if value is not None}
+        found = {n: row["value"] for n, row in measured if row["detail"] == score}
+        limits = {row["threshold"] for _, row in measured if row["detail"] == score}
+        if values:
+            return Borderline(
+                score=score, kept=_nearest(values, limits), rejected=_nearest(found, limits)
+            )
+    return Borderline()
+
+
+def _values(samples: pa.Table, score: str) -> Iterator[float | None]:
+    if score in samples.column_names:
+        yield from samples[score].to_pylist()
+    elif "scores" in samples.column_names:
+        for scores in samples["scores"].to_pylist():
+            yield next((each["value"] for each in scores or () if each["name"] == score), None)
+
+
+def _nearest(values: Mapping[int, float], limits: Collection[float]) -> dict[int, float]:
+    by_distance = {n: min(abs(value - limit) for limit in limits) for n, value in values.items()}
+    return {n: values[n] for n in sorted(values, key=by_distance.__getitem__)[:_BORDERLINE]}
 
 
 def _counts(manifest: Manifest, tables: dict[str, Written], thing: str) -> Iterable[dict[str, Any]]:

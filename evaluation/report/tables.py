@@ -5,7 +5,7 @@ import base64
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -227,13 +227,14 @@ def _values(value: Any) -> Iterable[str]:
 
 @dataclass(kw_only=True, slots=True)
 class Written:
-    """A written table: first id of each file, and `strip`, items spread over the table."""
+    """A written table: first id of each file; `strip`, items spread over it; and `asked` items."""
 
     items: int = 0
     starts: list[str] = field(default_factory=list)
     facets: list[Facet] = field(default_factory=list)
     numbers: list[Numbers] = field(default_factory=list)
     strip: list[dict[str, Any]] = field(default_factory=list)
+    asked: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 def write_table(
@@ -243,8 +244,9 @@ def write_table(
     pictures: Pictures,
     answers: Sequence[Answers] = (),
     strip: int = 0,
+    asked: Collection[int] = (),
 ) -> Written:
-    """Write the items of a table; return `strip` items spread over it for the first page."""
+    """Write the items of a table; return, for the first page, `strip` items and those `asked`."""
     columns, written = _Columns(pictures, answers), Written()
     places, left = spread_places(page.total, strip), iter(items)
     texts: list[str] = []
@@ -258,6 +260,7 @@ def write_table(
         written.starts.append(some[0][0].id)
         shown = [for_page(item, pictures) for item, _ in some]
         written.strip += [each for n, each in enumerate(shown, columns.items) if n in places]
+        written.asked |= {n: each for n, each in enumerate(shown, columns.items) if n in asked}
         folder.write_data(f"{page.name}/items/{chunk}", shown)
         folder.write_data(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
         for item, rows in some:

@@ -28,7 +28,13 @@ from eqforge.evaluation.report.kinds import (
     rows_of,
     units_of,
 )
-from eqforge.evaluation.report.overview import charts_of, limits_of_settings, summary
+from eqforge.evaluation.report.overview import (
+    Borderline,
+    borderline,
+    charts_of,
+    limits_of_settings,
+    summary,
+)
 from eqforge.evaluation.report.pictures import read_pictures, write_encoded, write_pictures
 from eqforge.evaluation.report.tables import SHARE, Answers, Shown, TablePage, write_table
 from eqforge.evaluation.tables.logs import form_of_file
@@ -87,24 +93,29 @@ def write_report(
     pictures = read_pictures(dataset, whole=whole_pictures)
     rejects = read_table(dataset, "rejects", *ORDER)
     pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
-    samples = _samples(dataset, profile, kind)
+    keys = (*([kind.group] if kind.group else []), "sample_id")
+    table = with_judgements(dataset, read_table(dataset, "samples", *keys))
+    samples = _samples(table, dataset, profile, kind)
     folder = prepare_folder(output, note, replaced)
     write_pictures(dataset, pictures, folder)
     undecodable = len(pictures.bad)
     write_encoded(kept.pictures(rows_of(rejects)), pictures, folder)
-    tables = {"samples": write_table(folder, *samples, pictures, answers, STRIP)}
+    near = borderline(table, rejects) if kind.group is None else Borderline()
+    tables = {"samples": write_table(folder, *samples, pictures, answers, STRIP, near.kept)}
     if rejects.num_rows:
         page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
         whys = Whys(dataset, rows_of(rejects))
         refused = ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(rejects))
         shown_rejects = ticked(refused, page.total, page.thing)
-        tables["rejects"] = write_table(folder, page, shown_rejects, pictures)
+        found = write_table(folder, page, shown_rejects, pictures, asked=near.rejected)
+        tables["rejects"] = found
     limits = limits_of_settings(manifest.config)
     measured = ["reason", "detail", "value", "threshold"] if rejects.num_rows else []
     charts = charts_of(tables["samples"], limits, list(rows_of(rejects.select(measured))))
     folder.write_data("charts", charts)
     shown = ("title", "label", "meaning", "refused")
     report = summary(dataset, profile, tables, kind.thing)
+    report["borderline"] = near.data(tables) if near.score else None
     report["charts"] = [{name: each[name] for name in shown} for each in charts]
     titles = {"samples": kind.thing, "rejects": "rejects"}
     lists = [(name, titles[name], each.items) for name, each in tables.items()]
@@ -119,11 +130,11 @@ def write_report(
     )
 
 
-def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage, Iterator[Shown]]:
-    keys = (*([kind.group] if kind.group else []), "sample_id")
-    samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
+def _samples(
+    samples: pa.Table, dataset: Dataset, profile: Profile, kind: Kind
+) -> tuple[TablePage, Iterator[Shown]]:
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
-    of_item = samples.column(keys[0]) if samples.num_rows else []  # no rows, no columns
+    of_item = samples.column(kind.group or "sample_id") if samples.num_rows else []  # no columns
     page = TablePage(
         name="samples",
         thing=kind.thing,

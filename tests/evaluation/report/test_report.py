@@ -24,7 +24,7 @@ from eqforge.core.files.owned import Listing
 from eqforge.evaluation.metrics.pairs import group_score, pair_ties
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import differing_words, marked
-from eqforge.evaluation.report.overview import charts_of, limits_of_settings
+from eqforge.evaluation.report.overview import borderline, charts_of, limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
 from eqforge.evaluation.report.tables import Numbers, Written
 from eqforge.schemas.dataset.card import title_of
@@ -360,6 +360,43 @@ def test_rejects_of_videos_have_their_pictures_and_what_was_measured(
         assert (item["why"]["value"], item["why"]["threshold"]) == (row["value"], row["threshold"])
         assert all((written / pane["thumb"]).is_file() for pane in item["panes"])
         assert item["comparable"]
+
+
+def test_the_first_page_shows_the_pairs_nearest_the_limit(videos: Path, tmp_path: Path) -> None:
+    page = (write_report(videos, tmp_path / "r") / "index.html").read_text("utf-8")
+
+    section = page.partition('id="borderline"')[2].partition("</section>")[0]
+    kept, rejected = (
+        re.findall(r'title="([^"]+)"', part) for part in section.partition("Rejected")[::2]
+    )
+    scores = {name: row["scores"] for name, row in rows_of(videos).items()}
+    values = {
+        name: score["value"]
+        for name, some in scores.items()
+        for score in some
+        if score["name"] == "minimality"
+    }
+    refused = {name: row["value"] for name, row in rows_of(videos, "rejects").items()}
+    assert kept == sorted(values, key=lambda name: values[name])[:10]
+    assert rejected == sorted(refused, key=lambda name: -refused[name])[:10]
+    assert f">{values[kept[0]]:.3g}<" in section
+
+
+def test_a_limit_between_two_bounds_has_both_sides_nearest_first() -> None:
+    samples = pa.table({"sample_id": ["a", "b", "c"], "ssim": [0.5, 0.21, 0.79]})
+    rejects = pa.table(
+        {
+            "detail": ["ssim", "ssim", "ssim", "luminance_mean", ""],
+            "value": [0.1, 0.81, 0.19, 3.0, None],
+            "threshold": [0.2, 0.8, 0.2, 10.0, None],
+        }
+    )
+
+    found = borderline(samples, rejects)
+
+    assert (found.score, [*found.kept], sorted(found.rejected)) == ("ssim", [1, 2, 0], [0, 1, 2])
+    assert [*found.rejected][-1] == 0
+    assert borderline(samples, rejects.slice(3)).score == ""
 
 
 def test_refused_values_are_counted_beside_the_kept_ones(videos: Path, tmp_path: Path) -> None:
