@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +24,6 @@ from eqforge.models.pretrained import (
     tokenizer_digest,
 )
 from eqforge.schemas.records.scores import Identity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 _FORMS: Final = ("{}", "{}.", " {}")
 _SPELLINGS: Final = (str.lower, str.capitalize, str.upper)

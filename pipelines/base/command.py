@@ -8,7 +8,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from eqforge.core import shell, signals
 from eqforge.core.console import ConsoleOptions, DocumentOptions, print_document, session
@@ -19,11 +19,9 @@ from eqforge.core.options import COMMAND_LINE
 from eqforge.core.urls import copied_urls
 from eqforge.core.visible import in_lines
 from eqforge.pipelines.base.pipeline import AnyPipeline, Mode
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.tables.datasets import MADE_BY
 from eqforge.transforms.engines.run_folder import private_folder
-
-if TYPE_CHECKING:
-    from eqforge.schemas.dataset.manifest import Manifest
 
 UNNAMED = "no folder"
 """Placeholder for the output of a plan without one; never read."""
@@ -78,7 +76,7 @@ def console_of(pipeline: type[AnyPipeline]) -> type[DocumentOptions]:
 
 
 def print_plan(
-    pipeline: type[AnyPipeline], line: shell.CommandLine, recipe: "Manifest | None" = None
+    pipeline: type[AnyPipeline], line: shell.CommandLine, recipe: Manifest | None = None
 ) -> None:
     from eqforge.pipelines.base.plan import plan_dataset
 

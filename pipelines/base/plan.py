@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+import numpy as np
+
 from eqforge.core.files.objects import fetch_inputs
 from eqforge.core.visible import counted
 from eqforge.pipelines.base.identity import check_output, header_of
@@ -221,8 +223,6 @@ def histograms(
     config: DatasetConfig, values: Mapping[str, Sequence[float]]
 ) -> Iterator[ScoreHistogram]:
     """Yield a histogram of each score for which the configuration has a limit, set or not."""
-    import numpy as np
-
     limits: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
     for option, score, limit in _limits(config):
         if values.get(score):

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from more_itertools import chunked
+
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
@@ -261,8 +263,6 @@ def score_matches(
 def _ask_all(
     work: ClipWork, pairs: list[MeasuredPair], media: MediaStore, oracle: Oracle, ledger: Ledger
 ) -> Iterator[tuple[str, Answer]]:
-    from more_itertools import chunked
-
     stored = {frame.stored.frame_id: frame.stored for frame in work.frames}
     suffixes = {frame.image_id: frame.suffix for frame in stored.values()}
     scorer = oracle.scorer(lambda image_id: read_pixels(media.get(image_id, suffixes[image_id])))
