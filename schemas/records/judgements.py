@@ -153,7 +153,7 @@ class Erratum:
 
     Attributes:
       id: id of the sample.
-      action: `drop` rejects the sample, `correct` replaces a text, `note` only comments.
+      action: `drop` rejects the sample, `correct` replaces a text, and `note` adds a comment.
       reason: explanation of the problem, for people.
       who: person, or program and version, that found the problem.
       when: date of the finding, such as 2026-11-23; empty if unknown.

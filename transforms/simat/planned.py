@@ -31,7 +31,7 @@ QUERIES_STAGE = Stage(
         "synonym": "The two words mean the same, or are singular and plural of one noun.",
         "target_without_crop": "No crop in the gallery shows the target.",
         "not_scored": "The oracle has no score for the crop or a caption.",
-        "own_caption_mismatch": "The crop matches its own caption too poorly for the oracle.",
+        "own_caption_mismatch": "The oracle finds that the crop does not match its own caption.",
         "target_caption_match": "The oracle finds that the crop already shows the target.",
         "oracle_disagreement": "Only one of the two oracles objects.",
     },
