@@ -27,6 +27,11 @@ _MOMENTS: list[dict[str, Any]] = [
     {"video": "k/a.mp4", "timestamp_s": 9.25, "caption": "fry it", "id": "fry", "split": "val"},
     {"video": "b.mp4", "timestamp_s": 1.0, "caption": "eat it", "licence": "CC0", "take": [1, 2]},
 ]
+_TIMES: list[dict[str, Any]] = [
+    {"video": "b.mp4", "start_s": "0:01.5", "end_s": "00:00:03", "caption": "wash it"},
+    {"video": "b.mp4", "timestamp_s": "0:04", "caption": "turn it"},
+    {"video": "c.mp4", "frame": 240, "caption": "dry it"},
+]
 _CAPTIONS: list[dict[str, Any]] = [
     {"image": {"bytes": b"no picture", "path": "1.jpg"}, "text": ["two dogs", "a dog"], "id": 3},
     {"image": {"bytes": None, "path": "2.jpg"}, "text": ["a cat"], "id": 4},
@@ -49,6 +54,8 @@ _VTT = (
     b"WEBVTT - mine\n\nNOTE x\n\n00:01.000 --> 00:02.000 align:start\n<v Al>R&amp;B\n\n"
     b"00:05.000 --> 00:06.000\nfry it\n"
 )
+_TXT = b"0:01 cut the onion\n00:00:01.5 - 0:04 fry it\n[0:05 --> 0:06] wash it\n"
+_FRAMES = b"frame 12 wash it\nframes 240-300 dry it\n"
 _METADATA = b"file_name,text,split\n1.jpg,two dogs,test\nsub/2.jpg,a cat,val\n"
 _OWN: list[dict[str, Any]] = [
     {"id": 391895, "image": "1.jpg", "caption": ["two dogs", "dogs"], "source": "Ann"},
@@ -136,7 +143,7 @@ CAPTION_TARGETS: dict[str, tuple[Take, tuple[bytes, ...], mutate.Mutator]] = {
                 _TABLE.replace(b'"cut, ""finely"""', b"cut").replace(b",", b"\t"),
                 mutate.damage,
             ),
-            ("json", _json(_MOMENTS), mutate.json_text),
+            ("json", _json(_MOMENTS + _TIMES), mutate.json_text),
             ("srt", _SRT, mutate.damage),
             ("vtt", _VTT, mutate.damage),
         )
@@ -149,6 +156,7 @@ CAPTION_TARGETS: dict[str, tuple[Take, tuple[bytes, ...], mutate.Mutator]] = {
             ("json", _json(_OWN), mutate.json_text),
         )
     },
+    "moments-txt": (functools.partial(_alone, "talk.txt"), (_TXT, _FRAMES), mutate.damage),
     "moments-state": (
         functools.partial(_below, _moments, "state.json"),
         (_json(_STATE),),

@@ -1,6 +1,9 @@
 """The shape of stored pixels, and interlaced lines: against the drawing, and FFmpeg's own graph."""
 
 import json
+import shlex
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -272,8 +275,8 @@ def nits_as_pq(nits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return (top / bottom) ** (2523 / 32)
 
 
-def write_hdr(path: Path, signal: npt.NDArray[np.float64], transfer: int) -> Path:
-    """Write grey patches of 32 pixels in 10 bits, BT.2020."""
+def write_hdr(path: Path, signal: npt.NDArray[np.float64], transfer: int, step_px: int = 0) -> Path:
+    """Write grey patches of 32 pixels in 10 bits, BT.2020; they move by `step_px` a frame."""
     name = {1: "bt709", 16: "smpte2084", 18: "arib-std-b67"}[transfer]
     luma = np.rint(64 + np.repeat(signal, 32) * 876).astype(np.uint16)
     with av.open(str(path), "w") as container:
@@ -286,7 +289,7 @@ def write_hdr(path: Path, signal: npt.NDArray[np.float64], transfer: int) -> Pat
                 frame.planes, (luma, *[np.full(len(luma) // 2, 512)] * 2), strict=True
             ):
                 line = np.zeros(plane.line_size // 2, dtype=np.uint16)
-                line[: len(row)] = row
+                line[: len(row)] = np.roll(row, n * step_px)
                 plane.update(line.tobytes() * plane.height)
             frame.pts = n
             container.mux(stream.encode(frame))
@@ -376,10 +379,24 @@ def test_images_and_animated_webp_are_no_videos(tmp_path: Path, name: str, kind:
         first.save(tmp_path / name)
     (answer,) = decode_frames(str(tmp_path / name), [0.0], FrameSettings())
     assert not isinstance(answer, DecodedFrame)
-    assert (answer.reason, answer.detail) == (
-        "video_unreadable",
-        f"a {kind} image; convert an animation to GIF, APNG or a video",
-    )
+    assert answer.reason == "video_unreadable"
+    assert answer.detail.startswith(f"a {kind} image, not a video")
+
+
+def test_animated_webp_is_rejected_with_a_command_that_converts_it(tmp_path: Path) -> None:
+    path = tmp_path / "clip.webp"
+    first, *rest = scenes()
+    durations = [500, 200, 300]
+    first.save(path, save_all=True, append_images=rest, duration=durations, lossless=True)
+    (answer,) = decode_frames(str(path), [0.0], FrameSettings())
+    assert not isinstance(answer, DecodedFrame)
+
+    python, *words = shlex.split(answer.detail.partition("run: ")[2])
+    assert python == "python"
+    subprocess.run([sys.executable, *words], cwd=tmp_path, check=True)
+    frames = frames_of(tmp_path / "clip.apng", [0.4, 0.6, 0.9])
+    for frame, drawn in zip(frames, scenes(), strict=True):
+        np.testing.assert_array_equal(frame.pixels, np.asarray(drawn))
 
 
 def test_a_still_shown_for_long_is_one_frame(tmp_path: Path) -> None:
@@ -435,3 +452,42 @@ def test_the_stream_used_of_several_is_named(tmp_path: Path) -> None:
     assert frames_of(path, [0.0], stored_pixels=True)[0].video_stream == ""
     alone = write(tmp_path / "one.mp4", [disc(0)])
     assert frames_of(alone, [0.0])[0].video_stream == ""
+
+
+def test_rows_say_that_frames_are_tone_mapped_and_which_stream_they_show(tmp_path: Path) -> None:
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    write_hdr(videos / "hdr.mp4", np.linspace(0.1, 0.6, 8), 16, step_px=40)
+    with av.open(str(videos / "two.mkv"), "w") as container:
+        streams = [container.add_stream("ffv1", rate=25) for _ in range(2)]
+        for stream, disposition in zip(streams, (0, 1), strict=True):
+            stream.width, stream.height, stream.pix_fmt = 128, 96, "bgr0"
+            stream.disposition = Disposition(disposition)
+        for n in range(3):
+            for stream in streams:
+                drawn = np.full((96, 128, 3), 60 * n + 40, np.uint8)
+                drawn[:, : 20 * n + 10] = (200, 30, 30)
+                frame = av.VideoFrame.from_ndarray(drawn, format="rgb24").reformat(format="bgr0")
+                frame.pts, frame.time_base = n, Fraction(1, 25)
+                container.mux(stream.encode(frame))
+        for stream in streams:
+            container.mux(stream.encode(None))
+    captions = tmp_path / "captions.jsonl"
+    lines = [
+        {"video": video, "frame": n, "caption": f"picture {n}"}
+        for video in ("hdr.mp4", "two.mkv")
+        for n in (0, 2)
+    ]
+    captions.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    limits = ["--mode", "paper", "--face-policy", "off", "--no-stored-pixels"]
+    inputs = ["--captions", str(captions), "--videos", str(videos)]
+
+    assert eq_video.main([*inputs, *limits, "--output", str(tmp_path / "out")]) == 0
+
+    marks = set()
+    for row in rows(tmp_path / "out", "samples"):
+        for side in (0, 1):
+            made = json.loads(row[f"origin_{side}"]["parameters"])
+            named = made.get("tone_mapped", ""), made.get("video_stream", "")
+            marks.add((row["source_id"], *named))
+    assert marks == {("hdr.mp4", "pq", ""), ("two.mkv", "", "1")}

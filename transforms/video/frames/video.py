@@ -31,6 +31,12 @@ SELF_CONTAINED_FORMATS = (
 MAX_PIXEL_ASPECT = 10
 """A more extreme aspect is a fault of the file, and its pixels count as square."""
 
+_TO_APNG = (
+    '; to convert an animation, run: python -c "from PIL import Image; '
+    "Image.open('clip.webp').save('clip.apng', save_all=True)\""
+)
+"""FFmpeg reads no animated WebP. APNG keeps its colours and times."""
+
 _DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 
 
@@ -216,7 +222,7 @@ def _of_image(source: SourceFile) -> str:
     start = source.stream.read(12)
     kinds = {b"RIFF....WEBP": "WebP", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
     kind = next((kind for sign, kind in kinds.items() if re.match(sign, start, re.DOTALL)), "")
-    return kind and f"a {kind} image; convert an animation to GIF, APNG or a video"
+    return kind and f"a {kind} image, not a video{_TO_APNG if kind == 'WebP' else ''}"
 
 
 def _check_file(path: str) -> None:
