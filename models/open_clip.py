@@ -62,6 +62,9 @@ class OpenClipScorer(VectorScorer):
         check_device(device)
         name, weights, revision = _find(source, revision, checkpoint)
         with _quiet(), _loading(source):
+            if checkpoint is not None and checkpoint.suffix != ".safetensors":
+                # open_clip reads a file that this rejects once more, and then runs its code.
+                self._torch.load(checkpoint, map_location="meta", weights_only=True)
             model = library.create_model(
                 name, pretrained=weights, require_pretrained=True, weights_only=True
             )

@@ -302,9 +302,10 @@ def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
 
 def _read_fine_grained(path: Path) -> Iterator[CaptionRecord]:
     for image, captions in decode(read_bytes(path), dict[str, list[str]], path.name).items():
+        file = image if Path(image).suffix else f"{image}.jpg"
         for position, caption in enumerate(captions):
             yield CaptionRecord(
-                caption_id=f"fine-grained/{image}#{position}", image=f"{image}.jpg", caption=caption
+                caption_id=f"fine-grained/{image}#{position}", image=file, caption=caption
             )
 
 

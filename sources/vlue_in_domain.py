@@ -59,7 +59,12 @@ def companion(task: Task, path: Path) -> Path | None:
 
 def _beside(task: Task, path: Path) -> Path:
     other = companion(task, path)
-    if other is None or other == path or not other.is_file():
+    if other == path:
+        raise InputError(
+            f"{path.name}: name the file v2_OpenEnded_SPLIT_questions.json, with its answers in "
+            "v2_SPLIT_annotations.json"
+        )
+    if other is None or not other.is_file():
         raise InputError(
             f"{path.name}: expected {other and other.name} in the same folder, with the answers "
             "or boxes"
@@ -73,6 +78,7 @@ class _Statement(msgspec.Struct):
     label: Any
     directory: int | None = None
     images: tuple[str, str] | None = None
+    split: str | None = None
 
 
 def _nlvr2(path: Path) -> Rows:
@@ -83,7 +89,8 @@ def _nlvr2(path: Path) -> Rows:
         folder = "" if row.directory is None else f"{row.directory}/"
         images = row.images or [f"{folder}{pair}-img{side}.png" for side in (0, 1)]
         fields = {"identifier": row.identifier, "sentence": row.sentence, "label": row.label}
-        yield where, fields | {"images": images, "split": row.identifier.partition("-")[0]}
+        split = row.split or row.identifier.partition("-")[0]
+        yield where, fields | {"images": images, "split": split}
 
 
 class _Asked(msgspec.Struct):

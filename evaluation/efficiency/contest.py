@@ -174,6 +174,8 @@ def from_numbers(
         A measured model has its name in `tables`, or that of its file.
       tables: metrics.json or metrics.csv files, which together have all subsets of each model.
     """
+    if not subsets:
+        raise InputError("--subsets: pass at least one subset")
     numbers: dict[tuple[str, str, str], Number] = {}
     for path in tables:
         found = read_numbers(path)
@@ -182,6 +184,8 @@ def from_numbers(
         numbers |= found
     models = {model for model, *_ in numbers}
     times = list(_times(results, models, rules))
+    if not times:
+        raise InputError(f"{', '.join(map(str, results))}: contains no model")
     rows = []
     for model, seconds in times:
         try:
@@ -213,7 +217,9 @@ def _times(
             yield name, (found.median, found.low, found.high)
             continue
         for line, row in enumerate(csv_rows(path), start=2):
-            yield row.get("model", ""), _bounds_of(row, "seconds", f"{path}: line {line}")
+            if not row.get("model"):
+                raise InputError(f"{path}: line {line}: expected the columns model and seconds")
+            yield row["model"], _bounds_of(row, "seconds", f"{path}: line {line}")
 
 
 def _drawn(

@@ -115,7 +115,8 @@ def _values(samples: pa.Table, score: str) -> Iterator[float | None]:
 
 
 def _nearest(values: Mapping[int, float], limits: Collection[float]) -> dict[int, float]:
-    by_distance = {n: min(abs(value - limit) for limit in limits) for n, value in values.items()}
+    # A limit on a signed score, such as luminance_shift, limits its magnitude.
+    by_distance = {n: min(abs(abs(v) - limit) for limit in limits) for n, v in values.items()}
     return {n: values[n] for n in sorted(values, key=by_distance.__getitem__)[:_BORDERLINE]}
 
 

@@ -102,6 +102,16 @@ def ranks(similarities: NDArray[np.floating], own: NDArray[np.int64]) -> NDArray
     return (similarities >= true).sum(axis=1) - 1
 
 
+def _finite(vectors: NDArray[np.float32], names: Sequence[object]) -> NDArray[np.float32]:
+    bad = ~np.isfinite(vectors).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"{names[int(bad.argmax())]}: the model's vector is not finite; with a lower "
+            "precision, numbers overflow, so pass precision=float32"
+        )
+    return vectors
+
+
 def classify(settings: ClassifySettings) -> Report:
     from more_itertools import batched
 
@@ -111,20 +121,26 @@ def classify(settings: ClassifySettings) -> Report:
 
     if settings.image_batch < 1:
         raise InputError(f"--image-batch {settings.image_batch}: expected at least 1")
+    if not settings.templates:
+        raise InputError("--templates: pass at least one prompt")
     if wrong := [text for text in settings.templates if "{}" not in text]:
         raise InputError(f"--templates {wrong[0]!r}: expected {{}} where the class stands")
     classes = classes_of(settings.images)
     names = names_of(list(classes), settings.names)
+    if len({*names}) < len(names):
+        name = max(names, key=names.count)
+        raise InputError(f"{name!r} names two classes; give each a different name with --names")
     scorer = load_model(settings.model, device_of(settings.model) or "cpu")
     if not is_dual_encoder(scorer):
         raise InputError(f"--model {settings.model}: expected a dual encoder, such as clip:FOLDER")
-    vectors = class_vectors(scorer, names, settings.templates)
+    vectors = _finite(class_vectors(scorer, names, settings.templates), names)
     files = [(place, path) for place, one in enumerate(classes.values()) for path in one]
     found = []
     for some in batched(files, settings.image_batch):
-        states = encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch)
+        states = list(encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch))
+        images = _finite(np.stack(states), [path for _, path in some])
         own = np.array([place for place, _ in some])
-        found.append(ranks(np.stack(list(states)) @ vectors.T, own))
+        found.append(ranks(images @ vectors.T, own))
     rank = np.concatenate(found)
     kept = [k for k in KS if k < len(classes)]
     judged = Judged(

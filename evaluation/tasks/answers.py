@@ -95,7 +95,7 @@ def _box(answer: Any) -> list[float]:
     return found
 
 
-_FLOAT = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
+_FLOAT = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 
 
 def _truth_of_text(text: str, row: Mapping[str, Any]) -> bool | None:
@@ -426,4 +426,6 @@ def _pairs(whole: Judged, rows: Sequence[int], pairs: Sequence[tuple[int, int]])
         return None
     part = whole.part(both[:, 0], expected=len(pairs))
     credits = whole.credits[ACCURACY][both].min(axis=1)
-    return replace(part, credits={ACCURACY: credits}, chance={})
+    # Pairs about the same two images are not independent, whichever image is asked about first.
+    clusters = None if whole.clusters is None else np.sort(whole.clusters[both], axis=1)[:, 0]
+    return replace(part, credits={ACCURACY: credits}, clusters=clusters, chance={})

@@ -125,7 +125,15 @@ def read_numbers(path: Path) -> dict[tuple[str, str, str], Number]:
         measures = list(_of_csv(path))
     else:
         measures = decode(read_bytes(path), _Table, str(path)).measures
-    return {(m.model, m.subset, m.metric): m for m in measures if not math.isnan(m.bounds[0])}
+    found: dict[tuple[str, str, str], Number] = {}
+    for one in measures:
+        if math.isnan(one.bounds[0]):
+            continue
+        key = one.model, one.subset, one.metric
+        if key in found:
+            raise InputError(f"{path}: {', '.join(filter(None, key))} appears twice; keep one row")
+        found[key] = one
+    return found
 
 
 def _of_csv(path: Path) -> Iterator[Number]:

@@ -1,6 +1,7 @@
 """open_clip's models against open_clip's own calls, on a tiny real model."""
 
 import json
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -130,14 +131,28 @@ def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
     assert scorer.identity.revision.startswith("sha256:")
 
 
-def test_code_in_a_checkpoint_is_not_run(library: Any, tiny: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", [b"", b"ccollections\nOrderedDict\n)RNb0"])
+def test_code_in_a_checkpoint_is_not_run(
+    library: Any, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: bytes
+) -> None:
+    """With the prefix, torch raises a TypeError, and open_clip reads the file a second time."""
     import torch
+
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
 
     class Code:
         def __reduce__(self) -> tuple[Any, ...]:
             return Path.touch, (tmp_path / "ran",)
 
-    torch.save({"state_dict": {"weight": Code()}}, tmp_path / "code.pt")
+    torch.save({"state_dict": {"weight": Code()}}, tmp_path / "plain.pt")
+    with (
+        zipfile.ZipFile(tmp_path / "plain.pt") as plain,
+        zipfile.ZipFile(tmp_path / "code.pt", "w") as changed,
+    ):
+        for name in plain.namelist():
+            data = plain.read(name)
+            is_pickle = name.endswith("data.pkl")
+            changed.writestr(name, data[:2] + prefix + data[2:] if is_pickle else data)
     with pytest.raises(InputError, match="eqforge-tiny: the model cannot be loaded"):
         load(tiny, f",weights={tmp_path / 'code.pt'}")
     assert not (tmp_path / "ran").exists()

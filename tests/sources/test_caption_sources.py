@@ -97,7 +97,10 @@ def test_flickr30k_annotation_csv(tmp_path: Path) -> None:
 
 
 def test_fine_grained_captions_name_the_jpeg_of_their_image(tmp_path: Path) -> None:
-    text = '{"COCO_val2014_000000452113": ["a group of people", "a counter"], "101": ["a dog"]}'
+    text = (
+        '{"COCO_val2014_000000452113": ["a group of people", "a counter"],'
+        ' "101": ["a dog"], "b.PNG": ["a cat"]}'
+    )
     path = _write(tmp_path, "MSCOCO_FG_ann.json", text)
     assert [(r.caption_id, r.image, r.caption) for r in read_captions(path)] == [
         (
@@ -107,6 +110,7 @@ def test_fine_grained_captions_name_the_jpeg_of_their_image(tmp_path: Path) -> N
         ),
         ("fine-grained/COCO_val2014_000000452113#1", "COCO_val2014_000000452113.jpg", "a counter"),
         ("fine-grained/101#0", "101.jpg", "a dog"),
+        ("fine-grained/b.PNG#0", "b.PNG", "a cat"),
     ]
 
 

@@ -155,6 +155,19 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
     assert "is in an earlier file of --metrics" in capsys.readouterr().err
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets", "vqa"]) == 0
+    assert main(["pareto", str(times), "--metrics", str(table), "--subsets"]) == 2
+    assert "--subsets: pass at least one subset" in capsys.readouterr().err
+    for content, message in (
+        ("model,seconds\n", "contains no model"),
+        ("seconds\n1\n", "line 2: expected the columns model and seconds"),
+    ):
+        times.write_text(content)
+        assert main(["pareto", str(times), "--metrics", str(table)]) == 2
+        assert message in capsys.readouterr().err
+    times.write_text("model,seconds\na,1\n")
+    table.write_text(table.read_text() + "a,vqa,accuracy,0.9\n")
+    assert main(["pareto", str(times), "--metrics", str(table)]) == 2
+    assert "a, vqa, accuracy appears twice" in capsys.readouterr().err
     table.write_text("model,value\na,0.5\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert "expected the columns model, metric and value" in capsys.readouterr().err

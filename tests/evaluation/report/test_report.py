@@ -396,6 +396,9 @@ def test_a_limit_between_two_bounds_has_both_sides_nearest_first() -> None:
 
     assert (found.score, [*found.kept], sorted(found.rejected)) == ("ssim", [1, 2, 0], [0, 1, 2])
     assert [*found.rejected][-1] == 0
+    signed = pa.table({"sample_id": ["a", "b"], "ssim": [5.0, -39.9]})
+    dark = pa.table({"detail": ["ssim"] * 2, "value": [90.0, -40.1], "threshold": [40.0, 40.0]})
+    assert [*borderline(signed, dark).kept, *borderline(signed, dark).rejected] == [1, 0, 1, 0]
     assert borderline(samples, rejects.slice(3)).score == ""
 
 

@@ -93,6 +93,21 @@ def test_names_stand_in_a_file(images: Path, model: str, tmp_path: Path) -> None
     assert found[0] == found[1]
 
 
+def test_vectors_that_overflow_are_an_error(
+    images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+    from transformers import CLIPModel
+
+    save_clip(tmp_path)
+    broken = CLIPModel.from_pretrained(tmp_path)
+    with torch.no_grad():
+        broken.visual_projection.weight.fill_(float("nan"))
+    broken.save_pretrained(tmp_path)
+    assert main([str(images), "--model", f"clip:{tmp_path}"]) == 2
+    assert "0.png: the model's vector is not finite" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_class_that_ties_with_the_true_one_stands_before_it() -> None:
     similarities = np.array([[0.5, 0.5, 0.1], [0.2, 0.9, 0.3]])
     assert ranks(similarities, np.array([0, 2])).tolist() == [1, 1]
@@ -105,6 +120,8 @@ def test_a_class_that_ties_with_the_true_one_stands_before_it() -> None:
         (["nowhere"], "nowhere: expected a folder with a folder of images for each class"),
         (["E"], "E/b: contains no images"),
         (["I", "--templates", "a dog"], "--templates 'a dog': expected {}"),
+        (["I", "--templates"], "--templates: pass at least one prompt"),
+        (["I", "--names", "D"], "'dog' names two classes"),
         (["I", "--image-batch", "0"], "--image-batch 0: expected at least 1"),
         (["I", "--names", "N"], "N: has no line for the folder 'a horse'"),
         (["I", "--names", "W"], "W line 1: expected FOLDER<TAB>NAME"),
@@ -129,5 +146,6 @@ def test_wrong_input_is_one_clear_error(
         Path(name).write_bytes(b"no image")
     Path("N").write_text("dog\tdog\n")
     Path("W").write_text("dog\n")
+    Path("D").write_text("".join(f"{name}\tdog\n" for name in NAMES))
     assert main([*arguments, "--model", model]) == 2
     assert message in " ".join(capsys.readouterr().err.split())

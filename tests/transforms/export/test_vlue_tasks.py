@@ -43,7 +43,12 @@ SAID: dict[str, list[str]] = {
     "vqa": ["A dog.", "cat"],
     "nlvr2": ["The statement is true.", "True", "I cannot say"],
     "captioning": ["A red dog sat there on a mat."] * 2,
-    "grounding": ["[.25, 0.2, 0.75, 0.6]", "(10, 6, 30, 18)", "[0, 0, 0.1, 0.1]", "no box"],
+    "grounding": [
+        "[.25, 0.2, 0.75, 0.6]",
+        "{'x1': 10, 'y1': 6, 'x2': 3e1, 'y2': 18}",
+        "[0, 0, 0.1, 0.1]",
+        "no box",
+    ],
 }
 """The images have 40 x 30 pixels. Of NLVR2 and grounding, the last answers contain none."""
 EXPECTED = {"vqa": 1 / 2, "nlvr2": 1 / 3, "grounding": 2 / 4}
@@ -111,9 +116,10 @@ def test_logs_of_lmms_eval_become_accuracies(vlue: Path, tmp_path: Path, task: s
 @pytest.mark.parametrize("task", list(TASKS))
 def test_tables_of_vlmevalkit_become_accuracies(vlue: Path, tmp_path: Path, task: str) -> None:
     folder = export_task(vlue, task, "vlmevalkit", tmp_path / "LMUData")
-    csv.field_size_limit(10**7)
+    before = csv.field_size_limit(10**7)
     with (folder / f"eqforge_vlue_{task}.tsv").open(newline="") as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))
+    csv.field_size_limit(before)
     assert "A" not in rows[0]
     log = tmp_path / "model.tsv"
     with log.open("w", newline="") as stream:
