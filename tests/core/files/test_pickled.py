@@ -119,8 +119,8 @@ def test_a_hostile_pickle_is_not_executed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"\x80", b"hello", pickle.dumps({"a": 1})[:-3], pickle.dumps([1, 2])],
-    ids=["empty", "cut", "text", "short", "list"],
+    [b"", b"\x80", b"hello", pickle.dumps({"a": 1})[:-3], pickle.dumps((1, 2))],
+    ids=["empty", "cut", "text", "short", "tuple"],
 )
 def test_a_damaged_pickle_is_one_clear_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.pkl").write_bytes(data)

@@ -33,7 +33,7 @@ MAX_PIXEL_ASPECT = 10
 
 _TO_APNG = (
     '; to convert an animation, run: python -c "from PIL import Image; '
-    "Image.open('clip.webp').save('clip.apng', save_all=True)\""
+    "Image.open('clip.webp', formats=['WEBP']).save('clip.apng', save_all=True)\""
 )
 """FFmpeg reads no animated WebP. APNG keeps its colours and times."""
 
