@@ -1,8 +1,8 @@
-"""Scores how likely people are to call a pair of video frames minimal.
+"""Scores how likely a pair of video frames is to be called minimal.
 
 Minimal means the same scene and camera position, with a change that a caption can name and little
 else. The score is a logistic function of four stored measures. `python -m tools.fit_minimality`
-fits its coefficients to pairs judged by eye.
+fits its coefficients to pairs that a vision-language model judged, not people.
 """
 
 from __future__ import annotations
