@@ -5,15 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-import msgspec
 import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
-from eqforge.core.files.typed_json import decode, read_bytes, read_lines
 from eqforge.evaluation.metrics.answers import (
     ACCURACY,
     bleu,
@@ -34,6 +31,7 @@ from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, make_report, model_names
 from eqforge.evaluation.tables.samples import check_label_column, read_columns, text_array
 from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.answer_files import check_answered, read_answers
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import VLUE
@@ -47,13 +45,6 @@ CONCEPT = "concept"
 DERIVED: Final = {"language": "group", "culture": "group", CONCEPT: "image"}
 """Names of --by and --cluster that VLUE's image names contain, and their column of `samples`."""
 LOGS: Final = ("lmms-eval", "vlmevalkit")
-RELEASED_IDS: Final = {
-    "question_id": "vqa",
-    "image_id": CAPTIONING,
-    "ref_id": "grounding",
-    "identifier": "nlvr2",
-}
-"""Ids in the released files, and their task."""
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -250,80 +241,6 @@ def _values(dataset: Dataset, name: str | None) -> dict[str, str]:
     if name == CONCEPT:
         values = list(map(concept_of, values))
     return dict(zip(found["sample_id"], values, strict=True))
-
-
-class _Line(msgspec.Struct):
-    """A line of answers: its sample, or the question as its source names it."""
-
-    sample_id: str | None = None
-    question_id: int | str | None = None
-    image_id: int | str | None = None
-    ref_id: int | str | None = None
-    identifier: str | None = None
-    answer: Any = None
-    caption: str | None = None
-    bbox: Any = None
-
-    @property
-    def said(self) -> Any:
-        given = (self.answer, self.caption, self.bbox)
-        return next((value for value in given if value is not None), None)
-
-
-def read_answers(
-    path: Path, columns: Mapping[str, Mapping[str, list[Any]]] = MappingProxyType({})
-) -> dict[str, Any]:
-    """Read answers by sample id from JSON Lines, or from one JSON array of the same objects.
-
-    Args:
-        columns: by task, the columns `sample_id` and `source_id`, for answers that name questions
-            as the released files do.
-    """
-    by_source: dict[tuple[str, str], list[str]] = {}
-    for name, task in RELEASED_IDS.items():
-        known = columns.get(task, {})
-        ids = zip(known.get("source_id", []), known.get("sample_id", []), strict=False)
-        for source_id, key in ids:
-            by_source.setdefault((name, str(source_id)), []).append(key)
-    found: dict[str, Any] = {}
-    for where, line in _lines(path):
-        key = line.sample_id or _sample_of(line, by_source, f"{path}: {where}")
-        if key in found:
-            raise InputError(f"{path}: {where}: a second answer to {shown(key)}")
-        found[key] = line.said
-    return found
-
-
-def _lines(path: Path) -> Iterator[tuple[str, _Line]]:
-    if path.suffix == ".json":
-        for place, line in enumerate(decode(read_bytes(path), list[_Line], str(path))):
-            yield f"[{place}]", line
-    else:
-        for number, data in read_lines(path):
-            where = f"line {number}"
-            yield where, decode(data, _Line, str(path), where)
-
-
-def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], where: str) -> str:
-    given = [(name, getattr(line, name)) for name in RELEASED_IDS]
-    name, value = next((each for each in given if each[1] is not None), ("", None))
-    if not name:
-        raise InputError(f"{where}: expected sample_id, or one of {', '.join(RELEASED_IDS)}")
-    keys = by_source.get((name, str(value)), ())
-    if len(keys) != 1:
-        raise InputError(
-            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id; expected "
-            "one, or a line with sample_id"
-        )
-    return keys[0]
-
-
-def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
-    if strange := sorted(answers.keys() - known):
-        raise InputError(
-            f"{path}: {len(strange):,} answers are for samples that the dataset does not have, "
-            f"such as {shown(strange[0])}"
-        )
 
 
 def _read_log(asked: _Asked, path: Path, unread: Counter[str]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array, wrong_samples
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.answers import check_answered, read_answers
+from eqforge.evaluation.tasks.answer_files import check_answered, read_answers
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import QUESTIONS, UNITS, short_answer

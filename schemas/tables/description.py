@@ -99,7 +99,7 @@ class KnownDataset:
       released: the command that reads the released files; empty where `build` does not, or they
         were never released.
       licence: of a benchmark's texts, as the source states it; empty where it states none.
-      collection: whose pictures a benchmark names, where they are those of a collection.
+      collection: collection that the image names come from, such as COCO; None if it has its own.
     """
 
     type: DatasetType

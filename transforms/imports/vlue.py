@@ -64,7 +64,7 @@ class VlueRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueWork(BatchWork):
-    """A batch's rows by table, also those of the tasks, and the counts."""
+    """Rows of a batch by table, including the tables of the tasks, and the counts."""
 
     retrieval: tuple[RetrievalCaption, ...] = ()
     nlvr2: tuple[Nlvr2Statement, ...] = ()
