@@ -1,6 +1,6 @@
 """SIMAT's table: the score of moved images for several strengths, and of the baselines."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -73,6 +73,8 @@ class _Space:
 
     regions: Indices
     queries: Indices
+    captioned: NDArray[np.float32]
+    """The caption of each query's region [queries, d]."""
     gallery: NDArray[np.float32]
     captions: NDArray[np.float32]
     images: NDArray[np.float32]
@@ -250,6 +252,7 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     return _Space(
         regions=regions,
         queries=queries,
+        captioned=texts[of_captions[simat.triplet_of[simat.region_of[queries]]]],
         gallery=pictures[of_regions[regions]],
         captions=texts[of_captions],
         images=pictures[of_regions[simat.region_of[queries]]],
@@ -285,6 +288,37 @@ def _judge(
 ) -> Iterator[tuple[str, Judged]]:
     excluded = _excluded(simat, space, settings.mode == "paper")
     truths = _truths(simat, matched, space, excluded)
+    points = _points(simat, space, settings.lambdas)
+    yield from _judged(simat, space, settings, points, space.gallery, truths, excluded)
+    # Captions are moved among captions; a query never finds its own (section 5.3, table 2).
+    queries = np.arange(len(space.queries))
+    own, aims = simat.triplet_of[simat.region_of[space.queries]], simat.target_of[space.queries]
+    yield from _judged(
+        simat,
+        space,
+        settings,
+        [
+            (
+                f"text delta, lambda {strength:g}",
+                moved(space.captioned, space.source, space.target, strength),
+            )
+            for strength in settings.lambdas
+        ],
+        space.captions,
+        {int(query): aims[query : query + 1] for query in queries},
+        Truths.of_pairs(queries, own, len(queries)),
+    )
+
+
+def _judged(
+    simat: Simat,
+    space: _Space,
+    settings: MetricsSettings,
+    methods: Iterable[tuple[str, NDArray[np.float32]]],
+    gallery: NDArray[np.float32],
+    truths: Mapping[int, Indices],
+    excluded: Truths,
+) -> Iterator[tuple[str, Judged]]:
     weights = simat.queries["weight"].astype(np.float64)[space.queries]
     clusters = simat.column(settings.cluster or "source_id")[space.queries]
     values = simat.column(settings.by or "split")
@@ -292,11 +326,10 @@ def _judge(
     chances = {}
     for name, members in subsets.items():
         of_them = np.where(members[space.queries], weights, 0.0)
-        regions = len(space.regions)
         some = members[space.queries].any()
-        chances[name] = chance(truths, excluded, regions, of_them) if some else {}
-    for method, points in _points(simat, space, settings.lambdas):
-        credits, tied = judge_queries(points, space.gallery, truths, excluded, settings.ties)
+        chances[name] = chance(truths, excluded, len(gallery), of_them) if some else {}
+    for method, points in methods:
+        credits, tied = judge_queries(points, gallery, truths, excluded, settings.ties)
         for name, everyone in subsets.items():
             members = everyone[space.queries]
             yield (

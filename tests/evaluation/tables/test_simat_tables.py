@@ -113,6 +113,21 @@ class Made:
                 won[place] += weight * any(shows[r] for r in order[:n])
         return [value / total for value in won]
 
+    def moves_captions(self, split: str) -> list[float]:
+        """The weighted share of queries whose moved caption is nearest the target caption."""
+        total, won = 0.0, [0.0, 0.0]
+        for region, part, triplet, target, weight in self.queries:
+            if (split == "dev") != bool(region % 2):
+                continue
+            point = self.captions[" ".join(triplet)]
+            point = point + self.captions[target[part]] - self.captions[triplet[part]]
+            others = [t for t in TRIPLETS if t != triplet]
+            order = sorted(others, key=lambda t: -float(self.captions[" ".join(t)] @ point))
+            total += weight
+            for place, n in enumerate((1, 5)):
+                won[place] += weight * (target in order[:n])
+        return [value / total for value in won]
+
     def _same(self, first: int, second: int) -> bool:
         heights = sorted([self.boxes[first][3], self.boxes[second][3]])
         return self.source[first] == self.source[second] and heights[0] / heights[1] > 0.5
@@ -166,6 +181,9 @@ def test_every_method_is_the_papers_sum_over_queries(made: Made, tmp_path: Path)
             for split in ("dev", "test"):
                 expected = made.score(split, move, exclude_crops=exclude, matches=annotated)
                 assert _pair(rows, f"{split}: {name}") == pytest.approx(expected), (mode, name)
+        for split in ("dev", "test"):
+            expected = made.moves_captions(split)
+            assert _pair(rows, f"{split}: text delta, lambda 1") == pytest.approx(expected)
 
 
 def test_an_oracles_matrix_says_what_succeeds(made: Made, tmp_path: Path) -> None:
