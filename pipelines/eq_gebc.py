@@ -7,12 +7,18 @@
 
 Example:
     eqforge build eq-gebc --annotations val.json --videos videos/ --output out/eq-gebc
+
+With --grounding, the pairs are all adjacent frames of a video (appendix A.6).
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
+from tyro.conf import FlagCreatePairsOff
+
+from eqforge.core.errors import InputError
 from eqforge.core.files.found_frames import TrimmedClips
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.base.command import Main
@@ -23,6 +29,7 @@ from eqforge.sources.captioned_videos import read_files, read_gebplus
 from eqforge.transforms.video.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,
+    propose_adjacent_pairs,
     propose_boundary_pairs,
 )
 
@@ -38,6 +45,11 @@ class Config(VideoDataset):
     """List of words, one per line. Captions that contain any of them are dropped. The default is
     the paper's list: up, down, upward, downward, towards."""
 
+    grounding: Annotated[bool, FlagCreatePairsOff] = False
+    """Build the samples of boundary grounding: for each boundary, all pairs of adjacent frames of
+    the video at 5 frames per second, with the captions before and after the boundary. It needs
+    --mode paper, in which no filter drops frames."""
+
 
 class EqGebc(VideoPipeline[Config]):
     """The frames before a boundary and after the next one (EqBen, appendix B.2)."""
@@ -51,17 +63,21 @@ class EqGebc(VideoPipeline[Config]):
 
     def candidates(self) -> Iterator[Clip]:
         config, is_corrected = self.config, self.config.mode == "corrected"
+        if config.grounding and is_corrected:
+            raise InputError("--grounding: also pass --mode paper, which drops no frames")
+        action_words = read_word_list(config.action_words or ACTION_WORDS)
         rules = BoundaryRules(
             dataset=self.name,
             split="",
-            action_words=read_word_list(config.action_words or ACTION_WORDS),
+            action_words=() if config.grounding else action_words,
             with_subject=is_corrected,
             at_middle=is_corrected,
             captions=config.settings.captions,
         )
+        propose = propose_adjacent_pairs if config.grounding else propose_boundary_pairs
         clips = TrimmedClips(self.folder("videos"), VIDEO_SUFFIXES)
         for path, video in read_files(config.annotations, read_gebplus):
-            clip = propose_boundary_pairs(video, replace(rules, split=path.stem))
+            clip = propose(video, replace(rules, split=path.stem))
             yield replace(clip, video=clips.find(clip.video))
 
 

@@ -5,6 +5,7 @@ Source: EqBen (Wang et al. 2023), appendix A.6, for the score of a boundary, and
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -16,23 +17,16 @@ from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 from eqforge.evaluation.tables.render import Report
 from eqforge.evaluation.tables.report import Judged, make_report, model_names
-from eqforge.evaluation.tables.samples import EVERYTHING, text_array
+from eqforge.evaluation.tables.samples import EVERYTHING, sorted_columns, text_array
+from eqforge.evaluation.tables.scores import places_of
 from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.samples import TASKS, score_notes
+from eqforge.schemas.dataset.reader import Dataset
 
 THRESHOLDS_S = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 FRAMES_PER_SECOND = 5.0
+TITLE = "Boundary grounding: boundaries found within a time limit, in per cent"
 METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
-
-
-def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
-    """Return the time halfway between the frames where the boundary scores best [tied places].
-
-    A boundary scores s(frame t, caption before) + s(frame t + 1, caption after). Scores with either
-    caption and ascending times are given for each of at least two frames [frames].
-    """
-    scores = before[:-1] + after[1:]
-    best = np.flatnonzero(scores == scores.max())
-    return (times_s[best] + times_s[best + 1]) / 2
 
 
 def within(
@@ -48,9 +42,26 @@ def within(
     return 0.5 if rule == "half" and near.any() else 0.0
 
 
-def chance_within(times_s: Numbers, boundary_s: float, threshold_s: float) -> float:
-    """Return the chance level: the share of gaps between frames within the threshold."""
-    return within((times_s[:-1] + times_s[1:]) / 2, boundary_s, threshold_s, "expectation")
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Search:
+    """The adjacent frames between which a boundary may lie.
+
+    Attributes:
+      timestamp_s: the annotated time of the boundary, in seconds.
+      times_s: the time halfway between the two frames [pairs].
+      scores: s(first frame, caption before) + s(second frame, caption after) [pairs].
+    """
+
+    boundary_id: str
+    video: str
+    timestamp_s: float
+    times_s: Numbers
+    scores: Numbers
+
+    @property
+    def best_times_s(self) -> Numbers:
+        """The times of the highest score [tied pairs]."""
+        return self.times_s[self.scores == self.scores.max()]
 
 
 class _Boundary(msgspec.Struct):
@@ -75,33 +86,85 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
                 f"{missing[0]!r}; pass --allow-missing to leave them out"
             )
     judged = {
-        name: {EVERYTHING: _judge(list(boundaries.values()), len(expected), settings.ties)}
+        name: {EVERYTHING: _judge(list(map(_search, boundaries.values())), len(expected), settings)}
         for name, boundaries in zip(names, found, strict=True)
     }
-    return make_report(
-        "Boundary grounding: boundaries found within a time limit, in per cent",
-        settings.rules,
-        judged,
+    return make_report(TITLE, settings.rules, judged)
+
+
+def _search(boundary: _Boundary) -> Search:
+    before, after = np.array(boundary.before), np.array(boundary.after)
+    return Search(
+        boundary_id=boundary.boundary_id,
+        video=boundary.video,
+        timestamp_s=boundary.timestamp_s,
+        times_s=boundary.start_s + np.arange(0.5, len(before) - 1) / boundary.fps,
+        scores=before[:-1] + after[1:],
     )
 
 
-def _judge(boundaries: Sequence[_Boundary], expected: int, ties: TieRule) -> Judged:
+def is_grounding(dataset: Dataset) -> bool:
+    # VLUE has an option of that name, a file.
+    return dataset.manifest.config.get("grounding") is True
+
+
+def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return the table of `eq-gebc --grounding`, whose samples are pairs of adjacent frames."""
+    names = ("sample_id", "source_id", "annotation", "origin_0", "origin_1")
+    samples = sorted_columns(dataset, "samples", names)
+    about = [msgspec.json.decode(text, type=_About) for text in samples["annotation"]]
+    moments = [
+        [origin["requested_timestamp_s"] for origin in samples[name]]
+        for name in ("origin_0", "origin_1")
+    ]
+    times, keys = np.mean(moments, axis=0), text_array(samples["sample_id"].tolist())
+    pairs_of: dict[str, list[int]] = {}
+    for place, one in enumerate(about):
+        pairs_of.setdefault(one.boundary, []).append(place)
+    task = TASKS["pairs"]
+    scores = [task.read(path, dataset, settings.quantity, settings.columns) for path in paths]
+    models = model_names([found.model for found in scores], paths)
+    judged = {}
+    for model, found, path in zip(models, scores, paths, strict=True):
+        places = places_of(keys, found, str(path), allow_missing=settings.allow_missing)
+        matches = found.values[:, 0] + found.values[:, 3]
+        searches = [
+            Search(
+                boundary_id=boundary,
+                video=str(samples["source_id"][scored[0]]),
+                timestamp_s=float(about[scored[0]].boundary_s),
+                times_s=times[scored],
+                scores=matches[places[scored]],
+            )
+            for boundary, pairs in pairs_of.items()
+            if len(scored := np.array([pair for pair in pairs if places[pair] >= 0]))
+        ]
+        judged[model] = {EVERYTHING: _judge(searches, len(pairs_of), settings)}
+    return make_report(TITLE, settings.rules, judged, tuple(score_notes(models, scores)))
+
+
+class _About(msgspec.Struct):
+    boundary: str
+    boundary_s: str
+
+
+def _judge(searches: Sequence[Search], expected: int, settings: MetricsSettings) -> Judged:
     credits, chances, tied = [], [], []
-    for boundary in boundaries:
-        moment, frames = boundary.timestamp_s, np.arange(len(boundary.before))
-        times = boundary.start_s + frames / boundary.fps
-        best = best_times_s(np.array(boundary.before), np.array(boundary.after), times)
-        credits.append([within(best, moment, threshold, ties) for threshold in THRESHOLDS_S])
-        chances.append([chance_within(times, moment, threshold) for threshold in THRESHOLDS_S])
+    for search in searches:
+        moment, best = search.timestamp_s, search.best_times_s
+        credits.append([within(best, moment, limit, settings.ties) for limit in THRESHOLDS_S])
+        chances.append(
+            [within(search.times_s, moment, limit, "expectation") for limit in THRESHOLDS_S]
+        )
         tied.append(len(best) > 1)
     found, chance = np.array(credits), np.mean(chances, axis=0)
     return Judged(
         credits=dict(zip(METRICS, found.T, strict=True)) | {"mean": found.mean(axis=1)},
         chance=dict(zip(METRICS, chance.tolist(), strict=True)) | {"mean": float(chance.mean())},
         tied=np.array(tied),
-        clusters=text_array([boundary.video for boundary in boundaries]),
+        clusters=text_array([search.video for search in searches]),
         expected=expected,
-        keys=text_array([boundary.boundary_id for boundary in boundaries]),
+        keys=text_array([search.boundary_id for search in searches]),
     )
 
 

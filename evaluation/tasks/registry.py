@@ -5,7 +5,7 @@ from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.render import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tasks.answers import answers_report, has_answers, is_answered
-from eqforge.evaluation.tasks.boundaries import boundary_report
+from eqforge.evaluation.tasks.boundaries import boundary_report, grounding_report, is_grounding
 from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
 from eqforge.evaluation.tasks.gallery import has_gallery
 from eqforge.evaluation.tasks.gap import gap_report
@@ -41,6 +41,8 @@ def dataset_report(settings: MetricsSettings) -> Report:
         return harness_report(dataset, scores, settings)
     if is_simat(dataset):
         return simat_report(dataset, scores, settings)
+    if is_grounding(dataset):
+        return grounding_report(dataset, scores, settings)
     if has_gallery(dataset):
         return retrieval_report(dataset, scores, settings)
     task = task_of(dataset)

@@ -12,15 +12,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from eqforge.commands import verify
+from eqforge.evaluation.tables.command import main as metrics
+from eqforge.evaluation.tables.papers import main as papers
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines import eq_gebc
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.sources.captioned_videos import read_gebplus
 from tests.builds import books, ids, measured, reasons, rejected, rows
+from tests.evaluation.written import rows_by
 
 PAIRS = [
     "eq-gebc/demoGebCat2/001A-002A",
@@ -238,3 +242,39 @@ def assert_refusals_hold(annotations: Path, output: Path) -> None:
             assert len({" ".join(text.lower().split()).rstrip(" .,;:!?") for text in texts}) == 1
     assert seen["action_word"] > 0
     assert seen["no_next_boundary"] > 0
+
+
+def test_boundary_grounding_finds_the_adjacent_frames_that_score_best(
+    demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dataset = build(demo_workspace, tmp_path / "g", "--mode", "paper", "--grounding")
+    assert books(dataset)["boundaries"] == (18, 15, 3)
+    assert reasons(dataset, "boundaries") == {"other_annotator": 2, "equal_captions": 1}
+    samples, rng = rows(dataset, "samples"), np.random.default_rng(0)
+    with (tmp_path / "scores.csv").open("w") as stream:
+        print("sample_id,c0_i0,c1_i0,c0_i1,c1_i1", file=stream)
+        for row in samples:
+            row["scores"] = rng.random(4).tolist()
+            print(row["sample_id"], *row["scores"], sep=",", file=stream)
+    assert metrics([str(dataset), f"{tmp_path}/scores.csv", "--output", str(tmp_path / "t")]) == 0
+
+    known, errors_s = annotated(demo_workspace), {}
+    for boundary, record in known.items():
+        own = [row for row in samples if json.loads(row["annotation"])["boundary"] == boundary]
+        if own:
+            best = max(own, key=lambda row: row["scores"][0] + row["scores"][3])
+            first, second = (best[f"origin_{n}"]["requested_timestamp_s"] for n in (0, 1))
+            assert second - first == pytest.approx(0.2)
+            errors_s[boundary] = abs((first + second) / 2 - record["timestamp"])
+            assert own[0]["caption_0"] == record["status_before"]
+    assert len(errors_s) == 13
+    table = rows_by(tmp_path / "t")
+    for limit in ("0.1", "0.2", "0.5", "1", "1.5", "2", "2.5", "3"):
+        expected = np.mean([error < float(limit) for error in errors_s.values()])
+        assert float(table["all", f"{limit} s"]["value"]) == pytest.approx(expected)
+    assert papers([str(tmp_path / "t"), "--paper", "eqben"]) == 0
+    assert "Table 12" in capsys.readouterr().out
+
+    with pytest.raises(SystemExit):
+        build(demo_workspace, tmp_path / "x", "--grounding")
+    assert "--grounding: also pass --mode paper" in capsys.readouterr().err

@@ -1,7 +1,8 @@
-"""Proposes pairs of frames around event boundaries: Eq-GEBC."""
+"""Proposes pairs of frames around event boundaries, for Eq-GEBC and for boundary grounding."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from eqforge.generators.text.caption_lint import (
     CAPTION_PAIR_REASONS,
@@ -30,6 +31,7 @@ BOUNDARIES_STAGE = Stage(
     },
 )
 FARTHEST_S = 1.0
+GROUNDING_FPS = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,9 +61,7 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
 
     Source: EqBen, section 4.1 ("sparse sampling across multiple boundaries") and appendix B.2.
     """
-    chosen = {boundary.number: boundary for boundary in reversed(video.boundaries)}
-    others = [found for found in video.boundaries if chosen[found.number] is not found]
-    rejects = [_reject(rules, other, Rejection(reason="other_annotator")) for other in others]
+    chosen, rejects = _choose(video, rules)
     pairs: list[tuple[Boundary, Boundary]] = []
     used: set[int] = set()
     for number in sorted(chosen):
@@ -74,21 +74,72 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
             used |= {number, number + 1}
         elif rejection is not None:
             rejects.append(_reject(rules, first, rejection))
+    frames = [frame for pair in pairs for frame in _frames(rules, *pair)]
+    candidates = [_candidate(rules, *pair) for pair in pairs]
+    return _clip(video, rules, frames, candidates, rejects, 2 * len(pairs))
+
+
+def propose_adjacent_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
+    """Plan every two adjacent frames of a video, 5 frames a second, for each of its boundaries.
+
+    Their captions are what the boundary separates. The boundary is where the first frame matches
+    the caption before, and the second the caption after, best. Of several annotators the first in
+    the alphabet counts.
+
+    Source: EqBen, appendix A.6.
+    """
+    chosen, rejects = _choose(video, rules)
+    root = f"{rules.dataset}/{video.video_id}"
+    end_s = max((boundary.next_timestamp_s for boundary in chosen.values()), default=0.0)
+    frames = [
+        FrameRequest(frame_id=f"{root}/{number:05d}", timestamp_s=number / GROUNDING_FPS)
+        for number in range(int(end_s * GROUNDING_FPS) + 1)
+    ]
+    pairs: list[PairCandidate] = []
+    grounded = 0
+    for boundary in chosen.values():
+        before, after = _captions(rules, boundary, boundary)
+        rejection = next(_caption_rejections(before, after, rules), None)
+        if rejection is not None:
+            rejects.append(_reject(rules, boundary, rejection))
+            continue
+        grounded += 1
+        about = {"boundary": boundary.boundary_id, "boundary_s": str(boundary.timestamp_s)}
+        pairs += [
+            _pair(f"{root}/{_short(boundary)}-{number:05d}", two, (before, after), about)
+            for number, two in enumerate(pairwise(frames))
+        ]
+    return _clip(video, rules, frames if pairs else [], pairs, rejects, grounded)
+
+
+def _choose(video: BoundaryVideo, rules: BoundaryRules) -> tuple[dict[int, Boundary], list[Reject]]:
+    """Return the boundary to use for each number, and a reject for each other one."""
+    chosen = {boundary.number: boundary for boundary in reversed(video.boundaries)}
+    others = [found for found in video.boundaries if chosen[found.number] is not found]
+    return chosen, [_reject(rules, other, Rejection(reason="other_annotator")) for other in others]
+
+
+def _clip(
+    video: BoundaryVideo,
+    rules: BoundaryRules,
+    frames: list[FrameRequest],
+    pairs: list[PairCandidate],
+    rejects: list[Reject],
+    used: int,
+) -> Clip:
     root = f"{rules.dataset}/{video.video_id}"
     if not video.boundaries:
         too_few = Rejection(reason="too_few_moments")
         rejects.append(BOUNDARIES_STAGE.reject(root, too_few, source_id=video.video_id))
-    frames = [frame for pair in pairs for frame in _frames(rules, *pair)]
-    candidates = max(1, len(video.boundaries))
     return Clip(
         clip_id=video.video_id,
         video=video.video_id,
         split=rules.split,
         root=root,
         frames=tuple(frames),
-        pairs=tuple(_candidate(rules, *pair) for pair in pairs),
+        pairs=tuple(pairs),
         rejects=tuple(sorted(rejects, key=lambda reject: reject.candidate_id)),
-        tallies=(BOUNDARIES_STAGE.tally(candidates, 2 * len(pairs)),),
+        tallies=(BOUNDARIES_STAGE.tally(max(1, len(video.boundaries)), used),),
     )
 
 
@@ -159,23 +210,33 @@ def _time_near(boundary_s: float, neighbour_s: float, at_middle: bool) -> float:
 
 
 def _candidate(rules: BoundaryRules, first: Boundary, second: Boundary) -> PairCandidate:
-    before, after = _frames(rules, first, second)
-    caption_0, caption_1 = _captions(rules, first, second)
-    root = before.frame_id.rpartition("/")[0]
+    frames = _frames(rules, first, second)
+    root = frames[0].frame_id.rpartition("/")[0]
+    about = {
+        "boundary_0": first.boundary_id,
+        "boundary_1": second.boundary_id,
+        "label_0": first.label,
+        "label_1": second.label,
+        "subject_0": first.subject,
+        "subject_1": second.subject,
+    }
+    sample_id = f"{root}/{_short(first)}-{_short(second)}"
+    return _pair(sample_id, frames, _captions(rules, first, second), about)
+
+
+def _pair(
+    sample_id: str,
+    frames: tuple[FrameRequest, FrameRequest],
+    captions: tuple[str, str],
+    annotation: dict[str, str],
+) -> PairCandidate:
     return PairCandidate(
-        sample_id=f"{root}/{_short(first)}-{_short(second)}",
-        frame_0_id=before.frame_id,
-        frame_1_id=after.frame_id,
-        caption_0=caption_0,
-        caption_1=caption_1,
-        captions_0=(caption_0,),
-        captions_1=(caption_1,),
-        annotation={
-            "boundary_0": first.boundary_id,
-            "boundary_1": second.boundary_id,
-            "label_0": first.label,
-            "label_1": second.label,
-            "subject_0": first.subject,
-            "subject_1": second.subject,
-        },
+        sample_id=sample_id,
+        frame_0_id=frames[0].frame_id,
+        frame_1_id=frames[1].frame_id,
+        caption_0=captions[0],
+        caption_1=captions[1],
+        captions_0=captions[:1],
+        captions_1=captions[1:],
+        annotation=annotation,
     )

@@ -148,21 +148,24 @@ def _measure_all(
         registered = registration.view(pixels) if registers else None
         return _Views(minimality.view(pixels), cuts.cut_view(pixels), registered)
 
+    @functools.cache
+    def measured(*frame_ids: str) -> tuple[minimality.PairMeasures, tuple[Score, ...]]:
+        stored = (frames[name].stored for name in frame_ids)
+        view_0, view_1 = (views(each.image_id, each.suffix) for each in stored)
+        measures = minimality.measure_pair(view_0.pair, view_1.pair)
+        return measures, tuple(_scores(view_0, view_1, measures))
+
     pairs: list[MeasuredPair] = []
     rejects: list[Reject] = []
     for candidate in candidates:
-        first, second = (
-            frames[name].stored for name in (candidate.frame_0_id, candidate.frame_1_id)
-        )
         try:
-            view_0, view_1 = (views(each.image_id, each.suffix) for each in (first, second))
-            measures = minimality.measure_pair(view_0.pair, view_1.pair)
+            measures, scores = measured(candidate.frame_0_id, candidate.frame_1_id)
             pairs.append(
                 MeasuredPair(
                     candidate=candidate,
                     measures=measures,
                     edit=words.word_edit(candidate.caption_0, candidate.caption_1),
-                    scores=tuple(_scores(view_0, view_1, measures)),
+                    scores=scores,
                 )
             )
         except Exception as error:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tasks.boundaries import best_times_s, chance_within, within
+from eqforge.evaluation.tasks.boundaries import Search, within
 from eqforge.evaluation.tasks.gap import fisher_interval, pearson
 
 # VLUE, table 2, eight models: NLVR2 Test-P and Test-OOD, VQA Test-dev and Test-OOD.
@@ -34,30 +34,34 @@ def test_two_models_or_equal_ones_have_no_correlation() -> None:
     assert np.isnan(pearson(np.ones(4), VLUE_OUTSIDE[:4]))
 
 
+def best_times_s(scores: np.ndarray, times_s: np.ndarray) -> np.ndarray:
+    search = Search(boundary_id="", video="", timestamp_s=0.0, times_s=times_s, scores=scores)
+    return search.best_times_s
+
+
 def test_the_boundary_is_between_the_frames_that_match_both_captions_at_once() -> None:
     before, after = np.array([0.9, 0.8, 0.1, 0.2]), np.array([0.1, 0.2, 0.9, 0.5])
-    assert best_times_s(before, after, np.arange(4) / 5) == pytest.approx([0.3])
+    found = best_times_s(before[:-1] + after[1:], np.array([0.1, 0.3, 0.5]))
+    assert found.tolist() == [0.3]
 
 
 def test_places_that_fit_equally_well_count_by_the_tie_rule() -> None:
-    same, times = np.ones(6), np.arange(6.0)
-    best = best_times_s(same, same, times)
+    best = best_times_s(np.ones(5), np.arange(0.5, 5))
     assert best.tolist() == [0.5, 1.5, 2.5, 3.5, 4.5]
     for threshold, counts in ((0.1, (0, 0.5, 0.2)), (2.5, (1, 1, 1)), (0.01, (0, 0.5, 0.2))):
         found = [within(best, 2.5, threshold, rule) for rule in ("strict", "half", "expectation")]
         assert found == pytest.approx(counts)
     assert [within(best, 9.0, 1.0, rule) for rule in ("strict", "half", "expectation")] == [0] * 3
-    assert within(best, 2.5, 1.5, "expectation") == chance_within(times, 2.5, 1.5)
 
 
 def test_an_error_of_the_threshold_is_too_large() -> None:
     assert [within(np.array([error]), 0.0, 0.1) for error in (-0.09, 0.1, 0.5)] == [1, 0, 0]
-    assert chance_within(np.arange(5.0), 2.0, 1.0) == 0.5
+    assert within(np.arange(0.5, 4), 2.0, 1.0, "expectation") == 0.5
 
 
 def test_a_random_guess_gets_chance() -> None:
     rng = np.random.default_rng(2)
-    times = np.arange(30) / 5
-    guesses = [best_times_s(rng.random(30), np.zeros(30), times) for _ in range(3000)]
+    times = np.arange(0.5, 29) / 5
+    guesses = [best_times_s(rng.random(29), times) for _ in range(3000)]
     found = np.mean([within(guess, 2.9, 0.5) for guess in guesses])
-    assert found == pytest.approx(chance_within(times, 2.9, 0.5), abs=0.025)
+    assert found == pytest.approx(within(times, 2.9, 0.5, "expectation"), abs=0.025)

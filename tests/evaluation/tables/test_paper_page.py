@@ -34,10 +34,10 @@ RUNS = {  # the test that runs each command on tiny input, and the words of the 
         "a_model_that_prefers_a_place",
         "converse",
     ),
-    "metrics --format boundaries": (
-        "tests/evaluation/tables/test_other_tables.py",
-        "boundaries_are_found_within_each_tolerance",
-        '"boundaries"',
+    "build eq-gebc --grounding": (
+        "tests/pipelines/test_eq_gebc.py",
+        "boundary_grounding_finds",
+        '"--grounding"',
     ),
     "plot equivariance": (
         "tests/evaluation/plots/test_plots.py",
