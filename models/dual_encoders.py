@@ -134,6 +134,16 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
         max_tokens=lambda text: int(text.max_position_embeddings) - int(text.pad_token_id) - 1,
     ),
     "groupvit": Architecture(model="GroupViTModel", family="groupvit"),
+    # An image and a text encoder, trained apart; ResNet's pooled vectors have two sides of 1.
+    # RoBERTa's positions begin after the padding token's id, 1.
+    "vision-text": Architecture(
+        model="VisionTextDualEncoderModel",
+        family="vision-text",
+        image=lambda model, pixels: model.visual_projection(
+            model.vision_model(pixel_values=pixels).pooler_output.flatten(1)
+        ),
+        max_tokens=lambda text: int(text.max_position_embeddings) - 2,
+    ),
     # The output has a vector for every patch and word; the contrastive loss reads the first.
     "flava": Architecture(
         model="FlavaModel",

@@ -103,6 +103,30 @@ def save_groupvit(folder: Path) -> Path:
     return _save(folder, model, processor)
 
 
+def save_vision_text(folder: Path, resnet: bool = False) -> Path:
+    """Save an image encoder and a BERT, whose projections are not trained."""
+    from transformers import (
+        BertConfig,
+        CLIPImageProcessorPil,
+        CLIPVisionConfig,
+        ResNetConfig,
+        VisionTextDualEncoderConfig,
+        VisionTextDualEncoderModel,
+    )
+
+    tokenizer = _bert(folder)
+    image: Any = CLIPVisionConfig(**SIZES, **VISION)
+    if resnet:
+        layers: dict[str, Any] = {"hidden_sizes": [16, 24], "depths": [1, 1], "hidden_size": 24}
+        image = ResNetConfig(embedding_size=8, layer_type="basic", **layers)
+    text = BertConfig(**SIZES, vocab_size=len(tokenizer), pad_token_id=0)
+    both = VisionTextDualEncoderConfig.from_vision_text_configs(image, text, projection_dim=16)
+    model = VisionTextDualEncoderModel(both)
+    _give_statistics(model)
+    processor = CLIPImageProcessorPil(size={"shortest_edge": IMAGE_PX}, crop_size=_SQUARE)
+    return _save(folder, model, processor)
+
+
 def save_flava(folder: Path) -> Path:
     from transformers import FlavaConfig, FlavaForPreTraining, FlavaImageProcessorPil
 
@@ -213,6 +237,7 @@ SAVE: dict[str, Callable[[Path], Any]] = {
     "altclip": save_altclip,
     "groupvit": save_groupvit,
     "flava": save_flava,
+    "vision-text": save_vision_text,
     "blip-itc": lambda folder: save_blip(folder, spread=0.3),
     "blip-itm": lambda folder: save_blip(folder, spread=0.3),
     "vilt": save_vilt,

@@ -35,9 +35,11 @@ from eqforge.evaluation.training.feeds import (
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.evaluation.training.losses import Encoded, compute_losses
 from eqforge.evaluation.training.networks import (
+    VISION_TEXT,
     DualNetwork,
     HeadsNetwork,
     Start,
+    freeze_encoders,
     load_start,
     parameter_groups,
     save_trained,
@@ -186,7 +188,9 @@ def _prepare(
         if not copied.exists():
             copy_pictures(dataset, examples.image_ids(), copied)
     pictures = Pictures(copied)
-    if settings.train == "all":
+    if settings.train == "heads" and start.kind == VISION_TEXT:
+        freeze_encoders(start.model, settings.temperature)
+    if settings.train == "all" or start.kind == VISION_TEXT:
         return DualNetwork(start.model, start.called), PixelFeed(
             pictures=pictures,
             processor=start.preprocessor.image,

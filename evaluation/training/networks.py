@@ -21,6 +21,8 @@ from eqforge.models.pretrained import (
 )
 from eqforge.models.spec import parse_specs
 
+VISION_TEXT = "vision-text"
+"""A kind of model whose encoders were trained apart, so that its projections are its heads."""
 MAX_SCALE = 100.0
 """Upper limit of CLIP's logit scale. Source: Radford et al. 2021, section 2.5."""
 
@@ -41,10 +43,31 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         bias = torch.zeros_like(scale) if bias is None else bias.float()
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
 
+    def train(self, mode: bool = True) -> "DualNetwork":
+        """Switch the mode; frozen parts stay in evaluation, without dropout and new statistics."""
+        super().train(mode)
+        for part in self.model.children():
+            if not any(parameter.requires_grad for parameter in part.parameters()):
+                part.eval()
+        return self
+
     def after_step(self) -> None:
         if hasattr(self.model, "logit_scale") and not hasattr(self.model, "logit_bias"):
             with torch.no_grad():
                 self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
+
+
+def freeze_encoders(model: Any, temperature: float) -> None:
+    """Leave only the two projections of a VisionTextDualEncoderModel to train.
+
+    The scale becomes 1 / temperature.
+
+    Source: Couairon et al. 2022 (SIMAT), section 4.3.
+    """
+    model.requires_grad_(False)
+    model.visual_projection.requires_grad_(True)
+    model.text_projection.requires_grad_(True)
+    model.logit_scale.fill_(torch.tensor(1 / temperature).log().item())
 
 
 class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
@@ -139,16 +162,17 @@ def load_start(model: str, heads: bool) -> Start:
         known = f"expected KIND:FOLDER without options, a KIND of {', '.join(ARCHITECTURES)}"
         hint = "" if kind in ARCHITECTURES else nearest(kind, ARCHITECTURES)
         raise InputError(f"--model {model}: {known}{hint}")
-    if heads and kind != "clip":
+    if heads and kind not in ("clip", VISION_TEXT):
         raise InputError(
-            "--train heads: works only with models of kind clip, which have projections"
+            f"--train heads: works only with models of kind clip and {VISION_TEXT}, which have "
+            "projections"
         )
     called, weights = ARCHITECTURES[kind], specs[0].weights()
     preprocessor = load_preprocessor(weights)
     loaded = load_model(weights, called.model)
     text = loaded.config.text_config
     check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
-    if heads:
+    if heads and kind == "clip":
         check_foldable(loaded)
     return Start(
         kind=kind,

@@ -30,7 +30,7 @@ from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import describe, write_captions, write_squares
 from tests.optional import optional
 from tests.statuses import status_of
-from tests.tiny_families import SAVE
+from tests.tiny_families import SAVE, save_vision_text
 from tests.tiny_models import save_clip, save_siglip
 
 optional("transformers")
@@ -245,6 +245,27 @@ def test_heads_are_trained_on_frozen_vectors_and_become_part_of_the_model(folder
     expected = before @ heads["image.weight"].T + heads["image.bias"]
     torch.testing.assert_close(after, expected, atol=1e-5, rtol=1e-4)
     scorer: Any = load_scorer(parse_specs(f"clip:{output}")[0])
+    assert scorer.calibration.scale == pytest.approx(10.0, rel=1e-6)
+
+
+def test_heads_of_encoders_trained_apart_are_their_projections(
+    folder: Path, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file
+
+    save_vision_text(tmp_path / "rn", resnet=True)
+    output = tmp_path / "heads"
+    preset = ["--preset", "simat-paper", "--epochs", "60", "--learning-rate", "1e-2"]
+    model = ["--model", f"vision-text:{tmp_path / 'rn'}"]
+    assert main(arguments(folder, output, *preset, *model)) == 0
+    log = read_log(output)
+    assert log[-1]["loss"] < 0.9 * log[0]["loss"]
+    assert {entry["scale"] for entry in log} == {10.0}
+    before, after = (load_file(path / "model.safetensors") for path in (tmp_path / "rn", output))
+    changed = {name for name in before if not torch.equal(before[name], after[name])}
+    projections = {"visual_projection.weight", "text_projection.weight"}
+    assert changed == {*projections, "logit_scale"}
+    scorer: Any = load_scorer(parse_specs(f"vision-text:{output}")[0])
     assert scorer.calibration.scale == pytest.approx(10.0, rel=1e-6)
 
 
