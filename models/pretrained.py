@@ -62,6 +62,14 @@ class Weights:
     def name(self) -> str:
         return self.source if self.folder is None else self.folder.resolve().name
 
+    @classmethod
+    def of(cls, model: str, precision: Precision, device: str) -> Weights:
+        """Return the weights of a folder, or of `ID@COMMIT`."""
+        source, at, revision = model.rpartition("@")
+        if not at or Path(model).is_dir():
+            source, revision = model, ""
+        return cls(source=source, revision=revision or None, precision=precision, device=device)
+
     def digest(self) -> str:
         """Return the commit, or `sha256:` and a digest of the names and bytes of the files."""
         if self.folder is None:

@@ -285,7 +285,12 @@ def _judge(
         said = []
         for key in (keys[row] for row in rows):
             try:
-                said.append(answers[key] if is_log else task.read(answers[key]))
+                answer = answers[key]
+                if answer == "":
+                    answer = task.unread
+                elif not is_log:
+                    answer = task.read(answer)
+                said.append(answer)
             except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
                 raise InputError(
                     f"{path}: the answer to {shown(key)} is {shown(answers[key])}; expected "

@@ -33,6 +33,7 @@ COMMANDS = {
     "metrics": "Compute the tables of the papers from scores, with confidence intervals.",
     "tables": "Print your numbers in the layout of a paper's tables, beside its numbers.",
     "converse": "Ask a multimodal language model which caption belongs to which image.",
+    "answer": "Answer VLUE's questions, statements and captions with a local model.",
     "classify": "Classify images without training, by prompts for each class.",
     "efficiency": "Measure a model's speed, for single images and in batches.",
     "pareto": "Find the models on the Pareto front of accuracy against time.",
@@ -58,6 +59,7 @@ _MODULES = {
     "metrics": "evaluation.tables.command",
     "tables": "evaluation.tables.papers",
     "converse": "evaluation.conversations.command",
+    "answer": "evaluation.scoring.answer",
     "classify": "evaluation.scoring.classify",
     "efficiency": "evaluation.efficiency.command",
     "pareto": "evaluation.efficiency.pareto_command",
@@ -78,6 +80,7 @@ _LAST_S = 5.0
 
 GO_ON = frozenset(
     (
+        "answer",
         "assets adopt",
         "assets fetch",
         "build",

@@ -24,6 +24,7 @@ RUNS = {  # the test that runs each command on tiny input, and the words of the 
         "the_papers_presets_train",
         '"hard-positives-paper"',
     ),
+    "answer": ("tests/evaluation/scoring/test_answer.py", "vilt_answers_with_its_best", "answer"),
     "classify": (
         "tests/evaluation/scoring/test_classify.py",
         "accuracy_is_that_of_the_most_similar_class",

@@ -1,0 +1,198 @@
+"""The command `eqforge answer`: local models answer VLUE's questions, statements and images."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.shell import Command
+from eqforge.models.pretrained import Precision, Weights
+from eqforge.schemas.records.questions import VLUE
+
+if TYPE_CHECKING:
+    from eqforge.models.answerers import Answerer
+    from eqforge.schemas.dataset.shelf import Shelf
+
+ROWS_AT_ONCE = 100
+_OWN_TEXT = {"nlvr2": "statement", "vqa": "question", "captioning": "image_id"}
+"""What a model with a head for the task reads; of captions it reads no text."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerSettings:
+    """Answer VLUE's questions, statements, captions or phrases with a local model."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of a dataset of `eqforge build vlue`, with images."""
+
+    task: Literal["vqa", "nlvr2", "captioning", "grounding"]
+    """Task to answer."""
+
+    model: str
+    """Folder that Transformers saved, or ID@COMMIT on the Hugging Face Hub. ViLT answers VQA or
+    NLVR2, BLIP answers VQA or writes captions, and a chat model answers every task."""
+
+    output: Path
+    """JSON Lines file of answers, for `eqforge metrics`. Run the same command again to resume an
+    interrupted run."""
+
+    answer_list: Path | None = None
+    """File of the answers that ViLT or BLIP choose from in VQA. It is a JSON array, a JSON object
+    whose keys are answers, or a text file with an answer per line. The papers use 3,129 answers."""
+
+    precision: Precision = "float32"
+    """Data type of the model weights."""
+
+    device: str = "cpu"
+    """PyTorch device, such as cuda:0."""
+
+    max_pixels: int = MAX_PIXELS
+    """Maximum number of pixels per image. Larger images are left out."""
+
+
+def answer_dataset(settings: AnswerSettings) -> str:
+    """Write an answer for each row of a task; return a summary.
+
+    Raises:
+      InputError: the dataset has no such task or no images, the model cannot answer it, or the
+        output holds other answers.
+    """
+    from eqforge.core.console import Ticker
+    from eqforge.core.identity import fingerprint, versions_of
+    from eqforge.models.answerers import load_answerer
+    from eqforge.models.pretrained import torch_threads
+    from eqforge.schemas.dataset.reader import open_dataset
+    from eqforge.schemas.dataset.shelf import make_shelf
+    from eqforge.sources.vlue import read_answer_list
+
+    if settings.output.exists():
+        raise InputError(f"{settings.output}: already exists; choose another --output")
+    dataset = open_dataset(settings.dataset)
+    known = [name for name in VLUE if name in dataset.manifest.tables]
+    if settings.task not in known:
+        raise InputError(
+            f"{settings.dataset}: has no task {settings.task}; it has {', '.join(known) or 'none'}"
+        )
+    form = VLUE[settings.task]
+    sizes = ("width_px", "height_px") if settings.task == "grounding" else ()
+    rows = list(dataset.rows(settings.task, ["sample_id", *form.columns, *sizes]))
+    asked = [row for row in rows if form.questions(row)]
+    if not asked:
+        raise InputError(
+            f"{settings.dataset}: {settings.task} has no row with images; build the dataset with "
+            "--images FOLDER"
+        )
+    shelf = make_shelf(dataset)
+    answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
+    weights = Weights.of(settings.model, settings.precision, settings.device)
+    model, is_chat = load_answerer(weights, settings.task, answers)
+    versions = versions_of("torch", "transformers", "tokenizers", "pillow", "numpy")
+    run = fingerprint([dataset.sha256, settings.task, repr(model.identity), answers, versions])
+    part = settings.output.with_name(f"{settings.output.name}.part")
+    done = _begin(part, run)
+    left = [row for row in asked if row["sample_id"] not in done]
+    failures: Counter[str] = Counter()
+    ticker = Ticker(len(asked), "answers", before=len(done))
+    with part.open("a", encoding="utf-8") as stream, torch_threads(1):
+        for place, (key, said, why) in enumerate(
+            _answers(left, shelf, model, is_chat, settings), start=len(done) + 1
+        ):
+            if why:
+                failures[why] += 1
+            else:
+                print(json.dumps({"sample_id": key, "answer": said}), file=stream, flush=True)
+            ticker.show(place)
+    ticker.close()
+    lines = part.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
+    if without := len(rows) - len(asked):
+        failures["no image"] = without
+    reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
+    if not lines:
+        raise InputError(f"{settings.dataset}: nothing could be answered: {reasons}")
+    part.write_text("".join(sorted(lines)), encoding="utf-8")
+    part.replace(settings.output)
+    advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
+    return f"{settings.output}: {len(lines):,} answers{advice}"
+
+
+def _begin(part: Path, run: str) -> set[str]:
+    """Open a file of unfinished answers; return the ids that it has, without a broken last line."""
+    header = json.dumps({"run": run})
+    if not part.exists():
+        part.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(f"{header}\n", encoding="utf-8")
+        return set()
+    first, *lines = part.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
+    if first.rstrip("\n") != header:
+        raise InputError(
+            f"{part}: contains unfinished answers of another dataset, model or version; delete it, "
+            "or choose another --output"
+        )
+    whole = [line for line in lines if line.endswith("\n")]
+    part.write_text("".join([first, *whole]), encoding="utf-8")
+    return {json.loads(line)["sample_id"] for line in whole}
+
+
+def _answers(
+    rows: Sequence[Mapping[str, Any]],
+    shelf: "Shelf",
+    model: "Answerer",
+    is_chat: bool,
+    settings: AnswerSettings,
+) -> Iterator[tuple[str, Any, str]]:
+    """Yield each row's id, its answer, and why it has none; "" if a chat model's cannot be read."""
+    from more_itertools import batched
+
+    from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+    from eqforge.evaluation.conversations.run import side_by_side
+    from eqforge.evaluation.tasks.answers import TASKS
+
+    form = VLUE[settings.task]
+    for some in batched(rows, ROWS_AT_ONCE):
+        asked = [form.questions(row)[0] for row in some]
+        images = shelf.read({image for question in asked for image in question.images})
+        for row, question in zip(some, asked, strict=True):
+            text = question.question if is_chat else str(row[_OWN_TEXT[settings.task]])
+            said: Any = ""
+            why = ""
+            try:
+                pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
+                if is_chat and len(pixels) > 1:
+                    pixels = [side_by_side(pixels[0], pixels[1])]
+                said = model.answer(pixels, text)
+                if is_chat:
+                    read = TASKS[settings.task].from_text(said, row)
+                    said = "" if read is None else read
+            except KeyError:
+                why = "image not in the dataset"
+            except TooManyPixels:
+                why = "too many pixels"
+            except BadImage:
+                why = "undecodable image"
+            except ValueError as error:
+                why = str(error)[:80]
+            yield row["sample_id"], said, why
+
+
+def answer_command(settings: AnswerSettings) -> int:
+    print(answer_dataset(settings))
+    return 0
+
+
+main = Command(
+    "eqforge answer",
+    AnswerSettings,
+    answer_command,
+    example="eqforge answer out/vlue --task vqa --model FOLDER --output answers.jsonl",
+    basics=("answer-list", "device", "precision"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

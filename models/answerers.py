@@ -1,0 +1,205 @@
+"""Models that answer VLUE's tasks in text: ViLT's and BLIP's heads, and chat models.
+
+Each image and text is answered alone, so that answers do not depend on batches.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.core.errors import InputError
+from eqforge.models.language_models import ARCHITECTURE, load_chat_model
+from eqforge.models.pretrained import (
+    Weights,
+    first_line,
+    import_torch,
+    load_model,
+    load_preprocessor,
+    unloadable,
+)
+from eqforge.schemas.records.scores import Identity
+
+Pixels = NDArray[np.uint8]
+MAX_TOKENS: Final = 64
+_ANSWERS_AT_ONCE = 256
+
+
+class Answerer(Protocol):
+    """A model that answers one task, or several."""
+
+    identity: Identity
+
+    def answer(self, images: Sequence[Pixels], text: str) -> str:
+        """Answer a text about one or two images.
+
+        Raises:
+          ValueError: the model cannot read the text or an image.
+        """
+        ...
+
+
+class _Head:
+    """A model of Transformers with a tokenizer and an image processor of its own."""
+
+    def __init__(self, weights: Weights, architecture: str, answers: Sequence[str]) -> None:
+        self._torch = import_torch()
+        self._preprocessor = load_preprocessor(weights)
+        self._model = load_model(weights, architecture)
+        self._answers = tuple(answers)
+        read = getattr(self._model.config, "text_config", self._model.config)
+        self._max_tokens = int(read.max_position_embeddings)
+        family = self._model.config.model_type
+        self.identity = weights.identity(architecture, family, self._preprocessor.digest)
+
+    def _generate(self, **inputs: Any) -> str:
+        limit = min(MAX_TOKENS, self._max_tokens - 2)
+        found = self._model.generate(**inputs, max_new_tokens=limit, do_sample=False)
+        return str(self._preprocessor.tokenizer.decode(found[0], skip_special_tokens=True).strip())
+
+    def _inputs(self, images: Sequence[Pixels], text: str) -> dict[str, Any]:
+        from PIL import Image
+
+        pictures = [Image.fromarray(pixels, "RGB") for pixels in images]
+        pixels = self._preprocessor.image(images=pictures, return_tensors="pt")
+        tokens = self._preprocessor.tokenizer(
+            text,
+            truncation=True,
+            max_length=self._max_tokens,
+            return_tensors="pt",
+        )
+        model = self._model
+        found = {name: value.to(model.device) for name, value in (pixels | tokens).items()}
+        found["pixel_values"] = found["pixel_values"].to(model.dtype)
+        return found
+
+
+class ViltAnswerer(_Head):
+    """ViLT's classifiers: of 3,129 answers for VQA, of true and false for NLVR2's two images."""
+
+    def answer(self, images: Sequence[Pixels], text: str) -> str:
+        """Return the name of the best class, among the listed answers if there is a list."""
+        inputs = self._inputs(images, text)
+        if len(images) > 1:
+            inputs = {
+                name: value[None] if name.startswith("pixel") else value
+                for name, value in inputs.items()
+            }
+        with self._torch.inference_mode():
+            logits = self._model(**inputs).logits[0].float()
+        names = self._model.config.id2label
+        allowed = [n for n in sorted(names) if not self._answers or names[n] in self._answers]
+        if not allowed:
+            raise InputError("--answer-list: contains no answer that the model knows")
+        return str(names[allowed[int(logits[allowed].argmax())]])
+
+
+class BlipAnswerer(_Head):
+    """BLIP's answers: generated, or of a list the one with the highest likelihood.
+
+    Source: Li et al. 2022 (BLIP), section 4.3; its repository's `models/blip_vqa.py`, whose
+      `rank_answer` sums the log-likelihood of an answer's tokens. It first keeps the 128 answers
+      with the likeliest first token; here all are ranked.
+    """
+
+    def answer(self, images: Sequence[Pixels], text: str) -> str:
+        inputs = self._inputs(images, text)
+        wanted = ("pixel_values", "input_ids", "attention_mask")
+        inputs = {name: inputs[name] for name in wanted}
+        with self._torch.inference_mode():
+            if self._answers:
+                return self._answers[int(self._likelihoods(inputs).argmax())]
+            return self._generate(**inputs)
+
+    def _likelihoods(self, inputs: Mapping[str, Any]) -> Any:
+        """Return the log-likelihood of each listed answer, a tensor [answers]."""
+        torch, model, tokenizer = self._torch, self._model, self._preprocessor.tokenizer
+        image = model.vision_model(pixel_values=inputs["pixel_values"]).last_hidden_state
+        question = model.text_encoder(
+            input_ids=inputs["input_ids"],
+            attention_mask=inputs["attention_mask"],
+            encoder_hidden_states=image,
+        ).last_hidden_state
+        found = []
+        for start in range(0, len(self._answers), _ANSWERS_AT_ONCE):
+            some = list(self._answers[start : start + _ANSWERS_AT_ONCE])
+            tokens = tokenizer(some, padding=True, return_tensors="pt").to(model.device)
+            ids, mask = tokens["input_ids"], tokens["attention_mask"]
+            ids[:, 0] = model.decoder_start_token_id
+            logits = model.text_decoder(
+                input_ids=ids,
+                attention_mask=mask,
+                encoder_hidden_states=question.expand(len(some), -1, -1),
+                encoder_attention_mask=inputs["attention_mask"].expand(len(some), -1),
+            ).logits[:, :-1]
+            chances = logits.float().log_softmax(-1).gather(2, ids[:, 1:, None])[..., 0]
+            found.append((chances * mask[:, 1:]).sum(1))
+        return torch.cat(found)
+
+
+class BlipCaptioner(_Head):
+    """BLIP's captions, decoded greedily."""
+
+    def answer(self, images: Sequence[Pixels], text: str) -> str:
+        del text
+        pixels = self._inputs(images, "")["pixel_values"]
+        with self._torch.inference_mode():
+            return self._generate(pixel_values=pixels)
+
+
+class ChatAnswerer:
+    """A chat model, for one image."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._model = load_chat_model(weights)
+        self.identity = self._model.identity
+
+    def answer(self, images: Sequence[Pixels], text: str) -> str:
+        (picture,) = images
+        return self._model.answer(picture, self._model.prompt(text), MAX_TOKENS)
+
+
+HEADS: Final[Mapping[str, tuple[str, type[ViltAnswerer | BlipAnswerer | BlipCaptioner]]]] = {
+    "ViltForQuestionAnswering": ("vqa", ViltAnswerer),
+    "ViltForImagesAndTextClassification": ("nlvr2", ViltAnswerer),
+    "BlipForQuestionAnswering": ("vqa", BlipAnswerer),
+    "BlipForConditionalGeneration": ("captioning", BlipCaptioner),
+}
+"""The classes of Transformers that answer one task, with the task."""
+
+
+def load_answerer(weights: Weights, task: str, answers: Sequence[str]) -> tuple[Answerer, bool]:
+    """Load a model for a task; return it, and whether it is a chat model, which needs prompts.
+
+    Args:
+      task: `vqa`, `nlvr2`, `captioning` or `grounding`.
+      answers: the answers to choose from; empty for the model's own.
+    """
+    import_torch()
+    transformers: Any = importlib.import_module("transformers")
+    try:
+        config = transformers.AutoConfig.from_pretrained(
+            weights.source, revision=weights.revision, trust_remote_code=False
+        )
+    except Exception as error:
+        raise unloadable(weights, error) from error
+    architecture = next(iter(config.architectures or ()), ARCHITECTURE)
+    if architecture not in HEADS:
+        if answers:
+            raise InputError(
+                f"--answer-list: {weights.source} is a chat model, which writes its own answers"
+            )
+        return ChatAnswerer(weights), True
+    known, kind = HEADS[architecture]
+    if known != task:
+        raise InputError(
+            f"{weights.source}: a model of the class {architecture} answers {known}, not {task}"
+        )
+    try:
+        return kind(weights, architecture, answers), False
+    except (KeyError, AttributeError) as error:
+        raise InputError(f"{weights.source}: {first_line(error)}") from error

@@ -1,0 +1,248 @@
+"""Local models on VLUE's tasks: answers against Transformers' own, and the files of answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.evaluation.scoring.answer import main as command
+from eqforge.evaluation.tables.command import main as metrics_command
+from eqforge.pipelines import vlue as pipeline
+from eqforge.schemas.tables.vlue import Task
+from tests.evaluation.conversations.made import save_llava
+from tests.evaluation.written import rows_by
+from tests.optional import optional
+from tests.statuses import status_of
+from tests.tiny_families import SIZES, VISION, _bert
+from tests.tiny_models import save_blip
+
+torch: Any = optional("torch")
+transformers: Any = optional("transformers")
+
+main, metrics = status_of(command), status_of(metrics_command)
+QUESTIONS = ["what is red", "is the dog on the box", "a cat"]
+STATEMENTS = ["both red", "a dog on the left"]
+ANSWERS = ["dog", "red cup", "a cat on the box", "green"]
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("images")
+    for number, size in enumerate(((40, 60), (64, 33), (32, 32))):
+        pixels = np.random.default_rng(number).integers(0, 256, (*size, 3), dtype=np.uint8)
+        Image.fromarray(pixels).save(folder / f"{number}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dataset(images: Path) -> Path:
+    items: dict[Task, list[dict[str, Any]]] = {
+        "vqa": [
+            {"question_id": n, "question": text, "image": f"{n}.png", "answer": "dog"}
+            for n, text in enumerate(QUESTIONS)
+        ],
+        "nlvr2": [
+            {"sentence": text, "images": [f"{n}.png", "2.png"], "label": "True"}
+            for n, text in enumerate(STATEMENTS)
+        ],
+        "captioning": [{"image_id": n, "image": f"{n}.png", "caption": ["x"]} for n in range(3)],
+        "grounding": [{"ref_id": 1, "image": "0.png", "text": "dog", "bbox": [1, 1, 5, 5]}],
+    }
+    arguments = ["--images", str(images), "--output", str(images / "out")]
+    for task, rows in items.items():
+        (images / f"{task}.json").write_text(json.dumps(rows))
+        arguments += [f"--{task}", str(images / f"{task}.json")]
+    assert pipeline.main(arguments) == 0
+    return images / "out"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    for name, classes, more in (
+        ("ViltForQuestionAnswering", ANSWERS, {}),
+        ("ViltForImagesAndTextClassification", ["False", "True"], {"num_images": 2}),
+    ):
+        tokenizer = _bert(root / name)
+        config = transformers.ViltConfig(
+            **SIZES,
+            **VISION,
+            **more,
+            vocab_size=len(tokenizer),
+            max_position_embeddings=40,
+            modality_type_vocab_size=3,
+            id2label=dict(enumerate(classes)),
+            label2id={name: number for number, name in enumerate(classes)},
+        )
+        torch.manual_seed(0)
+        getattr(transformers, name)(config).save_pretrained(root / name)
+        size = {"shortest_edge": 32}
+        transformers.ViltImageProcessorPil(size=size, size_divisor=8).save_pretrained(root / name)
+    for name in ("BlipForQuestionAnswering", "BlipForConditionalGeneration"):
+        config = transformers.BlipConfig.from_pretrained(save_blip(root / name, spread=0.3))
+        torch.manual_seed(1)
+        getattr(transformers, name)(config).save_pretrained(root / name)
+    return {path.name: path for path in root.iterdir()}
+
+
+def answers_of(path: Path) -> dict[str, Any]:
+    lines = map(json.loads, path.read_text().splitlines())
+    return {line["sample_id"]: line["answer"] for line in lines}
+
+
+def answer(dataset: Path, task: str, model: Path, output: Path, *more: str) -> dict[str, Any]:
+    arguments = ["--task", task, "--model", str(model), "--output", str(output), *more]
+    assert main([str(dataset), *arguments]) == 0
+    return answers_of(output)
+
+
+def inputs_of(folder: Path, images: Path, numbers: list[int], text: str) -> dict[str, Any]:
+    from transformers import AutoImageProcessor, AutoTokenizer
+
+    pictures = [Image.open(images / f"{number}.png") for number in numbers]
+    processor = AutoImageProcessor.from_pretrained(folder, backend="pil")
+    tokens = AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
+    return {**processor(images=pictures, return_tensors="pt"), **tokens}
+
+
+def test_vilt_answers_with_its_best_class(
+    dataset: Path, images: Path, models: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = models["ViltForQuestionAnswering"]
+    model = transformers.ViltForQuestionAnswering.from_pretrained(folder)
+    (tmp_path / "list.txt").write_text("red cup\ngreen\n")
+    listed = ["--answer-list", str(tmp_path / "list.txt")]
+    free = answer(dataset, "vqa", folder, tmp_path / "free.jsonl")
+    chosen = answer(dataset, "vqa", folder, tmp_path / "chosen.jsonl", *listed)
+    for number, text in enumerate(QUESTIONS):
+        with torch.inference_mode():
+            logits = model(**inputs_of(folder, images, [number], text)).logits[0]
+        assert free[f"vqa/{number}"] == ANSWERS[int(logits.argmax())]
+        assert chosen[f"vqa/{number}"] == ("red cup" if logits[1] > logits[3] else "green")
+
+    folder = models["ViltForImagesAndTextClassification"]
+    both = transformers.ViltForImagesAndTextClassification.from_pretrained(folder)
+    found = answer(dataset, "nlvr2", folder, tmp_path / "nlvr2.jsonl")
+    expected = []
+    for number, text in enumerate(STATEMENTS):
+        inputs = inputs_of(folder, images, [number, 2], text)
+        for name in ("pixel_values", "pixel_mask"):
+            inputs[name] = inputs[name][None]
+        with torch.inference_mode():
+            expected.append(["False", "True"][int(both(**inputs).logits[0].argmax())])
+    assert sorted(found.values()) == sorted(expected)
+    assert metrics([str(dataset), f"{tmp_path}/nlvr2.jsonl", "--output", str(tmp_path / "t")]) == 0
+    share = rows_by(tmp_path / "t")["nlvr2", "accuracy"]["value"]
+    assert float(share) == pytest.approx(np.mean([one == "True" for one in expected]))
+
+
+def test_blip_writes_answers_and_captions_or_ranks_a_list(
+    dataset: Path, images: Path, models: dict[str, Path], tmp_path: Path
+) -> None:
+    folder = models["BlipForQuestionAnswering"]
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    model = transformers.BlipForQuestionAnswering.from_pretrained(folder)
+    (tmp_path / "list.json").write_text(json.dumps(ANSWERS))
+    listed = ["--answer-list", str(tmp_path / "list.json")]
+    free = answer(dataset, "vqa", folder, tmp_path / "free.jsonl")
+    ranked = answer(dataset, "vqa", folder, tmp_path / "ranked.jsonl", *listed)
+    for number, text in enumerate(QUESTIONS):
+        inputs = inputs_of(folder, images, [number], text)
+        del inputs["token_type_ids"]
+        written = model.generate(**inputs, max_new_tokens=38, do_sample=False)[0]
+        assert free[f"vqa/{number}"] == tokenizer.decode(written, skip_special_tokens=True).strip()
+        chances = []
+        for one in ANSWERS:
+            ids = tokenizer(one, return_tensors="pt")["input_ids"]
+            ids[0, 0] = model.decoder_start_token_id
+            with torch.inference_mode():
+                # The mean loss of the tokens after the first, one answer at a time.
+                loss = model(**inputs, decoder_input_ids=ids, labels=ids).loss
+            chances.append(-float(loss) * (ids.shape[1] - 1))
+        assert ranked[f"vqa/{number}"] == ANSWERS[int(np.argmax(chances))]
+
+    folder = models["BlipForConditionalGeneration"]
+    captioner = transformers.BlipForConditionalGeneration.from_pretrained(folder)
+    found = answer(dataset, "captioning", folder, tmp_path / "captions.jsonl")
+    for number in range(3):
+        pixels = inputs_of(folder, images, [number], "")["pixel_values"]
+        written = captioner.generate(pixel_values=pixels, max_new_tokens=38, do_sample=False)[0]
+        caption = tokenizer.decode(written, skip_special_tokens=True).strip()
+        assert found[f"captioning/{number}"] == caption
+
+
+def test_a_text_of_a_chat_model_without_an_answer_is_wrong(dataset: Path, tmp_path: Path) -> None:
+    folder = save_llava(tmp_path / "chat", says="1;2")
+    for task in ("nlvr2", "grounding"):
+        found = answer(dataset, task, folder, tmp_path / f"{task}.jsonl")
+        assert set(found.values()) == {""}
+        output = tmp_path / f"{task}-table"
+        assert metrics([str(dataset), f"{tmp_path}/{task}.jsonl", "--output", str(output)]) == 0
+        assert float(rows_by(output)[task, "accuracy"]["value"]) == 0
+
+
+def test_a_stopped_run_goes_on_and_another_run_is_refused(
+    dataset: Path,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder, output = models["ViltForQuestionAnswering"], tmp_path / "a.jsonl"
+    whole = answer(dataset, "vqa", folder, tmp_path / "whole.jsonl")
+    lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+
+    class Stopped(Exception):
+        pass
+
+    from eqforge.models.answerers import ViltAnswerer
+
+    own, asked = ViltAnswerer.answer, list[str]()
+
+    def stops(self: ViltAnswerer, pixels: Any, text: str) -> str:
+        asked.append(text)
+        if len(asked) == 3:
+            raise Stopped
+        return own(self, pixels, text)
+
+    arguments = ["--task", "vqa", "--model", str(folder), "--output", str(output)]
+    monkeypatch.setattr(ViltAnswerer, "answer", stops)
+    with pytest.raises(Stopped):
+        command([str(dataset), *arguments])
+    monkeypatch.undo()
+    part = tmp_path / "a.jsonl.part"
+    assert len(part.read_text().splitlines()) == 3
+    with part.open("a") as stream:
+        stream.write('{"sample_id": "vq')  # torn by a crash
+    other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
+    assert main([str(dataset), *other, "--output", str(output)]) == 2
+    assert "unfinished answers of another dataset, model or version" in capsys.readouterr().err
+    assert answer(dataset, "vqa", folder, output) == whole
+    assert output.read_bytes() == b"".join(lines)
+    assert not part.exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "model", "message"),
+    [
+        ("nlvr2", "ViltForQuestionAnswering", "answers vqa, not nlvr2"),
+        ("vqa", "nothing", "no such folder"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(
+    dataset: Path,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    task: str,
+    model: str,
+    message: str,
+) -> None:
+    folder = models.get(model, tmp_path / model)
+    arguments = ["--task", task, "--model", str(folder), "--output", str(tmp_path / "o")]
+    assert main([str(dataset), *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
