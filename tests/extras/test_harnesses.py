@@ -11,7 +11,7 @@ import os
 import subprocess
 import sysconfig
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -78,21 +78,36 @@ def run(command: list[Any], folder: Path, **environment: str) -> str:
     return found.stdout
 
 
+def evaluated(python: Path, folder: Path, said: str, *names: str) -> dict[str, tuple[Path, Any]]:
+    """Log and printed results of each task below a folder; the model always says the same."""
+    tasks = [f"eqforge_{name}" for name in names]
+    model = ["--model", "dummy", "--model_args", f"response={said}", "--batch_size", 1]
+    what = ["--tasks", ",".join(tasks), "--include_path", folder, "--log_samples"]
+    where = ["--output_path", folder / "logs"]
+    run([python, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
+    (printed,) = (folder / "logs").rglob("*_results.json")
+    results = json.loads(printed.read_text())["results"]
+    found = {}
+    for name, task in zip(names, tasks, strict=True):
+        (log,) = (folder / "logs").rglob(f"*_samples_{task}.jsonl")
+        found[name] = (log, results[task])
+    return found
+
+
 @pytest.mark.timeout(1200)
 def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(
     lmms_eval: Path, tmp_path: Path
 ) -> None:
-    dataset = pairs(tmp_path / "d", CAPTIONS)
-    task = export(dataset, "lmms-eval", tmp_path / "task")
-    model = ["--model", "dummy", "--model_args", "response=A", "--batch_size", 1]
-    what = ["--tasks", "eqforge_eq_video", "--include_path", task, "--log_samples"]
-    where = ["--output_path", tmp_path / "logs"]
-    run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], tmp_path)
+    datasets = {
+        "eq_video": pairs(tmp_path / "d", CAPTIONS),
+        "mmvp": questions(tmp_path / "q", "mmvp"),
+    }
+    for name, dataset in datasets.items():
+        export(dataset, "lmms-eval", tmp_path / "tasks" / name)
+    found = evaluated(lmms_eval, tmp_path / "tasks", "A", *datasets)
 
-    (log,) = (tmp_path / "logs").rglob("*_samples_*.jsonl")
-    (printed,) = (tmp_path / "logs").rglob("*_results.json")
-    theirs = json.loads(printed.read_text())["results"]["eqforge_eq_video"]
-    numbers = measured(tmp_path, dataset, log)
+    log, theirs = found["eq_video"]
+    numbers = measured(tmp_path, datasets["eq_video"], log)
     ours = values(numbers)
     assert ours == {"text": 0, "image": 0, "group": 0, "accuracy": 0.5, "says A": 1, "not read": 0}
     names = ("text", "image", "group", "accuracy")
@@ -101,53 +116,50 @@ def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(
     assert theirs["group_stderr_clt,none"] == 0
     # Of one video alone there is no interval, which the harness's standard error of 0 does not say.
     assert numbers["all", "group"]["clusters"] == "1"
+    check_groups(*found["mmvp"], datasets["mmvp"], tmp_path / "mmvp")
+
+
+def check_groups(log: Path, theirs: Any, dataset: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    ours = values(measured(folder, dataset, log))
+    assert (ours["accuracy"], ours["group"]) == (0.5, 0)
+    assert {metric: theirs[f"{metric},none"] for metric in ours} == ours
+    assert theirs["group_stderr_clt,none"] in (0, "N/A")
 
 
 @pytest.mark.timeout(1200)
 def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
     lmms_eval: Path, tmp_path: Path
 ) -> None:
-    for benchmark, said in (("natural-bench", "Yes"), ("mmvp", "A")):
-        folder = tmp_path / benchmark
-        dataset = questions(folder, benchmark)
-        task = export(dataset, "lmms-eval", folder / "task")
-        name = f"eqforge_{benchmark.replace('-', '_')}"
-        model = ["--model", "dummy", "--model_args", f"response={said}", "--batch_size", 1]
-        what = ["--tasks", name, "--include_path", task, "--log_samples"]
-        where = ["--output_path", folder / "logs"]
-        run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
-
-        (log,) = (folder / "logs").rglob("*_samples_*.jsonl")
-        (printed,) = (folder / "logs").rglob("*_results.json")
-        theirs = json.loads(printed.read_text())["results"][name]
-        ours = values(measured(folder, dataset, log))
-        assert (ours["accuracy"], ours["group"]) == (0.5, 0)
-        assert {metric: theirs[f"{metric},none"] for metric in ours} == ours
-        assert theirs["group_stderr_clt,none"] in (0, "N/A")
+    dataset = questions(tmp_path / "q", "natural-bench")
+    export(dataset, "lmms-eval", tmp_path / "tasks" / "natural_bench")
+    found = evaluated(lmms_eval, tmp_path / "tasks", "Yes", "natural_bench")
+    check_groups(*found["natural_bench"], dataset, tmp_path)
 
 
 @pytest.mark.timeout(1200)
 def test_lmms_eval_asks_about_two_images_and_for_texts(lmms_eval: Path, tmp_path: Path) -> None:
     dataset = build(tmp_path)
-    said = {"nlvr2": "False", "vqa": "the dog", "captioning": "a dog", "grounding": "0 0 0.5 0.5"}
     right = {"nlvr2": 2 / 3, "vqa": 1, "grounding": 0}
-    for name, text in said.items():
-        folder = tmp_path / name
-        task = export_task(dataset, name, "lmms-eval", folder / "task")
-        model = ["--model", "dummy", "--model_args", f"response={text}", "--batch_size", 1]
-        what = ["--tasks", f"eqforge_vlue_{name}", "--include_path", task, "--log_samples"]
-        where = ["--output_path", folder / "logs"]
-        run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
-        (log,) = (folder / "logs").rglob("*_samples_*.jsonl")
-        (printed,) = (folder / "logs").rglob("*_results.json")
-        theirs = json.loads(printed.read_text())["results"][f"eqforge_vlue_{name}"]
-        ours = values(measured(folder, dataset, log), name)
-        if name == "captioning":
-            assert ours["BLEU-1"] > 0
-        else:
-            assert ours["accuracy"] == pytest.approx(right[name])
-        metric = "accuracy" if name == "nlvr2" else "answered"
-        assert theirs[f"{metric},none"] == pytest.approx(right[name] if name == "nlvr2" else 1)
+    for text, names in (
+        ("False", ("nlvr2",)),
+        ("the dog", ("vqa", "captioning")),
+        ("0 0 0.5 0.5", ("grounding",)),
+    ):
+        folder = tmp_path / names[0]
+        for name in names:
+            export_task(dataset, name, "lmms-eval", folder / name)
+        found = evaluated(lmms_eval, folder, text, *(f"vlue_{name}" for name in names))
+        for name in names:
+            log, theirs = found[f"vlue_{name}"]
+            (folder / f"of {name}").mkdir()
+            ours = values(measured(folder / f"of {name}", dataset, log), name)
+            if name == "captioning":
+                assert ours["BLEU-1"] > 0
+            else:
+                assert ours["accuracy"] == pytest.approx(right[name])
+            metric = "accuracy" if name == "nlvr2" else "answered"
+            assert theirs[f"{metric},none"] == pytest.approx(right[name] if name == "nlvr2" else 1)
 
 
 class _Model(BaseHTTPRequestHandler):
@@ -180,58 +192,71 @@ def service() -> Iterator[str]:
     server.server_close()
 
 
+@pytest.fixture
+def asked(vlmevalkit: Path, tmp_path: Path, service: str) -> Callable[..., Path]:
+    """Runs VLMEvalKit over the tables below a folder; returns what finds its answers."""
+
+    def ask(tables: Path, mode: str, *names: str) -> Path:
+        every = tmp_path / "LMUData"
+        every.mkdir()
+        for file in tables.rglob("*.tsv"):
+            file.rename(every / file.name)
+        model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
+        what = ["--data", *(f"eqforge_{name}" for name in names), "--mode", mode]
+        command = [vlmevalkit, "-m", "vlmeval.run", *model, *what, "--work-dir", tmp_path / "out"]
+        run(command, tmp_path, LMUData=str(every))
+        return tmp_path / "out"
+
+    return ask
+
+
+def answers(out: Path, name: str) -> Path:
+    (found,) = out.rglob(f"digest_eqforge_{name}.xlsx")
+    return found
+
+
 @pytest.mark.timeout(1200)
 def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measures(
-    vlmevalkit: Path, tmp_path: Path, service: str
+    asked: Callable[..., Path], tmp_path: Path
 ) -> None:
-    dataset = pairs(tmp_path / "d", CAPTIONS)
-    table = export(dataset, "vlmevalkit", tmp_path / "LMUData")
-    model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
-    what = ["--data", "eqforge_eq_video", "--work-dir", tmp_path / "out"]
-    run([vlmevalkit, "-m", "vlmeval.run", *model, *what], tmp_path, LMUData=str(table))
+    datasets = {
+        "eq_video": pairs(tmp_path / "d", CAPTIONS),
+        "mmvp": questions(tmp_path / "q", "mmvp"),
+    }
+    for name, dataset in datasets.items():
+        export(dataset, "vlmevalkit", tmp_path / "tables" / name)
+    out = asked(tmp_path / "tables", "all", *datasets)
 
-    (found,) = (tmp_path / "out").rglob("digest_eqforge_eq_video.xlsx")
-    with found.with_name(f"{found.stem}_acc.csv").open() as stream:
-        (theirs,) = csv.DictReader(stream)
-    ours = values(measured(tmp_path, dataset, found))
-    assert ours["accuracy"] == pytest.approx(float(theirs["Overall"]), abs=1e-9)
-    assert ours["not read"] == 0
-    assert 0 < ours["says A"] < 1
-
-
-@pytest.mark.timeout(1200)
-def test_vlmevalkit_asks_a_benchmarks_questions(
-    vlmevalkit: Path, tmp_path: Path, service: str
-) -> None:
-    for benchmark, mode in (("natural-bench", "infer"), ("mmvp", "all")):
-        folder = tmp_path / benchmark
-        dataset = questions(folder, benchmark)
-        table = export(dataset, "vlmevalkit", folder / "LMUData")
-        name = f"eqforge_{benchmark.replace('-', '_')}"
-        model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
-        what = ["--data", name, "--work-dir", folder / "out", "--mode", mode]
-        run([vlmevalkit, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
-        (found,) = (folder / "out").rglob(f"digest_{name}.xlsx")
-        ours = values(measured(folder, dataset, found))
-        if benchmark == "natural-bench":  # the service answers letters: neither yes nor no
-            assert ours == dict.fromkeys(("accuracy", "question", "image", "group"), 0)
-            continue
+    for name, dataset in datasets.items():
+        found = answers(out, name)
         with found.with_name(f"{found.stem}_acc.csv").open() as stream:
             (theirs,) = csv.DictReader(stream)
+        (tmp_path / f"of {name}").mkdir()
+        ours = values(measured(tmp_path / f"of {name}", dataset, found))
         assert ours["accuracy"] == pytest.approx(float(theirs["Overall"]), abs=1e-9)
+        if name == "eq_video":
+            assert ours["not read"] == 0
+            assert 0 < ours["says A"] < 1
 
 
 @pytest.mark.timeout(1200)
 def test_vlmevalkit_asks_about_two_images_and_for_texts(
-    vlmevalkit: Path, tmp_path: Path, service: str
+    asked: Callable[..., Path], tmp_path: Path
 ) -> None:
-    dataset = build(tmp_path)
-    for task in ("nlvr2", "vqa", "captioning", "grounding"):
-        folder, name = tmp_path / task, f"eqforge_vlue_{task}"
-        table = export_task(dataset, task, "vlmevalkit", folder / "LMUData")
-        model = ["--model", "digest", "--base-url", service, "--mode", "infer"]
-        what = ["--data", name, "--work-dir", folder / "out"]
-        run([vlmevalkit, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
-        (found,) = (folder / "out").rglob(f"digest_{name}.xlsx")
-        ours = values(measured(folder, dataset, found), task)  # of letters, none is right
+    tasks = ("nlvr2", "vqa", "captioning", "grounding")
+    dataset, other = build(tmp_path / "v"), questions(tmp_path / "q", "natural-bench")
+    for task in tasks:
+        export_task(dataset, task, "vlmevalkit", tmp_path / "tables" / task)
+    export(other, "vlmevalkit", tmp_path / "tables" / "natural_bench")
+    names = [*(f"vlue_{task}" for task in tasks), "natural_bench"]
+    out = asked(tmp_path / "tables", "infer", *names)
+
+    # The service answers letters: none is right, and none is yes or no.
+    for task in tasks:
+        (tmp_path / f"of {task}").mkdir()
+        found = measured(tmp_path / f"of {task}", dataset, answers(out, f"vlue_{task}"))
+        ours = values(found, task)
         assert ours.get("accuracy", ours.get("CIDEr")) == 0
+    (tmp_path / "of others").mkdir()
+    ours = values(measured(tmp_path / "of others", other, answers(out, "natural_bench")))
+    assert ours == dict.fromkeys(("accuracy", "question", "image", "group"), 0)

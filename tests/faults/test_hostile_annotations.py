@@ -217,14 +217,6 @@ def test_an_annotation_that_names_a_file_outside_the_root_reads_none(tmp_path: P
     assert refused == set(found)
 
 
-def test_the_published_form_is_still_read(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text(youcook2(segment()))
-
-    (video,) = read_youcook2(tmp_path / "a.json")
-
-    assert [(s.segment_id, s.caption) for s in video.segments] == [("000", "cut the onion")]
-
-
 def measure_half_a_gigabyte(folder: Path) -> None:
     """Prints what 500 MB take; `python -m tests.faults.test_hostile_annotations FOLDER`."""
     for name, (write, _) in LARGE.items():

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import av
-import dlib
 import numpy as np
 import pytest
 from PIL import Image
@@ -50,12 +49,6 @@ def collect_times(frames: Iterator[tuple[float, Image.Image]], times_s: list[flo
     """Appends the times of the frames, and keeps those it had when the decoder fails."""
     for time_s, _ in frames:
         times_s.append(time_s)
-
-
-def picture_at(path: Path, time_s: float) -> Image.Image:
-    """The picture on screen at a time: the last one that has begun."""
-    begun = itertools.takewhile(lambda timed: timed[0] <= time_s + 1e-6, decode(path))
-    return list(begun)[-1][1]
 
 
 def difference(first: Image.Image, second: Image.Image) -> float:
@@ -228,28 +221,6 @@ def test_action_genome_s_words_are_the_published_ones(
 
 def _rows(frame: Any) -> list[Any]:
     return frame if isinstance(frame, list) else [frame]
-
-
-def test_only_the_two_shots_of_her_face_show_a_face(workspace: Workspace) -> None:
-    """The detector is the one face_recognition uses, with its setting."""
-    detect = dlib.get_frontal_face_detector()
-    with_face = []
-    for stem, entry in json.loads(workspace.youcook2.read_text())["database"].items():
-        clip = next(clip for clip in all_clips() if Path(clip.file).stem == stem)
-        if clip.condition != "whole":
-            continue
-        frames = list(decode(workspace.videos / clip.file))
-        for segment in entry["annotations"]:
-            middle_s = sum(segment["segment"]) / 2
-            picture = [shown for time_s, shown in frames if time_s <= middle_s + 1e-6][-1]
-            if detect(np.ascontiguousarray(picture), 1):
-                with_face.append((stem, segment["id"]))
-    assert with_face == [("demoGuests3", 0), ("demoGuests3", 1)]
-
-
-def test_one_segment_is_black(workspace: Workspace) -> None:
-    picture = picture_at(workspace.videos / "demoKitchn2.webm", 15.0)
-    assert np.asarray(picture).mean() < 3
 
 
 def test_frame_numbers_count_from_one_and_boxes_fit_the_pixels(workspace: Workspace) -> None:

@@ -1,5 +1,4 @@
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,18 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.caption_lint import count_clip_tokens
-from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
-from eqforge.generators.text.language import is_known_word
-from eqforge.generators.text.lexicon import Kind, load_lexicon
 from eqforge.generators.text.lints.command import main as command
 from eqforge.generators.text.lints.lint import KINDS, lint_records
-from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.labelled_captions import LabelledCaptions
 from eqforge.sources.text_pairs import TextPair
-from eqforge.sources.vl_checklist import read_vl_checklist
 from tests.cases import cases_of
-from tests.generators.published import published_order
 from tests.statuses import status_of
 
 cases = cases_of(__file__)
@@ -230,17 +223,6 @@ def test_an_exchanged_stem_is_no_edit_inside_a_word() -> None:
     assert _kinds(*pairs) == []
 
 
-def test_words_are_exchanged_in_least_runs() -> None:
-    assert exchanged_words("A man on top of it.", "a man below it") == (
-        WordExchange(before=("on", "top", "of"), after=("below",)),
-    )
-    assert exchanged_words("a b c", "b c d") == (
-        WordExchange(before=("a",), after=()),
-        WordExchange(before=(), after=("d",)),
-    )
-    assert exchanged_words("same", "Same!") == ()
-
-
 def test_edits_behind_the_context_of_clip_are_found_to_the_token() -> None:
     for words in range(70, 80):
         positive, negative = (" ".join(["dog"] * words + [last]) for last in ("cat", "cow"))
@@ -249,15 +231,6 @@ def test_edits_behind_the_context_of_clip_are_found_to_the_token() -> None:
         is_cut_off = words >= 75  # token 77 is the end of the text
         found = [kind for _, kind, _ in _kinds(_pair(positive, negative))]
         assert found == (["edit_beyond_context"] if is_cut_off else [])
-
-
-def test_known_words_come_from_dictionaries_and_corpora() -> None:
-    for word in ("unclouded", "grasps", "skateboarder", "wet-suit", "T-shirt", "10:30", "Frisbee"):
-        assert is_known_word(word), word
-    for word in ("skatepark", "wetsuit", "meerkats", "aventador", "kickstands", "v8"):
-        assert is_known_word(word), word
-    for word in ("covecrimson", "belengthying", "lengthyer", "wet-sooot"):
-        assert not is_known_word(word), word
 
 
 TEXTS = st.text(max_size=40) | st.lists(
@@ -328,54 +301,6 @@ def test_unreadable_input_or_none_is_exit_status_2(
     assert "none.json: cannot be read" in capsys.readouterr().err
     assert main([]) == 2  # a pattern that matches nothing must not pass
     assert "eqforge lint needs PATHS" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [
-        ("attribute", {"duplicate": 186, "edit_inside_word": 10}),
-        (
-            "relation",
-            {
-                "duplicate": 1403,
-                "near_duplicate": 0,
-                "negative_equals_positive": 15,
-                "negative_true_elsewhere": 4,
-            },
-        ),
-    ],
-)
-def test_the_known_defects_of_the_published_set_are_found(
-    data_folder: Path, kind: Kind, expected: dict[str, int]
-) -> None:
-    root = data_folder / "vl_checklist" / "data" / kind.capitalize() / "vg"
-    records = {group: read_vl_checklist(root / f"{group}.json") for group in PUBLISHED_GROUPS[kind]}
-    triples = published_order(records, kind, load_lexicon())
-    found = list(
-        lint_records(
-            _pair(
-                triple.caption,
-                triple.hard_negative,
-                triple.hard_positive,
-                image=triple.image,
-                pair_id=str(index),
-            )
-            for index, triple in enumerate(triples)
-        )
-    )
-    counts = Counter(f.kind for f in found if (f.kind, f.field) != ("edit_inside_word", "negative"))
-    assert {name: counts[name] for name in expected} == expected
-    if kind == "attribute":
-        damaged = {
-            str(index)
-            for index, triple in enumerate(triples)
-            if triple.hard_positive
-            != " ".join(
-                triple.entry.replacement if word == triple.entry.word else word
-                for word in triple.caption.split(" ")
-            )
-        }
-        assert {f.record_id for f in found if f.kind == "edit_inside_word"} == damaged
 
 
 def test_what_is_true_of_one_part_of_an_image_may_be_false_of_another() -> None:

@@ -32,7 +32,6 @@ from tests.renders import (
     agree,
     mask,
     needs_blender,
-    open_renderer,
     pixels,
     rays,
     scene,
@@ -86,15 +85,6 @@ def test_masks_are_those_that_rays_find(renderer: SceneRenderer, folder: Path) -
     start, directions = rays(CAMERA)
     assert agree(mask(render) == 1, BALL_HITS(start, directions))
     assert agree(mask(render) == 2, BRICK_HITS(start, directions))
-
-
-def test_another_process_renders_the_same_bytes(renderer: SceneRenderer, folder: Path) -> None:
-    spec = scene(BALL, BRICK, backdrop=backdrop("stage_forest", folder))
-    first, again = (renderer.render([spec])[0] for _ in range(2))
-    other = open_renderer(folder)
-    (elsewhere,) = other.render([spec])
-    other.close()
-    assert first == again == elsewhere
 
 
 def test_shadows_fall_away_from_the_sun(renderer: SceneRenderer, folder: Path) -> None:

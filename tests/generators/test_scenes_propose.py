@@ -1,12 +1,9 @@
 import math
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from typing import get_args
 
-import msgspec
 import pytest
 
 from eqforge.core.errors import InputError
@@ -240,31 +237,6 @@ def test_the_number_of_pairs_and_the_wording_change_no_scene(library: AssetLibra
     assert isinstance(paper, ScenePair)
     assert corrected.scenes == paper.scenes
     assert corrected.captions != paper.captions
-
-
-PROPOSE = """
-import msgspec
-from eqforge.generators.scenes.assets import AssetLibrary
-from eqforge.generators.scenes.propose import SceneProposer
-from eqforge.generators.scenes.settings import SceneSettings
-proposer = SceneProposer(SceneSettings(), AssetLibrary("builtin", "/nowhere"), "corrected", 3)
-pairs = [proposer.pair(kind, 4) for kind in ("attribute", "counting", "location")]
-print(msgspec.json.encode(pairs).decode())
-"""
-
-
-def test_other_processes_propose_the_same_to_the_last_digit(library: AssetLibrary) -> None:
-    proposer = SceneProposer(SceneSettings(), library, "corrected", 3)
-    here = msgspec.json.encode([proposer.pair(kind, 4) for kind in KINDS]).decode()
-    for hash_seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", PROPOSE],
-            env={"PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert done.stdout.strip() == here
 
 
 @pytest.mark.parametrize("mode", ["paper", "corrected"])

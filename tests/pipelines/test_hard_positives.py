@@ -392,11 +392,17 @@ BALANCED = [
 ]
 
 
-def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(tmp_path: Path) -> None:
-    captions = write_lines(tmp_path / "captions.jsonl", BALANCED)
-    rows = build(tmp_path / "out", "--captions", captions, "--balance", "text")
+@pytest.fixture(scope="module")
+def balanced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("balanced")
+    captions = write_lines(folder / "captions.jsonl", BALANCED)
+    build(folder / "out", "--captions", captions, "--balance", "text")
+    return folder / "out"
 
-    manifest = open_dataset(str(tmp_path / "out")).manifest
+
+def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(balanced: Path) -> None:
+    dataset = open_dataset(str(balanced))
+    rows, manifest = list(dataset.rows("samples")), dataset.manifest
     books = manifest.stages["hard_positives"]
     assert (books.candidates, books.kept) == (40, len(rows))
     assert set(books.reasons) <= {"unbalanced", "duplicate", "negative_true_elsewhere"}
@@ -417,22 +423,22 @@ def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(tmp_pa
     assert any(
         best.high - best.low > probe.high - probe.low for probe in manifest.certificate.probes
     )
-    card = (tmp_path / "out" / "README.md").read_text()
+    card = (balanced / "README.md").read_text()
     assert "## What the text alone predicts" in card
     assert f"on {len(rows)} rows" in card
     assert f"The best of all {len(manifest.certificate.probes)} is {best.probe}" in card
 
 
-def test_balanced_rows_are_the_same_alone_and_from_several_processes(tmp_path: Path) -> None:
+def test_balanced_rows_are_the_same_alone_and_from_several_processes(
+    balanced: Path, tmp_path: Path
+) -> None:
     captions = write_lines(tmp_path / "captions.jsonl", BALANCED)
     command = ("--captions", captions, "--balance", "text")
-    build(tmp_path / "out", *command)
     build(tmp_path / "two", *command, "--workers", 2)
-    whole = parts(tmp_path / "out")
+    whole = parts(balanced)
     build(tmp_path / "one", *command, "--only", min(whole))
 
-    manifests = [(tmp_path / name / "dataset.json").read_bytes() for name in ("out", "two")]
-    assert manifests[0] == manifests[1]
+    assert (tmp_path / "two/dataset.json").read_bytes() == (balanced / "dataset.json").read_bytes()
     alone = parts(tmp_path / "one")
     assert alone == {name: whole[name] for name in alone}
 

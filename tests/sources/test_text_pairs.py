@@ -269,28 +269,6 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
         list(with_hard_positives([], [pair("i", "x")]))
 
 
-@pytest.mark.parametrize(
-    ("file", "pairs"),
-    [
-        ("Attribute/vg/color.json", 11569),
-        ("Object/Size/swig_size/swig_destination/swig_destination_small.json", 27),
-    ],
-)
-def test_real_vl_checklist_files_are_recognised(data_folder: Path, file: str, pairs: int) -> None:
-    path = data_folder / "vl_checklist" / "data" / file
-    assert sum(1 for _ in read_text_pairs(path)) == pairs
-
-
-@pytest.mark.parametrize(
-    ("file", "pairs"), [("actant-swap", 1042), ("existence", 534), ("foil-it", 1000)]
-)
-def test_real_valse_files_are_recognised(data_folder: Path, file: str, pairs: int) -> None:
-    path = data_folder / "published" / "valse" / f"{file}.json"
-    found = list(read_text_pairs(path))
-    assert len(found) == pairs
-    assert all(pair.image and pair.kind for pair in found)
-
-
 @pytest.mark.parametrize("mark", [",", "\t"])
 def test_tables_are_read_by_their_columns(mark: str, tmp_path: Path) -> None:
     path = tmp_path / ("x.csv" if mark == "," else "x.tsv")

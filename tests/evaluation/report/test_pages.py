@@ -16,6 +16,8 @@ COUNT = 260
 PAGE = 24
 KINDS = ("eq-video", "eq-kubric", "hard-positives", "retrieval-perturbations", "vlue", "simat")
 """One of each layout: eq-ag and eq-sd show no more than eq-video and eq-kubric do."""
+DARK = ("eq-video", "hard-positives")
+"""Layouts that have all colours between them."""
 
 
 @pytest.fixture(scope="module")
@@ -244,12 +246,14 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
 def test_every_kind_is_readable_by_everybody(
     name: str, demo_dataset: Callable[[str], Path], tmp_path: Path, opened: Callable[..., Page]
 ) -> None:
-    """No violation that axe finds, on any page, in either theme; nothing wider than a phone."""
+    """No violation that axe finds, on any page; nothing wider than a phone."""
     from axe_playwright_python.sync_playwright import Axe
 
     folder = write_report(demo_dataset(name), tmp_path / "r")
     pages = [file.name for file in sorted(folder.glob("*.html"))]
     for theme, rules in THEMES.items():
+        if theme == "dark" and name not in DARK:
+            continue
         # axe puts a script into the page, which the page's own policy refuses.
         page = opened(folder, color_scheme=theme, bypass_csp=True)
         for file in pages:

@@ -48,7 +48,7 @@ def protocol_names(folder: Path) -> list[str]:
 
 def tried(dataset: Path, output: Path, protocol: str, *more: object) -> bool:
     try:
-        planned(dataset, output, protocol, "ada ben", "--overlap", 2, *more)
+        planned(dataset, output, protocol, "ada ben", "--overlap", 2, "--sample", 12, *more)
     except SystemExit:
         return False
     return True

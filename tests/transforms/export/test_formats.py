@@ -7,6 +7,7 @@ import random
 import shutil
 from dataclasses import replace
 from hashlib import sha256
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ datasets = optional("datasets")
 
 OLD = Path("tests/old/0.1.0").resolve()
 KINDS = sorted(path.name for path in OLD.iterdir() if path.name in DATASETS)
+OTHERS = ("imagefolder", "jsonl", "pairs", "webdataset")
 SPLITS = ("test", "val", "train 1")
 NAMES = {"test": "test", "val": "val", "train 1": "train_1"}
 
@@ -223,8 +225,13 @@ def test_torch_collates_every_export_and_all_name_a_split_alike(form: str, tmp_p
     assert "left out: `background_ssim`." in (output / "README.md").read_text()
 
 
-@pytest.mark.parametrize("form", ["hf", "imagefolder", "jsonl", "pairs", "webdataset"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "form"),
+    [
+        *((kind, "hf") for kind in KINDS),
+        *product(("eq-video", "hard-positives", "simat"), OTHERS),
+    ],
+)
 def test_every_kind_of_dataset_can_be_exported(
     kind: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -128,12 +128,6 @@ def test_a_boundary_is_refused_for_what_cannot_be_a_sample(
     assert len(msgspec.json.encode(clip)) < 10_000  # it goes to the workers as JSON
 
 
-def test_words_are_whole_words() -> None:
-    assert pairs(propose([boundary(0, status_before="downtown, a cup"), boundary(1)])) == [
-        "000A-001A"
-    ]
-
-
 @given(
     numbers=st.lists(
         st.tuples(st.integers(0, 9), st.sampled_from("ABC")), max_size=15, unique=True

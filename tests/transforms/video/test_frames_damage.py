@@ -68,15 +68,6 @@ def with_index_first(path: Path) -> Path:
     return copy
 
 
-def test_no_file_is_missing(tmp_path: Path) -> None:
-    assert reasons(tmp_path / "none.mp4", [0.1, 0.2]) == ["video_missing"] * 2
-
-
-def test_no_bytes_are_empty(tmp_path: Path) -> None:
-    (tmp_path / "empty.webm").touch()
-    assert reasons(tmp_path / "empty.webm") == ["video_empty"]
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -145,7 +136,7 @@ def test_a_frame_nobody_refers_to_costs_nothing_but_itself(tmp_path: Path) -> No
     assert assert_right(path, MIDDLES) == {"right": 47, "undecodable": 1}
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_an_answer_does_not_depend_on_what_else_was_asked(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     name = ["constant rate", "HEVC with B-frames", "VP9", "MPEG-TS"][seed % 4]

@@ -8,7 +8,6 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from av.stream import Disposition
 
 from eqforge.schemas.records.frames import FrameNumber, FrameSettings
 from eqforge.transforms.video.frames import walks
@@ -211,27 +210,6 @@ def test_a_time_that_is_not_finite_is_refused(clip_path: Callable[[str], str]) -
 
 def test_no_time_asked_for_gets_no_answer(clip_path: Callable[[str], str]) -> None:
     assert list(decode_frames(clip_path("MPEG-TS"), [], STRICT)) == []
-
-
-def test_of_several_video_streams_the_default_one_is_shown(tmp_path: Path) -> None:
-    path = tmp_path / "two.mkv"
-    with av.open(str(path), "w") as container:
-        small, large = (container.add_stream("ffv1", rate=25) for _ in range(2))
-        small.width, small.height, large.width, large.height = 64, 48, 128, 96
-        small.disposition = Disposition(0)
-        large.disposition = Disposition.default
-        for number in range(5):
-            for stream in (small, large):
-                size = (stream.width, stream.height)
-                frame = av.VideoFrame.from_ndarray(clips.draw(number, size), format="rgb24")
-                frame.pts, frame.time_base = number, Fraction(1, 25)
-                container.mux(stream.encode(frame))
-        for stream in (small, large):
-            container.mux(stream.encode(None))
-    (answer,) = answers_to(str(path), [0.09])
-    assert isinstance(answer, DecodedFrame)
-    assert answer.pixels.shape == (96, 128, 3)
-    assert_shows(answer, 2, 0.08)
 
 
 def test_a_name_that_looks_like_an_option_is_a_name(

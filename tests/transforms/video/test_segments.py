@@ -46,26 +46,6 @@ def test_a_frame_lies_in_the_middle_and_every_two_segments_are_a_pair() -> None:
     assert clip.pairs[0].annotation == {"recipe_type": "7", "segment_0": "000", "segment_1": "001"}
 
 
-def test_a_lone_segment_asks_for_no_frame_and_is_refused() -> None:
-    clip = propose_segment_pairs("d", video(segment(0, 1, 2), segment(1, 5, 4)), SETTINGS)
-
-    assert clip.frames == ()
-    assert clip.pairs == ()
-    assert {reject.candidate_id: reject.reason for reject in clip.rejects} == {
-        "d/v/000": "too_few_moments",
-        "d/v/001": "bad_segment",
-    }
-    check_books(clip)
-
-
-def test_a_video_without_segments_is_a_reject_itself() -> None:
-    clip = propose_segment_pairs("d", video(), SETTINGS)
-
-    (reject,) = clip.rejects
-    assert (reject.candidate_id, reject.reason, clip.root) == ("d/v", "too_few_moments", "d/v")
-    check_books(clip)
-
-
 def test_the_earlier_frame_is_the_first_whatever_the_order_of_the_segments() -> None:
     """Segments overlap: what counts is the middle, at which the frame is taken."""
     segments = [segment(0, 5, 7), segment(1, 0, 20), segment(2, 3, 3), segment(3, 6, 6)]
