@@ -23,6 +23,7 @@ from eqforge.models.pretrained import (
     load_model,
     tokenizer_digest,
 )
+from eqforge.models.scorer import IndexPairs, Matches, Picture
 from eqforge.schemas.records.scores import Identity
 
 _FORMS: Final = ("{}", "{}.", " {}")
@@ -214,7 +215,9 @@ class ChatModel:
     identity: Identity
 
     def prompt(self, question: str) -> str:
-        """Return the question after one image, in the model's chat template."""
+        """Return the question after one image, in the model's chat template if it has one."""
+        if not self.processor.chat_template:
+            return question
         content = [{"type": "image"}, {"type": "text", "text": question}]
         return self.processor.apply_chat_template(
             [{"role": "user", "content": content}], add_generation_prompt=True
@@ -241,6 +244,19 @@ class ChatModel:
         found, _, _ = self._generate(pixels, prompt, max_tokens=1)
         return self._yes_no.share(found.logits[0][0])
 
+    def log_chance(self, pixels: NDArray[np.uint8], prompt: str, word: str) -> float:
+        """Return log P of an answer: of its first token, or the mean of an encoder-decoder's."""
+        tokenizer, torch = self.processor.tokenizer, import_torch()
+        if not self.model.config.get_text_config().is_encoder_decoder:
+            found, _, _ = self._generate(pixels, prompt, max_tokens=1)
+            token = tokenizer(word, add_special_tokens=False)["input_ids"][0]
+            return float(found.logits[0][0].double().log_softmax(-1)[token])
+        labels = tokenizer(word, return_tensors="pt")["input_ids"].to(self.model.device)
+        with torch.inference_mode():
+            logits = self.model(**self._inputs(pixels, prompt, 0), labels=labels).logits[0]
+        chances = logits.double().log_softmax(-1).gather(1, labels[0][:, None])
+        return float(chances.mean())
+
     def check_yes_no(self) -> None:
         _ = self._yes_no
 
@@ -251,9 +267,14 @@ class ChatModel:
     def _generate(
         self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int
     ) -> tuple[Any, int, Any]:
+        inputs = self._inputs(pixels, prompt, max_tokens)
+        with import_torch().inference_mode():
+            found = self.model.generate(**inputs, generation_config=self._greedy(max_tokens))
+        return found, inputs["input_ids"].shape[1], inputs["input_ids"][0]
+
+    def _inputs(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> Any:
         from PIL import Image
 
-        torch = import_torch()
         inputs = self.processor(
             images=Image.fromarray(pixels, "RGB"), text=prompt, return_tensors="pt"
         )
@@ -261,10 +282,7 @@ class ChatModel:
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and length + max_tokens > limit:
             raise QuestionTooLong(f"{length} + {max_tokens} tokens exceed the limit of {limit}")
-        inputs = inputs.to(self.model.device, dtype=self.model.dtype)
-        with torch.inference_mode():
-            found = self.model.generate(**inputs, generation_config=self._greedy(max_tokens))
-        return found, length, inputs["input_ids"][0]
+        return inputs.to(self.model.device, dtype=self.model.dtype)
 
     def _greedy(self, max_tokens: int) -> Any:
         transformers: Any = importlib.import_module("transformers")
@@ -286,10 +304,15 @@ class ChatModel:
         )
 
 
-def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
+def load_chat_model(
+    weights: Weights, chat_template: Path | None = None, *, needs_template: bool = True
+) -> ChatModel:
     """Load a model and its processor from safetensors, without running code in its folder.
 
-    `chat_template` is a Jinja file that replaces the model's own template.
+    Args:
+      chat_template: a Jinja file that replaces the model's own template.
+      needs_template: whether a model without a template is rejected; otherwise its prompt is the
+        plain question.
     """
     import_torch()
     transformers: Any = importlib.import_module("transformers")
@@ -313,7 +336,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
         except (OSError, UnicodeDecodeError) as error:
             message = f"--chat-template {chat_template}: cannot be read: {error}"
             raise InputError(message) from error
-    if not processor.chat_template:
+    if needs_template and not processor.chat_template:
         raise InputError(
             f"{weights.source}: has no chat template; pass a Jinja file with --chat-template"
         )
@@ -322,3 +345,49 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
     digest = fingerprint([*parts, str(processor.chat_template)])
     identity = weights.identity("chat", model.config.model_type, digest)
     return ChatModel(model=model, processor=processor, identity=identity)
+
+
+class VqaScorer:
+    """VQAScore: the probability that a generative model answers Yes to whether a text is shown.
+
+    It is the probability of the first token of "Yes" among all tokens; of an encoder-decoder, the
+    geometric mean of the probabilities of "Yes" and of the token that ends the answer.
+
+    Source: Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation",
+      section 3; the question and the answer are those of `t2v_metrics`.
+    """
+
+    QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'
+    ANSWER: Final = "Yes"
+    reads_pixels = True
+    gives_log_odds = True
+
+    def __init__(self, weights: Weights) -> None:
+        self._chat = load_chat_model(weights, needs_template=False)
+        own = self._chat.identity
+        self.identity = weights.identity(
+            "vqascore", own.family, own.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
+        )
+
+    def prepare(self, picture: Picture) -> NDArray[np.uint8]:
+        if picture.pixels is None:
+            raise ValueError(f"{picture.key}: no pixels")
+        return picture.pixels
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.uint8]]:
+        """Return the images: the model reads each together with a caption."""
+        return [np.asarray(one) for one in prepared]
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        """Score pairs one at a time, so that scores do not depend on batches."""
+        prompts = [self._chat.prompt(self.QUESTION.replace("{}", text)) for text in captions]
+        chances = np.array(
+            [
+                self._chat.log_chance(images[image], prompts[caption], self.ANSWER)
+                for image, caption in pairs
+            ],
+            dtype=np.float64,
+        )
+        # log(p / (1 - p)); 1 - p is not 0, however near p is to 1.
+        others = np.log(np.maximum(-np.expm1(chances), np.finfo(np.float64).tiny))
+        return Matches(logits=(chances - others).astype(np.float32), probabilities=np.exp(chances))

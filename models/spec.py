@@ -12,6 +12,7 @@ from eqforge.core.files.source_file import unchanged
 from eqforge.core.visible import nearest
 from eqforge.models.dual_encoders import ARCHITECTURES, DINOV2, ContrastiveScorer, Dinov2Encoder
 from eqforge.models.fusion import REGIONS, Blip2ItmScorer, BlipItmScorer, LxmertScorer, ViltScorer
+from eqforge.models.language_models import VqaScorer
 from eqforge.models.open_clip import OpenClipScorer
 from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
@@ -218,6 +219,7 @@ SCORERS: Mapping[str, _Kind] = {
     },
     "open-clip": _Kind(load=_open_clip, options=_HELD | {"weights"}),
     "blip2-itm": _Kind(load=lambda spec: Blip2ItmScorer(spec.weights()), options=_HELD),
+    "vqascore": _Kind(load=lambda spec: VqaScorer(spec.weights()), options=_HELD),
     "vilt": _Kind(load=lambda spec: ViltScorer(spec.weights()), options=_HELD),
     "lxmert": _Kind(
         load=lambda spec: LxmertScorer(

@@ -171,6 +171,33 @@ def save_blip2(folder: Path) -> Path:
     return _save(folder, model, BlipImageProcessorPil(size=_SQUARE))
 
 
+def save_blip2_t5(folder: Path) -> Path:
+    """Save a BLIP-2 that answers by an encoder-decoder."""
+    from transformers import (
+        Blip2Config,
+        Blip2ForConditionalGeneration,
+        Blip2Processor,
+        BlipImageProcessorPil,
+    )
+
+    tokenizer = _bert(folder)
+    tokenizer.add_tokens(["<image>", "yes"])
+    read = {"vocab_size": len(tokenizer), "encoder_hidden_size": 32, "cross_attention_frequency": 1}
+    text = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+    ends = {"decoder_start_token_id": 0, "pad_token_id": 0, "eos_token_id": 3}
+    config = Blip2Config(
+        vision_config=SIZES | VISION,
+        qformer_config=SIZES | read,
+        text_config={"model_type": "t5", "vocab_size": len(tokenizer), **text, **ends},
+        num_query_tokens=5,
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+    )
+    model = Blip2ForConditionalGeneration(config)
+    model.query_tokens.data.normal_()
+    processor = Blip2Processor(BlipImageProcessorPil(size=_SQUARE), tokenizer, num_query_tokens=5)
+    return _save(folder, model, processor)
+
+
 def save_lxmert(folder: Path) -> Path:
     from transformers import LxmertConfig, LxmertForPreTraining
 

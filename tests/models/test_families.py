@@ -12,6 +12,7 @@ from eqforge.models.dual_encoders import ARCHITECTURES
 from eqforge.models.scorer import Picture, Scorer, counts_tokens, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from tests import tiny_families
+from tests.evaluation.conversations.made import save_llava
 from tests.optional import optional
 from tests.scored import image_of, score_pictures
 from tests.tiny_families import SAVE
@@ -146,6 +147,40 @@ def test_blip2_matches_as_its_own_head_does(
     assert found.logits == pytest.approx((classes[:, 1] - classes[:, 0]).numpy(), abs=1e-5)
     assert found.probabilities == pytest.approx(classes.softmax(-1)[:, 1].numpy(), abs=1e-6)
     assert np.ptp(found.logits) > 1e-3
+
+
+@pytest.mark.parametrize("has_decoder", [True, False])
+def test_vqascore_is_the_probability_of_yes(
+    pictures: list[Picture], tmp_path: Path, has_decoder: bool
+) -> None:
+    """As `t2v_metrics` computes it: from the loss of an encoder-decoder, or from the next token."""
+    import torch
+    from transformers import AutoProcessor
+
+    save = tiny_families.save_blip2_t5 if has_decoder else save_llava
+    (tmp_path / "m").mkdir()
+    (spec,) = parse_specs(f"vqascore:{save(tmp_path / 'm')}")
+    found = score_pictures(load_scorer(spec), pictures, CAPTIONS, ALL)
+    processor = AutoProcessor.from_pretrained(tmp_path / "m", backend="pil")
+    name = "Blip2ForConditionalGeneration" if has_decoder else "LlavaForConditionalGeneration"
+    model, expected = model_of(name, tmp_path / "m"), []
+    for image, caption in ALL:
+        text = f'Does this figure show "{CAPTIONS[caption]}"? Please answer yes or no.'
+        if not has_decoder:
+            text = f"USER: <image>\n{text} ASSISTANT:"
+        picture = image_of(pictures[image])
+        inputs = processor(images=picture, text=text, return_tensors="pt")
+        labels = processor.tokenizer("Yes", return_tensors="pt")["input_ids"]
+        with torch.inference_mode():
+            if has_decoder:
+                expected.append((-model(**inputs, labels=labels).loss).exp().item())
+            else:
+                shares = model(**inputs).logits[0, -1].softmax(-1)
+                expected.append(shares[processor.tokenizer.convert_tokens_to_ids("Y")].item())
+    assert found.probabilities == pytest.approx(expected, rel=1e-5)
+    odds = np.log(expected) - np.log1p(-np.array(expected))
+    assert found.logits == pytest.approx(odds, abs=1e-4)
+    assert np.ptp(expected) > 1e-6
 
 
 def test_lxmert_reads_features_and_boxes_of_the_regions_alone(
