@@ -49,24 +49,29 @@ def run_head(head: Any, states: Any) -> Any:
         return head.float()(states.float())
 
 
+def subtract_classes(classes: Any) -> Any:
+    """Return the logits [pairs] of a head's two classes (pairs, [no match, match])."""
+    return classes[:, 1] - classes[:, 0]
+
+
 def match_classes(classes: Any) -> Matches:
     """Return the difference of a head's classes (pairs, [no match, match]), and their softmax."""
-    logits: NDArray[np.float32] = (classes[:, 1] - classes[:, 0]).cpu().numpy()
+    logits: NDArray[np.float32] = subtract_classes(classes).cpu().numpy()
     return Matches(logits=logits, probabilities=sigmoid(logits))
 
 
 class FusionScorer(ABC):
     """A network that reads caption tokens together with an encoded image.
 
-    Subclasses set the tokenizer `_captions` and the weights `_weights`.
+    Subclasses set the tokenizer `captions` and the weights `_weights`.
     """
 
     gives_log_odds = True
-    _captions: CaptionTokenizer
+    captions: CaptionTokenizer
     _weights: Weights
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        return self._captions.count(captions)
+        return self.captions.count(captions)
 
     def match(
         self,
@@ -77,7 +82,7 @@ class FusionScorer(ABC):
     ) -> Matches:
         with import_torch().inference_mode():
             read = [captions[index] for index in pairs[:, 1]]
-            tokens = self._captions.encode(read, self._weights.device, length)
+            tokens = self.captions.encode(read, self._weights.device, length)
             return self._fuse([images[index] for index in pairs[:, 0]], tokens)
 
     @abstractmethod
@@ -108,17 +113,17 @@ class PixelFusion(FusionScorer):
     ) -> None:
         self._torch = import_torch()
         self._weights = weights
-        self._preprocessor = load_preprocessor(weights)
-        self._model = load_model(weights, architecture)
-        read = getattr(self._model.config, reader) if reader else self._model.config
-        check_vocabulary(weights.source, vocabulary(self._preprocessor), read.vocab_size)
-        self._captions = CaptionTokenizer(
-            tokenizer=self._preprocessor.tokenizer, max_tokens=int(read.max_position_embeddings)
+        self.preprocessor = load_preprocessor(weights)
+        self.model = load_model(weights, architecture)
+        read = getattr(self.model.config, reader) if reader else self.model.config
+        check_vocabulary(weights.source, vocabulary(self.preprocessor), read.vocab_size)
+        self.captions = CaptionTokenizer(
+            tokenizer=self.preprocessor.tokenizer, max_tokens=int(read.max_position_embeddings)
         )
         self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(
-            prepare_pixels, self._preprocessor.image
+            prepare_pixels, self.preprocessor.image
         )
-        self.identity = weights.identity(kind, family, self._preprocessor.digest, calibration)
+        self.identity = weights.identity(kind, family, self.preprocessor.digest, calibration)
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
         return self.preparer(picture)
@@ -126,12 +131,33 @@ class PixelFusion(FusionScorer):
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
         """Return each image's patch states, a tensor of shape (patches + 1, hidden)."""
         with self._torch.inference_mode():
-            vision = self._model.vision_model
+            vision = self.model.vision_model
             pixels = stack_pixels(prepared, self._weights.device, vision.dtype)
             return list(vision(pixel_values=pixels).last_hidden_state)
 
 
-class BlipItmScorer(PixelFusion):
+class TrainedFusion(PixelFusion):
+    """A fusion encoder with one matching logit for an image and a caption, which can be trained."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
+        """Return each image's patch states, a tensor of shape (patches + 1, hidden)."""
+        with self._torch.inference_mode():
+            return self.states([self._torch.as_tensor(each) for each in prepared])
+
+    @abstractmethod
+    def states(self, pixels: Sequence[Any]) -> list[Any]:
+        """Return the states of images [3, height, width], each [patches + 1, hidden]."""
+
+    @abstractmethod
+    def logits(self, images: Sequence[Any], tokens: Any) -> Any:
+        """Return the matching logits of image states with one caption each, float32 [pairs]."""
+
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+        logits: NDArray[np.float32] = self.logits(images, tokens).cpu().numpy()
+        return Matches(logits=logits, probabilities=sigmoid(logits))
+
+
+class BlipItmScorer(TrainedFusion):
     """BLIP with its matching head, a fusion encoder (Li et al. 2022, section 3.2).
 
     P(match) is the softmax over the head's two classes; as log-odds, their difference.
@@ -146,15 +172,20 @@ class BlipItmScorer(PixelFusion):
             reader="text_config",
         )
 
-    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+    def states(self, pixels: Sequence[Any]) -> list[Any]:
+        vision = self.model.vision_model
+        stacked = stack_pixels(self._torch.stack(list(pixels)), self.model.device, vision.dtype)
+        return list(vision(pixel_values=stacked).last_hidden_state)
+
+    def logits(self, images: Sequence[Any], tokens: Any) -> Any:
         states = self._torch.stack(list(images))
-        fused = self._model.text_encoder(
+        fused = self.model.text_encoder(
             input_ids=tokens["input_ids"],
             attention_mask=tokens["attention_mask"],
             encoder_hidden_states=states,
             encoder_attention_mask=self._torch.ones(states.shape[:2], device=states.device),
         )
-        return match_classes(run_head(self._model.itm_head, fused.last_hidden_state[:, 0, :]))
+        return subtract_classes(run_head(self.model.itm_head, fused.last_hidden_state[:, 0, :]))
 
 
 class Blip2ItmScorer(PixelFusion):
@@ -176,7 +207,7 @@ class Blip2ItmScorer(PixelFusion):
         )
 
     def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
-        torch, model = self._torch, self._model
+        torch, model = self._torch, self.model
         states = torch.stack(list(images))
         queries = model.query_tokens.expand(len(states), -1, -1)
         count, attended = queries.shape[1], tokens["attention_mask"]
@@ -190,7 +221,7 @@ class Blip2ItmScorer(PixelFusion):
         return match_classes(run_head(model.itm_head, fused).mean(dim=1))
 
 
-class ViltScorer(PixelFusion):
+class ViltScorer(TrainedFusion):
     """ViLT fine-tuned for retrieval, a fusion encoder (Kim et al. 2021, section 3.1).
 
     One transformer reads a caption's words and an image's patches. The score is the ranking head's
@@ -212,25 +243,24 @@ class ViltScorer(PixelFusion):
             family="vilt",
             calibration="sigmoid of the ranking head",
         )
-        side = int(self._preprocessor.image.size["shortest_edge"])
-        patch = int(self._model.config.patch_size)
+        side = int(self.preprocessor.image.size["shortest_edge"])
+        patch = int(self.model.config.patch_size)
         self._states = 1 + (side // patch) * (int(_LONGEST * side) // patch)
 
-    def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
+    def states(self, pixels: Sequence[Any]) -> list[Any]:
         """Return each image's patch embeddings, a tensor of shape (patches + 1, hidden).
 
         Images are embedded one by one, as their sizes differ.
         """
-        with self._torch.inference_mode():
-            return [self._embed(pixels) for pixels in prepared]
+        return [self._embed(each) for each in pixels]
 
     def _embed(self, pixels: Any) -> Any:
-        torch, embeddings = self._torch, self._model.vilt.embeddings
-        tensor = torch.as_tensor(pixels).to(self._weights.device, self._model.dtype)
+        torch, embeddings = self._torch, self.model.vilt.embeddings
+        tensor = pixels.to(self.model.device, self.model.dtype)
         patches = embeddings.patch_embeddings(tensor[None])
         _, hidden, height, width = patches.shape
         places = embeddings.position_embeddings
-        side = self._model.config.image_size // self._model.config.patch_size
+        side = self.model.config.image_size // self.model.config.patch_size
         grid = places[:, 1:].transpose(1, 2).reshape(1, hidden, side, side)
         grid = torch.nn.functional.interpolate(
             grid, size=(height, width), mode="bilinear", align_corners=True
@@ -238,7 +268,7 @@ class ViltScorer(PixelFusion):
         embedded = (patches + grid).flatten(2).transpose(1, 2)[0]
         return torch.cat([(embeddings.cls_token + places[:, :1])[0], embedded])
 
-    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+    def logits(self, images: Sequence[Any], tokens: Any) -> Any:
         longest = max(self._states, *(len(states) for states in images))
         padded = images[0].new_zeros((len(images), longest, images[0].shape[1]))
         attended = self._torch.zeros(padded.shape[:2], dtype=self._torch.long, device=padded.device)
@@ -246,10 +276,8 @@ class ViltScorer(PixelFusion):
             padded[row, : len(states)] = states
             attended[row, : len(states)] = 1
         # Given patch embeddings, ViLT takes the mask of patches as `pixel_mask`.
-        fused = self._model.vilt(image_embeds=padded, pixel_mask=attended, **tokens)
-        answer = run_head(self._model.rank_output, fused.pooler_output)
-        logits: NDArray[np.float32] = answer[:, 0].cpu().numpy()
-        return Matches(logits=logits, probabilities=sigmoid(logits))
+        fused = self.model.vilt(image_embeds=padded, pixel_mask=attended, **tokens)
+        return run_head(self.model.rank_output, fused.pooler_output)[:, 0]
 
 
 REGIONS = 36
@@ -290,10 +318,10 @@ class LxmertScorer(FusionScorer):
         self._weights, self._features, self._count = weights, features, regions
         self._files = RegionFiles(features, None)
         self._tokenizer = load_auto("AutoTokenizer", weights)
-        self._model = load_model(weights, "LxmertForPreTraining")
-        config = self._model.config
+        self.model = load_model(weights, "LxmertForPreTraining")
+        config = self.model.config
         check_vocabulary(weights.source, len(self._tokenizer), config.vocab_size)
-        self._captions = CaptionTokenizer(
+        self.captions = CaptionTokenizer(
             tokenizer=self._tokenizer, max_tokens=int(config.max_position_embeddings)
         )
 
@@ -315,7 +343,7 @@ class LxmertScorer(FusionScorer):
           ValueError: there are none, or their features have the wrong length.
         """
         found = self._files[picture.key].features[: self._count]
-        config = self._model.config
+        config = self.model.config
         wide = int(config.visual_feat_dim)
         if found.shape[1] not in (wide + 4, wide + 6):
             raise ValueError(
@@ -331,13 +359,13 @@ class LxmertScorer(FusionScorer):
         return list(prepared)
 
     def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
-        torch, device, dtype = self._torch, self._weights.device, self._model.dtype
+        torch, device, dtype = self._torch, self._weights.device, self.model.dtype
         features, boxes, attended = (
             torch.from_numpy(np.stack([getattr(image, name) for image in images])).to(device, dtype)
             for name in ("features", "boxes", "attended")
         )
-        fused = self._model.lxmert(
+        fused = self.model.lxmert(
             visual_feats=features, visual_pos=boxes, visual_attention_mask=attended, **tokens
         )
         # The head that predicts masked words is skipped.
-        return match_classes(run_head(self._model.cls.seq_relationship, fused.pooled_output))
+        return match_classes(run_head(self.model.cls.seq_relationship, fused.pooled_output))

@@ -17,20 +17,23 @@ from eqforge.evaluation.training.eqsim import MarginMode
 from eqforge.evaluation.training.losses import ClosePairs, EqsimScores, LossName, parse_weights
 from eqforge.models.pretrained import import_torch
 
-Preset = Literal["none", "eqsim-paper", "hard-positives-paper", "simat-paper"]
+Preset = Literal[
+    "none", "eqsim-paper", "eqsim-meter", "eqsim-fiber", "hard-positives-paper", "simat-paper"
+]
 Schedule = Literal["cosine", "constant"]
 Off = tyro.conf.FlagCreatePairsOff
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """Train a dual encoder, or linear heads on a CLIP model, on a dataset with images."""
+    """Train a dual or fusion encoder, or linear heads on a CLIP model, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
     """Dataset with images: pairs, captions with hard texts, or plain captions."""
 
     model: str
-    """Dual encoder: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face Hub."""
+    """Model: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face Hub. The fusion encoders are
+    blip-itm and vilt; other kinds are dual encoders."""
 
     output: Path
     """Folder for the trained model. Run the same command again to resume a stopped run."""
@@ -40,7 +43,8 @@ class FinetuneSettings:
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Loss and its weight, such as infonce=1 (the default). Repeat to add losses. The losses are
-    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative and hard-positive."""
+    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative and hard-positive; for fusion encoders,
+    itm, ranking, eqsim-v1, eqsim-v2, and for blip-itm also infonce."""
 
     train: Literal["all", "heads"] = "all"
     """Train all weights (`all`), or only a linear layer per encoder (`heads`)."""
@@ -82,13 +86,20 @@ class FinetuneSettings:
     """Add all hard negatives in the batch to infonce as extra texts for each image."""
 
     close: ClosePairs = "known"
-    """EqSim's close pairs: from the dataset, nearest in the batch, or drawn at random."""
+    """EqSim's close pairs: from the dataset, nearest in the batch, or drawn at random. For fusion
+    encoders, they are also the hard negatives."""
 
     close_count: int = 4
-    """Number of close texts, and of close images, per sample."""
+    """Number of close texts, and of close images, per sample. For fusion encoders, of texts."""
+
+    distant_count: int = 4
+    """Fusion encoders: number of other texts per image, drawn at random for itm, ranking and
+    eqsim-v1."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image."""
+    """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image.
+    Fusion encoders have no cosine: it stands for the sigmoid of the matching logit, and the
+    softmax is over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
     """EqSim v2: penalize the deviation on the text side, the image side, or both."""
@@ -123,7 +134,7 @@ class FinetuneSettings:
         above = ("learning_rate", "temperature")
         least = {"epochs": 1, "steps": 1, "batch_size": 1, "checkpoint_every": 1, "close_count": 1}
         margins = ("margin", "distant_margin", "weight_decay")
-        least |= dict.fromkeys(("warmup_steps", *margins), 0)
+        least |= dict.fromkeys(("warmup_steps", "distant_count", *margins), 0)
         for name in (*above, *least):
             value = getattr(self, name)
             flag = "--" + name.replace("_", "-")
@@ -146,6 +157,29 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "close_count": 4,
         "eqsim_scores": "softmax",
         "margin": 0.1,
+        "learning_rate": 2e-5,
+        "weight_decay": 0.01,
+        "exclude_repeats": False,
+    },
+    "eqsim-meter": {
+        "loss": ("ranking=1", "itm=0.5", "eqsim-v1=0.5", "eqsim-v2=0.5"),
+        "close": "multinomial",
+        "close_count": 4,
+        "distant_count": 11,
+        "margin": 0.1,
+        "epochs": 10,
+        "batch_size": 512,
+        "learning_rate": 5e-6,
+        "weight_decay": 0.01,
+        "exclude_repeats": False,
+    },
+    "eqsim-fiber": {
+        "loss": ("itm=1", "infonce=1", "eqsim-v1=0.5", "eqsim-v2=0.5"),
+        "close": "multinomial",
+        "close_count": 4,
+        "margin": 0.1,
+        "epochs": 10,
+        "batch_size": 1024,
         "learning_rate": 2e-5,
         "weight_decay": 0.01,
         "exclude_repeats": False,

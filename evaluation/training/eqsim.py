@@ -124,6 +124,17 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
     return (squared.mean() - margin).clamp(min=0)
 
 
+def eqsim_swapped(found: Quadruples, *, margin: float = 0.0) -> "Tensor":
+    """Return EqSim v1 of couples: the mean of (s01 - s10)^2 minus the margin, at least 0.
+
+    It is 0 without couples. Source: Wang et al. 2023, equation 6, for the couples that a fusion
+    encoder scores; `eqsim_distant` is the mean over a whole matrix.
+    """
+    if found.s01.shape[0] == 0:
+        return found.s01.sum()
+    return (((found.s01 - found.s10) ** 2).mean() - margin).clamp(min=0)
+
+
 def known_couples(partners: "Tensor") -> "Tensor":
     """Return the couples of a dataset of pairs, int64 [couples, 2], each once, lower index first.
 
@@ -136,7 +147,9 @@ def known_couples(partners: "Tensor") -> "Tensor":
     return torch.stack([first, partners[first]], dim=1)
 
 
-def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
+def top_k_couples(
+    logits: "Tensor", count: int, excluded: "Tensor", *, texts_only: bool = False
+) -> "Tensor":
     """Couple each pair with the top `count` texts for its image and images for its text.
 
     Couples are int64 [couples, 2]; a couple chosen from several sides is repeated.
@@ -144,6 +157,7 @@ def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
     Args:
       logits: float [n, n], images (rows) with texts (columns).
       excluded: bool [n, n]; forbidden couples, such as pairs that share an image.
+      texts_only: choose no images for texts.
 
     Source: Wang et al. 2023, section 3: the most similar k are the close ones.
     """
@@ -151,12 +165,17 @@ def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
 
     allowed = logits.detach().masked_fill(excluded, -torch.inf).fill_diagonal_(-torch.inf)
     count = min(count, logits.shape[0])
-    chosen = [matrix.topk(count, dim=1) for matrix in (allowed.T, allowed)]
+    chosen = [matrix.topk(count, dim=1) for matrix in _directions(allowed, texts_only)]
     return _listed([(found.indices, found.values > -torch.inf) for found in chosen])
 
 
 def drawn_couples(
-    logits: "Tensor", count: int, excluded: "Tensor", generator: "Generator"
+    logits: "Tensor",
+    count: int,
+    excluded: "Tensor",
+    generator: "Generator",
+    *,
+    texts_only: bool = False,
 ) -> "Tensor":
     """Couple each pair with `count` texts and images, drawn by their logits without replacement.
 
@@ -170,7 +189,7 @@ def drawn_couples(
 
     found = []
     blocked = excluded.cpu().clone().fill_diagonal_(True)
-    for matrix in (logits.detach().T, logits.detach()):
+    for matrix in _directions(logits.detach(), texts_only):
         weights = matrix.float().softmax(dim=1).cpu()
         # Texts whose weight softmax rounds to zero can still be drawn, after all others.
         weights = weights.clamp(min=torch.finfo(torch.float32).tiny).masked_fill(blocked, 0)
@@ -181,6 +200,11 @@ def drawn_couples(
         drawn = (weights.log() - waits.log()).topk(min(count, len(weights)), dim=1).indices
         found.append((drawn, possible.gather(1, drawn)))
     return _listed(found).to(logits.device)
+
+
+def _directions(logits: "Tensor", texts_only: bool) -> "tuple[Tensor, ...]":
+    """Return the matrices whose rows choose: texts an image, then images a text."""
+    return (logits,) if texts_only else (logits.T, logits)
 
 
 def close_mask(couples: "Tensor", count: int) -> "Tensor":

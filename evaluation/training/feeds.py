@@ -20,7 +20,7 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
-from eqforge.models.dual_encoders import CaptionTokenizer
+from eqforge.models.dual_encoders import Architecture, CaptionTokenizer
 from eqforge.models.pretrained import prepare_pixels
 from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.reader import Dataset
@@ -75,8 +75,14 @@ class Pictures:
         """Return preprocessed images, float32 [images, 3, height, width]."""
         import torch
 
+        return torch.stack(self.prepare_each(processor, image_ids))
+
+    def prepare_each(self, processor: Any, image_ids: Sequence[str]) -> list[Any]:
+        """Return preprocessed images, float32 [3, height, width], whose sizes may differ."""
+        import torch
+
         shown = (Picture(key=name, pixels=self.pixels(name)) for name in image_ids)
-        return torch.from_numpy(np.stack([prepare_pixels(processor, each) for each in shown]))
+        return [torch.from_numpy(prepare_pixels(processor, each)) for each in shown]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,10 +113,12 @@ class PixelFeed:
     processor: Any
     tokenizer: CaptionTokenizer
     texts: Texts
+    stacked: bool = True
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
+        prepare = self.pictures.prepare if self.stacked else self.pictures.prepare_each
         return {
-            "pixels": self.pictures.prepare(self.processor, [match.image_id for match in matches]),
+            "pixels": prepare(self.processor, [match.image_id for match in matches]),
             "tokens": self.tokenizer.encode(self.texts.of(matches)),
         }
 
@@ -143,6 +151,7 @@ def encode_frozen(
     image_ids = sorted({match.image_id for match in matches})
     words = sorted(set(texts.of(matches)))
     model, called = start.model, start.called
+    assert isinstance(called, Architecture)
     loader: Any = DataLoader(
         list(chunked(image_ids, ENCODED_AT_ONCE)),  # type: ignore[arg-type, unused-ignore]
         batch_size=None,

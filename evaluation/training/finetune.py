@@ -33,6 +33,13 @@ from eqforge.evaluation.training.feeds import (
     share_of_step,
 )
 from eqforge.evaluation.training.folder import RunFolder
+from eqforge.evaluation.training.fusion import (
+    FUSIONS,
+    MATCHING,
+    FusionNetwork,
+    check_fusion,
+    fusion_losses,
+)
 from eqforge.evaluation.training.losses import Encoded, compute_losses
 from eqforge.evaluation.training.networks import (
     VISION_TEXT,
@@ -44,6 +51,7 @@ from eqforge.evaluation.training.networks import (
     parameter_groups,
     save_trained,
 )
+from eqforge.models.fusion import TrainedFusion
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
@@ -57,7 +65,7 @@ class Job:
 
     settings: FinetuneSettings
     plan: Plan
-    network: DualNetwork | HeadsNetwork
+    network: DualNetwork | HeadsNetwork | FusionNetwork
     feed: PixelFeed | VectorFeed
     folder: RunFolder
     accelerator: Any
@@ -76,10 +84,21 @@ def finetune(settings: FinetuneSettings) -> str | None:
     count = len(examples.units)
     steps = count_steps(count, settings.batch_size, settings.epochs, settings.steps)
     start = load_start(settings.model, heads=settings.train == "heads")
+    is_fusion = isinstance(start.called, TrainedFusion)
+    if is_fusion:
+        check_fusion(settings, start.kind)
+    elif wrong := [name for name in settings.weights() if name in MATCHING]:
+        known = ", ".join(FUSIONS)
+        raise InputError(f"--loss {wrong[0]}: trains only fusion encoders (--model {known})")
     folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: the training is already complete"
     accelerator = _accelerator(settings, examples)
+    if is_fusion and accelerator.num_processes > 1:
+        raise InputError(
+            f"--model {settings.model}: fusion encoders train in one process, found "
+            f"{accelerator.num_processes}; run eqforge finetune without accelerate launch"
+        )
     network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
     job = Job(
         settings=settings,
@@ -143,6 +162,8 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
 
 def _identity(settings: FinetuneSettings, dataset: Dataset, start: Start) -> dict[str, Any]:
     aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
+    if not isinstance(start.called, TrainedFusion):
+        aside.add("distant_count")
     return {
         **{name: value for name, value in asdict(settings).items() if name not in aside},
         "loss": [f"{name}={weight:g}" for name, weight in settings.weights().items()],
@@ -181,7 +202,7 @@ def _prepare(
     start: Start,
     folder: RunFolder,
     accelerator: Any,
-) -> tuple[DualNetwork | HeadsNetwork, PixelFeed | VectorFeed]:
+) -> tuple[DualNetwork | HeadsNetwork | FusionNetwork, PixelFeed | VectorFeed]:
     copied = folder.work / "pictures.arrow"
     with accelerator.main_process_first():
         folder.begin()
@@ -190,13 +211,18 @@ def _prepare(
     pictures = Pictures(copied)
     if settings.train == "heads" and start.kind == VISION_TEXT:
         freeze_encoders(start.model, settings.temperature)
+    called = start.called
     if settings.train == "all" or start.kind == VISION_TEXT:
-        return DualNetwork(start.model, start.called), PixelFeed(
+        pixels = PixelFeed(
             pictures=pictures,
             processor=start.preprocessor.image,
             tokenizer=start.tokenizer,
             texts=texts,
+            stacked=not isinstance(called, TrainedFusion),
         )
+        if isinstance(called, TrainedFusion):
+            return FusionNetwork(called), pixels
+        return DualNetwork(start.model, called), pixels
     start.model.to(accelerator.device)
     feed = encode_frozen(start, pictures, examples.units, texts, settings.workers)
     seed = derive_seed(settings.seed, "heads", "start", 1)
@@ -258,9 +284,19 @@ def _step(
     # Dropout's draws depend only on the step, so they survive a restart.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed + accelerator.process_index)
-        output = network(**send_to_device(inputs, device, non_blocking=True))
-        encoded = encode_batch(output, batch, job.feed.texts, accelerator)
-        losses = compute_losses(encoded, settings, torch.Generator().manual_seed(seed))
+        inputs = send_to_device(inputs, device, non_blocking=True)
+        generator = torch.Generator().manual_seed(seed)
+        scale = {}
+        if isinstance(job.network, FusionNetwork):
+            known = {
+                name: torch.from_numpy(getattr(batch, name)).to(device)
+                for name in ("partners", "excluded")
+            }
+            losses = fusion_losses(network, inputs, settings, **known, generator=generator)
+        else:
+            encoded = encode_batch(network(**inputs), batch, job.feed.texts, accelerator)
+            losses = compute_losses(encoded, settings, generator)
+            scale = {"scale": encoded.scale.item()}
         weighted = [weight * losses[name] for name, weight in settings.weights().items()]
         total = torch.stack(weighted).sum()
         accelerator.backward(total)
@@ -271,7 +307,7 @@ def _step(
         "learning_rate": rate,
         "loss": total.item(),
         **{str(name): loss.item() for name, loss in losses.items()},
-        "scale": encoded.scale.item(),
+        **scale,
         "gradient_norm": norm.item(),
     }
     if not math.isfinite(entry["loss"]):

@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 
     from eqforge.evaluation.training.command import FinetuneSettings
 
-LossName = Literal["infonce", "sigmoid", "eqsim-v1", "eqsim-v2", "hard-negative", "hard-positive"]
+LossName = Literal[
+    "infonce",
+    "sigmoid",
+    "eqsim-v1",
+    "eqsim-v2",
+    "hard-negative",
+    "hard-positive",
+    "itm",
+    "ranking",
+]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 ClosePairs = Literal["known", "top-k", "multinomial"]
 EqsimScores = Literal["cosine", "logit", "softmax"]
@@ -174,6 +183,39 @@ def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     if excluded is not None:
         answers = answers.masked_fill(excluded, 0)
     return -answers.sum() / count
+
+
+def itm_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":
+    """Return the matching loss: does a caption belong to an image?
+
+    It is a third of the matches' mean binary cross-entropy, and two thirds of the negatives'. With
+    one negative caption per image and one negative image per caption, it is the mean of all three.
+
+    Args:
+      logits: float [n, n], images (rows) with captions. For a head of two classes, the logit of
+        "match" minus the logit of "no match".
+      scored: bool [n, n], the logits that count; true on the diagonal.
+
+    Source: Li et al. 2021 (ALBEF), section 3.2; Li et al. 2022 (BLIP), `loss_itm`; FIBER's
+    `compute_itm_hardneg`.
+    """
+    import torch
+    from torch.nn.functional import softplus
+
+    own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
+    matches, negatives = softplus(-logits[own]).mean(), softplus(logits[scored & ~own])
+    return matches if len(negatives) == 0 else (matches + 2 * negatives.mean()) / 3
+
+
+def ranking_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":
+    """Return the mean cross-entropy of an image's caption among the captions scored for it.
+
+    Its arguments are those of `itm_loss`.
+
+    Source: Kim et al. 2021 (ViLT), section 4.3; `compute_irtr` of ViLT and METER: 15 random
+    captions per image.
+    """
+    return _choose(logits.masked_fill(~scored, -math.inf))
 
 
 def hard_negative_loss(own: "Tensor", negatives: "Tensor") -> "Tensor":

@@ -11,7 +11,9 @@ from torch import Tensor, nn
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import nearest
+from eqforge.evaluation.training.fusion import FUSIONS
 from eqforge.models.dual_encoders import ARCHITECTURES, Architecture, CaptionTokenizer
+from eqforge.models.fusion import TrainedFusion
 from eqforge.models.pretrained import (
     Preprocessor,
     Weights,
@@ -148,7 +150,7 @@ class Start:
     """The model that training starts from."""
 
     kind: str
-    called: Architecture
+    called: Architecture | TrainedFusion
     weights: Weights
     preprocessor: Preprocessor
     model: Any
@@ -157,17 +159,28 @@ class Start:
 
 def load_start(model: str, heads: bool) -> Start:
     specs = parse_specs(model)
-    kind = specs[0].kind
-    if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:
-        known = f"expected KIND:FOLDER without options, a KIND of {', '.join(ARCHITECTURES)}"
-        hint = "" if kind in ARCHITECTURES else nearest(kind, ARCHITECTURES)
+    kind, kinds = specs[0].kind, (*ARCHITECTURES, *FUSIONS)
+    if kind not in kinds or len(specs) != 1 or specs[0].options:
+        known = f"expected KIND:FOLDER without options, a KIND of {', '.join(kinds)}"
+        hint = "" if kind in kinds else nearest(kind, kinds)
         raise InputError(f"--model {model}: {known}{hint}")
     if heads and kind not in ("clip", VISION_TEXT):
         raise InputError(
             f"--train heads: works only with models of kind clip and {VISION_TEXT}, which have "
             "projections"
         )
-    called, weights = ARCHITECTURES[kind], specs[0].weights()
+    weights = specs[0].weights()
+    if kind in FUSIONS:
+        fusion = FUSIONS[kind](weights)
+        return Start(
+            kind=kind,
+            called=fusion,
+            weights=weights,
+            preprocessor=fusion.preprocessor,
+            model=fusion.model,
+            tokenizer=fusion.captions,
+        )
+    called = ARCHITECTURES[kind]
     preprocessor = load_preprocessor(weights)
     loaded = load_model(weights, called.model)
     text = loaded.config.text_config

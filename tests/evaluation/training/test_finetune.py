@@ -296,7 +296,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected a finite number"),
         (["--loss", "hard-negative"], "the dataset has no hard negatives"),
-        (["--model", "blip-itm:x"], "expected KIND:FOLDER without options"),
+        (["--model", "blip2-itm:x"], "expected KIND:FOLDER without options"),
         (["--model", "clip:someone/model"], "write ID@COMMIT"),
         (["--split", "test"], "no sample of split 'test'"),
     ],
