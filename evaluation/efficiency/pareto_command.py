@@ -1,7 +1,7 @@
 """The command `eqforge pareto`: models on the front of score against time, with probabilities."""
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,12 +97,27 @@ def pareto_command(settings: ParetoSettings) -> int:
         raise InputError(
             "expected at least one result, --resamples of at least 1 and --seed of at least 0"
         )
+    _check_applies(settings)
     front = make_front(_contest(settings), settings)
     if settings.output is not None:
         data = msgspec.json.format(msgspec.json.encode(front), indent=2) + b"\n"
         storage.write_bytes(str(settings.output), data)
     print(as_text(front))
     return 0
+
+
+def _check_applies(settings: ParetoSettings) -> None:
+    """Check that no option was passed that the inputs do not use."""
+    if settings.metrics:
+        given, unused = "--metrics", ["ties"]
+    elif settings.results[0].suffix == ".csv":
+        given, unused = "a CSV table of scores", ["ties", "subsets", "metric"]
+    else:
+        given, unused = "files of eqforge efficiency", ["subsets"]
+    usual = {each.name: each.default for each in fields(settings)}
+    for name in unused:
+        if getattr(settings, name) != usual[name]:
+            raise InputError(f"--{name}: has no effect with {given}; leave it out")
 
 
 def _contest(settings: ParetoSettings) -> "Contest":

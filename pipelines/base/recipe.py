@@ -283,4 +283,6 @@ def _model(identity: Mapping[str, str]) -> str:
     is_public = re.fullmatch(r"[0-9a-f]{40}", identity["revision"])
     name, revision = identity["model"], identity["revision"]
     place = f"{name}@{revision}" if is_public else f"{FOLDER}/{name}"
+    if identity["precision"] in ("bfloat16", "float16"):
+        place += f",precision={identity['precision']}"
     return place if identity["kind"] == KIND else f"{identity['kind']}:{place}"

@@ -23,7 +23,7 @@ from eqforge.commands import diff
 from eqforge.core.errors import InputError
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import pipeline_of
-from eqforge.pipelines.base.recipe import commands_of, settings_of_recipe
+from eqforge.pipelines.base.recipe import command_of, commands_of, settings_of_recipe
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.tables.datasets import DATASETS, TYPES
 from tests.builds import dataset_bytes, rows
@@ -498,6 +498,16 @@ def test_no_recipe_names_a_model_a_server_a_place_or_a_device() -> None:
                     taken.update(path[-1:] if server in str(found) else [])
     texts = {"columns", "evaluated_families", "hdri", "kinds", "only"}
     assert taken <= texts | {"sample", "subtitle_language"}
+
+
+def test_a_command_names_the_precision_of_a_judge() -> None:
+    identity = {"kind": "clip", "model": "vit", "revision": "sha256:0", "precision": "bfloat16"}
+    manifest = Manifest(
+        dataset="eq-video", mode="corrected",
+        config={"settings": {"oracle": {"oracle": [identity]}}},
+        inputs=[], versions={}, stages={}, tables={},
+    )  # fmt: skip
+    assert "--oracle clip:path/to/vit,precision=bfloat16" in command_of(manifest)
 
 
 @pytest.mark.parametrize(
