@@ -34,12 +34,12 @@ def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
 @pytest.mark.parametrize(
     ("number", "status", "workers", "is_to_all", "later_s"),
     [
-        (signal.SIGTERM, 143, 2, True, 0),
+        (signal.SIGINT, 130, 2, True, 0),
         (signal.SIGTERM, 143, 2, False, 0.7),  # while the workers start
         (signal.SIGHUP, 129, 1, False, 0),
     ],
 )
-def test_a_signal_ends_a_build_as_cleanly_as_ctrl_c(
+def test_a_signal_ends_a_build_and_leaves_no_process(
     whole: Whole,
     tmp_path: Path,
     number: signal.Signals,
@@ -57,7 +57,8 @@ def test_a_signal_ends_a_build_as_cleanly_as_ctrl_c(
         (os.killpg if is_to_all else os.kill)(run.pid, number)
         _, said = run.communicate(timeout=300)
     assert run.returncode == status, said
-    assert said.splitlines()[-1] == f"eqforge: ended by {number.name}{GO_ON}"
+    ended = "interrupted" if number == signal.SIGINT else f"ended by {number.name}"
+    assert said.splitlines()[-1] == f"eqforge: {ended}{GO_ON}"
     assert "Traceback" not in said
     wait_for(lambda: not list(processes(run.pid)))
     assert list(temporary.iterdir()) == []

@@ -183,29 +183,6 @@ def test_a_limit_and_a_share_of_the_videos_give_subsets(
 # --- killed and started again
 
 
-def test_a_killed_worker_ends_the_run_and_the_next_run_finishes(
-    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
-) -> None:
-    output = tmp_path / "out"
-    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output, "--workers", "2"]
-    with start("build", "eq-video", *arguments) as run:
-        wait_for(lambda: bool(finished_work(output, "extract")))
-        worker = next(
-            number
-            for number, command in processes(run.pid)
-            if "sdk_worker_main" in command and not command.startswith("/bin/sh")
-        )
-        os.kill(worker, signal.SIGKILL)
-        _, err = run.communicate(timeout=300)
-    assert run.returncode == 1
-    assert "eqforge: the run failed: a worker process died" in err
-    assert "Traceback" not in err
-    assert not (output / "dataset.json").exists()
-    wait_for(lambda: not list(processes(run.pid)))
-
-    assert dataset_bytes(build(demo_workspace, output)) == expected
-
-
 def test_a_killed_decoder_does_not_end_the_run(
     demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
 ) -> None:
@@ -221,25 +198,6 @@ def test_a_killed_decoder_does_not_end_the_run(
     assert len(decoders) == 1
     assert run.returncode == 0, err
     assert dataset_bytes(output) == expected
-
-
-def test_ctrl_c_is_one_message_status_130_and_no_process_left(
-    demo_workspace: Workspace, tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    # Looking for faces takes the longest: the run is not over before it is interrupted.
-    slow = ["--face-policy", "cnn"]
-    arguments = [*inputs(demo_workspace), "--output", output, "--workers", "2", *slow]
-    with start("build", "eq-video", *arguments) as run:
-        wait_for(lambda: bool(finished_work(output, "extract")))
-        os.killpg(run.pid, signal.SIGINT)  # as a terminal does
-        _, err = run.communicate(timeout=300)
-
-    assert run.returncode == 130, err
-    message = "eqforge: interrupted; run the same command again to resume"
-    assert err.splitlines()[-1] == message
-    assert "Traceback" not in err
-    wait_for(lambda: not list(processes(run.pid)))
 
 
 def test_one_run_at_a_time_writes_into_a_folder(demo_workspace: Workspace, tmp_path: Path) -> None:
