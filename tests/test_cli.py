@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from PIL import Image
 
 import eqforge
 from eqforge.cli import COMMANDS, main
@@ -190,15 +189,6 @@ def test_inspect_refuses_a_negative_number_of_rows(
     assert capsys.readouterr().err == "eqforge: --rows -1: expected 0 or more\n"
 
 
-def test_inspect_draws_the_pairs_of_a_video_dataset(demo_output: Path, tmp_path: Path) -> None:
-    folder, file = demo_output / "eq-gebc", tmp_path / "pairs.png"
-
-    assert inspection.main([str(folder), "--sheet", str(file), "--rows", "3"]) == 0
-
-    with Image.open(file) as sheet:
-        assert sheet.width > 2 * 3 * 224
-
-
 def test_inspect_draws_no_boxes_and_no_texts(
     demo_output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,13 +199,3 @@ def test_inspect_draws_no_boxes_and_no_texts(
 
     assert left.value.code == 2
     assert "its samples have no boxes" in capsys.readouterr().err
-
-
-def test_inspect_of_no_dataset_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as left:
-        inspection.main([str(tmp_path)])
-
-    assert left.value.code == 2
-    assert "contains no dataset.json" in capsys.readouterr().err

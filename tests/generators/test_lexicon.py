@@ -5,7 +5,6 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.generators.text.lexicon import LexiconEntry, load_lexicon, with_inflections
-from eqforge.generators.text.parts import inflect_word
 
 HEADER = "kind\tgroup\tword\treplacement\tsynonymy\tsource\n"
 
@@ -65,12 +64,6 @@ def test_a_bad_lexicon_is_one_error_that_names_line_and_column(
 def test_a_missing_lexicon_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         load_lexicon(tmp_path / "none.tsv")
-
-
-def test_words_are_inflected_by_the_dictionary() -> None:
-    assert inflect_word("stroll", "VBZ") == "strolls"
-    assert inflect_word("tiny", "JJS") == "tiniest"
-    assert inflect_word("chestnut", "JJR") is None
 
 
 def test_entries_inflect_where_both_sides_do() -> None:
