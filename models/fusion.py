@@ -347,7 +347,7 @@ class LxmertScorer(FusionScorer):
         wide = int(config.visual_feat_dim)
         if found.shape[1] not in (wide + 4, wide + 6):
             raise ValueError(
-                f"{picture.key}: {found.shape[1]} numbers a region; this model reads {wide} "
+                f"{picture.key}: {found.shape[1]} numbers per region; this model reads {wide} "
                 "features and a box of 4, or of 6 with width and height"
             )
         padded = np.zeros((self._count, wide + 4), np.float32)

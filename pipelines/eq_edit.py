@@ -72,7 +72,7 @@ class Config(CaptionDataset):
     photograph without a mask is rejected unless a grounder finds the area to edit."""
 
     max_side: int | None = None
-    """Longest side of a stored photograph in pixels. Larger ones are scaled down first."""
+    """Longest side of a stored photograph in pixels. Larger photographs are scaled down first."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
     """Kinds of negatives that the rules write. Editors seldom manage the other kinds well."""

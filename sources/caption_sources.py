@@ -85,7 +85,7 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: the file name does not end like a caption format; {KNOWN}; rename the file, or "
+        f"{path}: the file name does not end like any caption format; {KNOWN}; rename the file, or "
         "pass --source"
     )
 

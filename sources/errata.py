@@ -60,7 +60,7 @@ def _check(erratum: Erratum, where: str) -> None:
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):
         if bool(getattr(erratum, name).strip()) != is_correction:
-            rule = "needs one" if is_correction else "has none"
+            rule = "needs this field" if is_correction else "does not allow this field"
             raise InputError(f"{where}: {name}: the action {erratum.action!r} {rule}")
     if erratum.when:
         try:

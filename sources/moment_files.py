@@ -280,7 +280,7 @@ def _read_records(path: Path, language: str | None) -> Iterator[Record]:
     else:
         known = ", ".join([*readers, *ENDINGS])
         raise InputError(
-            f"{path}: the file name does not end like a caption format; expected {known}"
+            f"{path}: the file name does not end like any caption format; expected {known}"
         )
 
 

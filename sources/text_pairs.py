@@ -177,7 +177,10 @@ def with_hard_positives(
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
-        raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
+        raise InputError(
+            f"hard positives: record {extra.pair_id}: the file of pairs has no such record; "
+            "both files must have the same records"
+        )
 
 
 def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:

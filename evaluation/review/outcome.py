@@ -110,7 +110,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
     if units.digest != given.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = "pass that file with --of" if given.of else "leave it out"
-        raise InputError(f"{named}this is not the file from which the tasks were made; {wanted}")
+        raise InputError(f"{named}the tasks were made from a different file; {wanted}")
     votes = given = with_ids(given, set(units.ids))
     if given.unit == "phrases":
         votes = _found(given, dataset)

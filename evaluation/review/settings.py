@@ -54,8 +54,8 @@ class Plan:
     """Number of items to review, chosen by hash (default: all)."""
 
     each: str | None = None
-    """Column by which to sample, such as group or kind. With it, --sample is the number of items
-    for each value of the column."""
+    """Column by which to sample, such as group or kind. With this option, --sample is the number of
+    items for each value of the column."""
 
     of: Path | None = None
     """JSON Lines file of items that the dataset does not contain. For picture-ranking, these are

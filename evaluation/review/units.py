@@ -359,9 +359,7 @@ def _queries(dataset: Dataset, file: Path) -> Units:
                 raise InputError(f"{where}: several images are named {shown(image)}; use their ids")
         images = list(dict.fromkeys(ids[image] for image in query.images))
         if not max(2, len(query.images)) <= len(images) <= _MOST_PICTURES:
-            raise InputError(
-                f"{where}: images: expected two or more, each once, {_MOST_PICTURES} at most"
-            )
+            raise InputError(f"{where}: images: expected 2 to {_MOST_PICTURES} different images")
         if query.id in found:
             raise InputError(f"{where}: the query {shown(query.id)} appears twice")
         found[query.id] = _asked(query.id, query.text, images)

@@ -152,9 +152,11 @@ def _read(path: Path) -> VoteFile:
     file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
     known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:
-        raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
+        raise InputError(
+            f"{path}: form: expected {known.form}, the form of the protocol {known.name}"
+        )
     if known is not None and file.fields != known.fields:
-        raise InputError(f"{path}: fields: expected those that {known.name} has")
+        raise InputError(f"{path}: fields: expected the fields of the protocol {known.name}")
     if known is None and file.form in ("write", "box") and not file.fields:
         raise InputError(
             f"{path}: fields: expected the texts that {shown(file.protocol)} asks for, as the page "

@@ -124,7 +124,9 @@ def classify(settings: ClassifySettings) -> Report:
     if not settings.templates:
         raise InputError("--templates: pass at least one prompt")
     if wrong := [text for text in settings.templates if "{}" not in text]:
-        raise InputError(f"--templates {wrong[0]!r}: expected {{}} where the class stands")
+        raise InputError(
+            f"--templates {wrong[0]!r}: expected {{}} as the placeholder for the class"
+        )
     classes = classes_of(settings.images)
     names = names_of(list(classes), settings.names)
     if len({*names}) < len(names):

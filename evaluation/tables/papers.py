@@ -46,7 +46,7 @@ class TablesSettings:
     """Model names to show, in order. A name of a printed row adds each difference from that row."""
 
     columns: tuple[str, ...] = ()
-    """Columns to show: a heading such as Eq-SD, or a column such as "Eq-SD Text"."""
+    """Columns of the paper's tables to show: a heading such as Eq-SD, or "Eq-SD Text"."""
 
     digits: int | None = None
     """Number of decimals (default: as printed)."""

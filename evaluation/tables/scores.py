@@ -247,7 +247,9 @@ def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         if (lengths != width).any():
             found = lengths[lengths != width][0]
-            raise InputError(f"{where}: expected {width} scores a sample ({layout}); found {found}")
+            raise InputError(
+                f"{where}: expected {width} scores per sample ({layout}); found {found}"
+            )
         parts.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
     return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
 
@@ -318,7 +320,7 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[n
         if any(map(_IS_SCORE.fullmatch, arrays)):
             columns = [arrays[name] for name in layout.chosen(path, {*arrays, "sample_id"})]
             if len({array.shape for array in columns}) > 1 or columns[0].ndim != 1:
-                raise InputError(f"{path}: expected columns of the same length, one number a row")
+                raise InputError(f"{path}: expected columns of the same length, one number per row")
             values = np.column_stack(columns)
         elif len(numbers) == 1 and len(arrays) == len(numbers) + len(texts) and len(texts) < 2:
             (values,) = numbers
@@ -360,7 +362,7 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
             cells = [replace(cell, value=_parsed(cell.value)) for cell in cells]
         numbers = [number for cell in cells for number in _numbers(cell)]
         if (found := len(numbers)) != layout.width:
-            expected = f"{layout.width} scores a sample ({layout})"
+            expected = f"{layout.width} scores per sample ({layout})"
             raise InputError(f"{path}: {row.where}: expected {expected}; found {found}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:

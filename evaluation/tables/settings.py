@@ -64,8 +64,8 @@ class MetricsSettings:
     logits above 0 count as true."""
 
     columns: tuple[str, ...] = ()
-    """Column names in your score files, such as c0_i0=left sample_id=id. The column c1_i0 holds
-    the score of caption 1 with image 0."""
+    """Rename columns of your score files to eqforge's names, such as c0_i0=left sample_id=id. The
+    column c1_i0 holds the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
     """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
@@ -134,7 +134,7 @@ class MetricsSettings:
         if self.resamples < 1 or self.seed < 0:
             raise InputError("expected --resamples of at least 1 and --seed of at least 0")
         if self.json and self.show not in ("text", "json"):
-            raise InputError(f"expected one of --json and --show {self.show}")
+            raise InputError(f"pass either --json or --show {self.show}, not both")
 
     @property
     def rules(self) -> Rules:

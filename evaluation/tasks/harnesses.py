@@ -150,8 +150,8 @@ def _part(asked: _Asked, path: Path) -> _Part:
         return _of_captions(asked, path)
     if form is None:
         raise InputError(
-            f"{path}: is not a harness result, but another input is; evaluate scores and harness "
-            "results in separate commands"
+            f"{path}: is not a harness result, but another input is one; evaluate scores and "
+            "harness results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
     return (_of_own_task if answers.scores else _of_questions)(asked, answers, path)
@@ -171,7 +171,7 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
         pairs = waiting[each.captions]
         if not pairs:
             raise InputError(
-                f"{each.where}: there is one row too many of {shown(each.captions[0])}"
+                f"{each.where}: expected fewer rows with the caption {shown(each.captions[0])}"
             )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)

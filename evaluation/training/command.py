@@ -105,13 +105,13 @@ class FinetuneSettings:
     """EqSim v2: penalize the deviation on the text side, the image side, or both."""
 
     margin: float = 0.0
-    """EqSim v2: squared deviation that is not penalized."""
+    """EqSim v2: largest squared deviation without a penalty."""
 
     margin_mode: MarginMode = "after-mean"
     """EqSim v2: subtract the margin after the mean, as published, or from each pair."""
 
     distant_margin: float = 0.0
-    """EqSim v1: mean squared deviation that is not penalized."""
+    """EqSim v1: largest mean squared deviation without a penalty."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""

@@ -260,7 +260,7 @@ def train(job: Job) -> list[dict[str, float]]:
                 reported = now
                 print(
                     f"step {done:,} of {steps:,}: loss {entry['loss']:.4f}, "
-                    f"{images / (now - begun):,.0f} images a second",
+                    f"{images / (now - begun):,.0f} images/s",
                     file=sys.stderr,
                 )
             if done % settings.checkpoint_every == 0 or done == steps:

@@ -95,11 +95,11 @@ class CaptionSettings:
     """Length limits for captions; pass None to turn a limit off."""
 
     max_chars: int | None = 2_000
-    """Maximum number of characters. The longest of 68,000 published captions has 373."""
+    """Maximum number of characters. The longest of 68,000 published captions has 373 tokens."""
 
     max_tokens: int | None = CONTEXT_TOKENS
-    """Maximum number of CLIP tokens, including the start and end tokens. CLIP ignores any further
-    tokens."""
+    """Maximum number of CLIP tokens, including the start and end tokens. CLIP ignores the tokens
+    after the limit."""
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:

@@ -112,7 +112,7 @@ class DatasetConfig:
 
     mode: Mode = "corrected"
     """Reproduce the paper's defects (`paper`) or fix them (`corrected`). The mode sets the defaults
-    shown here. You can override each of them."""
+    shown here. You can override each default."""
 
     run: OmitArgPrefixes[RunSettings]
 

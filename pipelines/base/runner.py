@@ -36,7 +36,7 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
 from eqforge.sources.errata import kept_samples
 from eqforge.transforms.dataset.census import Census, compare_media, note_census, take_census
-from eqforge.transforms.dataset.errata import stages_for
+from eqforge.transforms.dataset.errata import NEEDLESS, stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
 from eqforge.transforms.dataset.replace import complete_replacement, is_complete
@@ -250,6 +250,7 @@ def _report(
     manifest = load_manifest(output)
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
+    lines += [text for text in manifest.warnings if NEEDLESS in text]
     most = max((books.candidates for books in manifest.stages.values()), default=0)
     if _num_samples(manifest) < FEW * most:
         lines += limit_hints(pipeline.config, _measured(output, manifest))

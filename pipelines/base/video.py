@@ -79,8 +79,8 @@ class VideoSettings(ImageFilters, _Frames):
     """Reject pairs with two identical captions; --no-distinct-captions keeps them."""
 
     max_pairs_per_video: int | None = None
-    """Maximum number of pairs per video. If there are more, a hash of their ids decides which ones
-    are kept."""
+    """Maximum number of pairs per video. If a video has more, a hash of their ids decides which
+    pairs are kept."""
 
     def __post_init__(self) -> None:
         most = self.max_pairs_per_video

@@ -291,7 +291,8 @@ class RenderSettings:
     """Size, quality and device for rendering."""
 
     resolution: int = 256
-    """Image width and height in pixels, 16 to 4096. Time grows with the square of it."""
+    """Image width and height in pixels, 16 to 4096. Rendering time grows with the square of the
+    size."""
 
     samples: int | None = None
     """Number of light paths per pixel, 1 to 65536 (default: depends on --stage)."""

@@ -201,8 +201,8 @@ def test_what_no_longer_matches_is_named(
     assert main(["build", "--recipe", str(recipe), *again]) == 1
     text = capsys.readouterr().out
     assert "1 source without a record; see the table rejects for the reasons: own/tour.mkv" in text
-    assert "1 source with other bytes than the recipe's: demoCoffee1.mp4" in text
-    assert "1 input with other bytes than the recipe's: captions.jsonl" in text
+    assert "1 source with different content than the recipe's: demoCoffee1.mp4" in text
+    assert "1 input with different content than the recipe's: captions.jsonl" in text
     assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'}: differ"
 
 
@@ -224,7 +224,7 @@ def test_a_plan_names_the_inputs_that_changed(
 
     status, document = said(capsys, "plan", f"--recipe={recipe}", *other)
     assert (status, document["changed_inputs"]) == (0, ["captions.jsonl"])
-    told = "1 input with other bytes than the recipe's: captions.jsonl"
+    told = "1 input with different content than the recipe's: captions.jsonl"
     assert document["lines"][-1] == told
     assert main(["plan", "--recipe", str(recipe), *other, "--pilot", "0"]) == 0
     assert told in capsys.readouterr().out.splitlines()

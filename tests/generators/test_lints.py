@@ -263,7 +263,7 @@ def test_the_command_says_what_it_found_and_fails(
     path = _write(tmp_path, [row])
     assert main([str(path)]) == 1
     out = capsys.readouterr().out
-    assert "1 finding in 1 record" in out
+    assert "1 error, 0 warnings, 0 notes in 1 record" in out
     assert "error    negative_equals_positive 1" in out
     assert main([str(path), "--json"]) == 1
     printed = capsys.readouterr()
@@ -291,7 +291,7 @@ def test_the_exit_status_follows_the_severity(
     assert main([str(path), "--fail-on", "error"]) == 0
     path = _write(tmp_path, [row | {"hard_negative": "tan car"}])
     assert main([str(path)]) == 0
-    assert "0 findings in 1 record" in capsys.readouterr().out
+    assert "0 errors, 0 warnings, 0 notes in 1 record" in capsys.readouterr().out
 
 
 def test_unreadable_input_or_none_is_exit_status_2(

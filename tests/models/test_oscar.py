@@ -358,7 +358,7 @@ def test_what_is_not_there_or_of_another_size_is_named(
     narrow = tmp_path / "features.tsv"
     write_lines(narrow, {"7": retrieval(published.features["7"][:, :2048])})
     scorer = load_scorer(*parse_specs(f"oscar:{published.folder},features={narrow},tags=none"))
-    with pytest.raises(ValueError, match="7: 2048 features a region; this model reads 2054"):
+    with pytest.raises(ValueError, match="7: 2048 features per region; this model reads 2054"):
         scorer.prepare(Picture(key="7"))
 
 

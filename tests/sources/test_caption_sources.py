@@ -174,7 +174,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the file name does not end like a caption format; own captions are a table",
+            "the file name does not end like any caption format; own captions are a table",
         ),
     ],
 )

@@ -265,7 +265,7 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
         list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
     with pytest.raises(InputError, match="found the end of the file"):
         list(with_hard_positives([pair("i", "x")], []))
-    with pytest.raises(InputError, match="expected the end of the file"):
+    with pytest.raises(InputError, match="the file of pairs has no such record"):
         list(with_hard_positives([], [pair("i", "x")]))
 
 

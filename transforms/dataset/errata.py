@@ -1,5 +1,6 @@
 """Applies errata to the samples of a dataset and to the rows that refer to them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from eqforge.core.errors import BuildError
+from eqforge.core.files.checked import shown
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import Erratum
@@ -28,6 +31,7 @@ from eqforge.sources.errata import (
 
 ERRATA_STAGE: Final = Stage("errata", {"erratum": "The --errata file drops the sample."})
 """The last stage of a build with errata; its candidates are the samples before errata apply."""
+NEEDLESS: Final = "of --errata had no effect, because another stage rejects the samples"
 
 REVIEW_STAGE: Final = Stage("review", {"human": "Reviewers dropped the sample (--decisions)."})
 """The stage that applies reviewers' decisions, before the errata."""
@@ -232,22 +236,35 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
     dataset = Dataset(folder=folder, manifest=manifest)
     wanted = {erratum.id for erratum in manifest.errata} | set(left)
     there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
-    rejects = dataset.rows("rejects", ["candidate_id", "stage"])
+    rejects = list(dataset.rows("rejects", ["candidate_id", "stage", "reason"]))
     stages = {REVIEW_STAGE.name, ERRATA_STAGE.name}
     gone = {row["candidate_id"] for row in rejects if row["stage"] in stages}
     known = wanted & (there | gone)
+    named = {erratum.id for erratum in manifest.errata if erratum.stage == ERRATA_STAGE.name}
+    others = {row["candidate_id"]: row["reason"] for row in rejects}
+    needless = {id_: others[id_] for id_ in (named & others.keys()) - known}
     ids = unknown(manifest.errata, known)
     run = run_of(manifest.config)
     if not run.get("only") and run.get("limit") is None and run.get("sample") == "100%":
-        _check_known(manifest.errata, left, known)
+        _check_known(manifest.errata, left, known | needless.keys(), min(there | gone, default=""))
     if not ids:
         return manifest
     errata = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
-    warning = f"{len(ids):,} samples of the errata are not in this part of the dataset"
-    return replace(manifest, errata=errata, warnings=[*manifest.warnings, warning])
+    warnings = list(manifest.warnings)
+    if needless:
+        counts = Counter(needless.values())
+        why = ", ".join(f"{reason} {count:,}" for reason, count in sorted(counts.items()))
+        warnings.append(f"{counted(len(needless), 'known errors')} {NEEDLESS}: {why}")
+    if absent := set(ids) - needless.keys():
+        warnings.append(
+            f"{len(absent):,} samples of the errata are not in this part of the dataset"
+        )
+    return replace(manifest, errata=errata, warnings=warnings)
 
 
-def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[str]) -> None:
+def _check_known(
+    errata: Sequence[Erratum], left: Collection[str], known: set[str], example: str
+) -> None:
     reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
     others = [each for each in errata if each.stage != REVIEW_STAGE.name]
     if ids := unknown(others, known):
@@ -257,7 +274,7 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
     else:
         return
     raise BuildError(
-        f"{said}; the plan does not contain the sample, or another stage rejects it (see the "
-        "rejects); remove the id from the file and add --overwrite; ids must be sample ids, "
-        "which eqforge lint prints for a dataset, but not for a file"
+        f"{said}. Sample ids of this dataset have a form such as {shown(example)}. For a file of "
+        "errata with such ids, run eqforge lint on the dataset, not on the published file. Remove "
+        "ids that the dataset does not have, and build again with --overwrite"
     )

@@ -68,7 +68,8 @@ class CutSettings:
     --max-registered-points 7. docs/datasets/index.md lists the error rates."""
 
     max_registered_points: int | None = None
-    """Maximum number of keypoints that match across a cut. Up to 7 can match by chance."""
+    """Maximum number of keypoints that match across a cut. Up to 7 keypoints can match by
+    chance."""
 
     def __post_init__(self) -> None:
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)

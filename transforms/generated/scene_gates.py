@@ -32,7 +32,7 @@ class SceneGates:
     """Minimum mean lightness (L*), in [0, 100]. Darker images are rejected as black."""
 
     max_blown_out: float | None = 0.3
-    """Maximum fraction of pure white pixels. A bright sky has some."""
+    """Maximum fraction of pure white pixels. A bright sky contains some white pixels."""
 
     max_occlusion: float | None = 0.5
     """Maximum fraction of a captioned object that is hidden or outside the image."""
@@ -80,7 +80,7 @@ class SceneGates:
     """Minimum overlap (IoU) of the two masks of an object that should not move."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Minimum SSIM outside the changed objects. The shadow of a parasol lowers it to 0.96."""
+    """Minimum SSIM outside the changed objects. The shadow of a parasol lowers the SSIM to 0.96."""
 
     max_unchanged_difference: float | None = 0.03
     """Maximum mean pixel difference outside the changed objects, in [0, 1]."""

@@ -44,7 +44,8 @@ class CropSettings:
     """Crop the smallest square around both objects (`square`), or as SIMAT did (`published`)."""
 
     min_crop_px: int = 64
-    """Minimum length of a crop's longer side in pixels. The smallest published crop has 65."""
+    """Minimum length of a crop's longer side in pixels. The smallest published crop has 65
+    pixels."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

@@ -146,7 +146,7 @@ def _scores(
 
     def pixels(_: str) -> "NDArray[np.uint8]":
         if crop.image is None:
-            raise ValueError("the oracle reads pixels, and no folder of images was named")
+            raise ValueError("the oracle needs images; pass their folder with --images")
         return read_pixels(rules.cutter.store.get(crop.image.image_id, crop.image.suffix))
 
     found = ask_captions(

@@ -39,16 +39,16 @@ class LintSettings:
     VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT, JSON Lines."""
 
     hard_positives: Path | None = None
-    """Second file of a hard-positive set, in addition to PATHS."""
+    """Second file of a published hard-positive set, in addition to PATHS."""
 
     examples: int = 3
     """Number of findings of each kind to show in the summary."""
 
     fail_on: Severity = "warning"
-    """Lowest severity at which the exit status is 1."""
+    """Exit with status 1 if a finding is at least this severe: note, warning or error."""
 
     errata: Path | None = None
-    """Errata file to write. It drops the records that have findings of --errata-kinds."""
+    """File of errata to write, which drop records. For `import --errata`, lint the dataset."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings whose records --errata drops (default: all errors)."""
@@ -94,6 +94,8 @@ def lint_command(settings: LintSettings) -> int:
         )
         dropped = write_lines(str(settings.errata), errata_of(wrong))
         print(visible(f"{settings.errata}: {counted(dropped, 'records')} to drop"))
+        if dropped and not all(is_dataset(path) for path in settings.paths):
+            print("The errata of a file name its records. For import --errata, lint the dataset.")
     print_document(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
 
@@ -123,8 +125,9 @@ def _summary(report: LintReport, examples: int) -> str:
             more = f" and {counted(repeats[key] - 1, 'more records')}" if repeats[key] > 1 else ""
             twin = f", as record {shown[key].twin}" if shown[key].twin else ""
             lines.append(f"           {shown[key].record_id}{more} {key[0]}{twin}: {key[1]}")
-    total = f"{report.path}: {counted(len(report.findings), 'findings')} in "
-    total += counted(report.records, "records")
+    levels = Counter(finding.severity for finding in report.findings)
+    numbers = [counted(levels[level], f"{level}s") for level in get_args(Severity)]
+    total = f"{report.path}: {', '.join(numbers)} in {counted(report.records, 'records')}"
     return in_lines([*lines, total])
 
 

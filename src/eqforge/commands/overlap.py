@@ -41,7 +41,8 @@ class Arguments:
 
     training_ids: tuple[str, ...] = ()
     """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. Ids or file names are
-    a JSON array, or one per line. Bare numbers need coco=FILE, vg=FILE or flickr=FILE."""
+    a JSON array, or one per line. If ids are plain numbers, pass coco=FILE, vg=FILE or
+    flickr=FILE."""
 
     links: tuple[Path, ...] = ()
     """Files that link several ids of a photograph, such as Visual Genome's image_data.json. Images

@@ -181,3 +181,24 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     table.write_text("model,value\na,0.5\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert "expected the columns model, metric and value" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "flag"),
+    [
+        (["--ties", "half"], "--ties: has no effect on a CSV table with scores"),
+        (["--metric", "text"], "--metric: has no effect on a CSV table with scores"),
+        (
+            ["--metrics", "m.csv", "--ties", "half"],
+            "--ties: has no effect on scores from --metrics",
+        ),
+        (["--dataset", "d", "--subsets", "a"], "--subsets: has no effect on scores of --dataset"),
+    ],
+)
+def test_an_option_without_effect_is_an_error(
+    tmp_path: Path, options: list[str], flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = tmp_path / ("a.json" if "--dataset" in options else "times.csv")
+    table.write_text("model,score,seconds\na,0.5,1\n")
+    assert main(["pareto", str(table), *options]) == 2
+    assert flag in capsys.readouterr().err

@@ -81,7 +81,10 @@ def _other_score(rows: list[dict[str, str]]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows.append(rows[0]), "line 6: there is one row too many of 'caption 2'"),
+        (
+            lambda rows: rows.append(rows[0]),
+            "line 6: expected fewer rows with the caption 'caption 2'",
+        ),
         (lambda rows: rows.pop(), "1 of 4 samples do not have all answers"),
         (lambda rows: rows[0].update(caption="strange"), "1 of 4 rows are of captions"),
         (lambda rows: rows[0].update(text_score="0.5"), "expected True or False, found '0.5'"),
