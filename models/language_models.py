@@ -244,6 +244,18 @@ class ChatModel:
         found, _, _ = self._generate(pixels, prompt, max_tokens=1)
         return self._yes_no.share(found.logits[0][0])
 
+    def respond(
+        self, questions: Sequence[tuple[NDArray[np.uint8], str]], max_tokens: int
+    ) -> list[str | ValueError]:
+        """Answer questions about an image each, one at a time; an error is returned in place."""
+        found: list[str | ValueError] = []
+        for pixels, prompt in questions:
+            try:
+                found.append(self.answer(pixels, prompt, max_tokens))
+            except ValueError as error:
+                found.append(error)
+        return found
+
     def log_chance(self, pixels: NDArray[np.uint8], prompt: str, word: str) -> float:
         """Return log P of an answer: of its first token, or the mean of an encoder-decoder's."""
         tokenizer, torch = self.processor.tokenizer, import_torch()

@@ -60,7 +60,8 @@ class ChatServer:
 
 
 def _prompt(body: dict[str, Any]) -> str:
-    return body["messages"][0]["content"] if "messages" in body else body["prompt"]
+    content = body["messages"][0]["content"] if "messages" in body else body["prompt"]
+    return content if isinstance(content, str) else content[-1]["text"]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -40,6 +40,7 @@ MARK = re.compile(r"<!-- (needs|file): (.*) -->")
 NOT_HERE = {
     "a GPU",
     "a model hub",
+    "a model server",
     "a checkout",
     "an environment of its own",
     "a Flink cluster",
@@ -264,7 +265,7 @@ def test_every_table_is_described_once() -> None:
 
 
 def test_guides_name_all_choices_and_reasons() -> None:
-    from eqforge.evaluation.conversations.answers import CHANCE, REASONS
+    from eqforge.evaluation.conversations.answers import REASONS, chance_of
     from eqforge.evaluation.conversations.questions import FORMS
     from eqforge.evaluation.plots.command import Kind
     from eqforge.evaluation.scoring.index import TASKS
@@ -278,10 +279,10 @@ def test_guides_name_all_choices_and_reasons() -> None:
         ("scoring", {*TASKS, *SCORERS, "python", *FAILURE_REASONS}),
         ("metrics", {*get_args(Kind)}),
         ("training", {*LOSSES, *PRESETS} - {"none"}),
-        ("conversations", {*FORMS, *CHANCE, *REASONS} - of_scores),
+        ("conversations", {*FORMS, *chance_of(4), *REASONS} - of_scores),
     ):
         page = (ROOT / "docs" / "guides" / f"{guide}.md").read_text(encoding="utf-8")
         assert [name for name in names if f"`{name}`" not in page] == [], guide
-    for name, chance in CHANCE.items():
+    for name, chance in chance_of(4).items():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
         assert float(row.split("|")[3]) == 100 * chance

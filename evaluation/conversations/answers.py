@@ -28,6 +28,7 @@ from eqforge.schemas.tables.columns import required
 FILE_NAME = "answers.json"
 REASONS = FAILURE_REASONS | {
     "question_too_long": "The question and the answer exceed the model's context length.",
+    "refused": "The server did not answer the question.",
 }
 
 _TEXT, _NUMBER = pa.string(), pa.int8()
@@ -145,21 +146,28 @@ def open_answers(folder: str) -> AnswersManifest | None:
 
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
-CHANCE = {
-    "captions 1,2": 1 / 2,
-    "captions 2,1": 1 / 2,
-    "every order": 1 / 2,
-    "consistent": 1 / 8,
-    "right in all": 1 / 16,
-}
-"""Chance levels: a coin toss per question. A constant "1;2" gets 1/2, but is not consistent."""
+
+
+def orders_of(answers: Iterable[Answered]) -> tuple[tuple[str, str], ...]:
+    """Return all four orders, or the paper's two if no question exchanged the images."""
+    return ORDERS if any(answer.orders[0] == "10" for answer in answers) else ORDERS[:2]
+
+
+def chance_of(orders: int) -> dict[str, float]:
+    """Return chance levels: a coin toss per question.
+
+    A constant "1;2" gets 1/2, but is not consistent.
+    """
+    single = dict.fromkeys(("captions 1,2", "captions 2,1", "every order"), 1 / 2)
+    return {**single, "consistent": 2 / 2**orders, "right in all": 1 / 2**orders}
 
 
 def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
     """Return the sorted sample ids and the credits of each metric [samples].
 
     `captions 1,2` and `captions 2,1` are the paper's two rows: images in order, captions in order
-    and exchanged; an unparsed answer is wrong. `every order` is the mean of all four.
+    and exchanged; an unparsed answer is wrong. `every order` is the mean of all four, or of these
+    two if no question exchanged the images.
     `consistent` samples give an image the same caption in all orders; `right in all` samples are
     right in all orders. `1;2` is the share of these answers, 1/2 for a model without position bias;
     `not read` is the share that could not be parsed.
@@ -171,19 +179,20 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
             raise InputError(f"{answer.sample_id}: has two answers in the order {answer.orders}")
         found[answer.orders] = answer
     keys = sorted(by_sample)
+    wanted = orders_of(answer for found in by_sample.values() for answer in found.values())
     for key in keys:
-        if missing := [orders for orders in ORDERS if orders not in by_sample[key]]:
+        if missing := [orders for orders in wanted if orders not in by_sample[key]]:
             raise InputError(f"{key}: has no answer in the order (images, captions) {missing[0]}")
-    asked = [[by_sample[key][orders] for orders in ORDERS] for key in keys]
-    left = np.array([[one.left or 0 for one in row] for row in asked]).reshape(-1, len(ORDERS))
-    true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(ORDERS))
+    asked = [[by_sample[key][orders] for orders in wanted] for key in keys]
+    left = np.array([[one.left or 0 for one in row] for row in asked]).reshape(-1, len(wanted))
+    true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(wanted))
     right = left == true
     read = left > 0
     # Consistent: all answers give each image its own caption, or all give it the other caption.
     same = right.all(axis=1) | (read & ~right).all(axis=1)
     columns = {
-        "captions 1,2": right[:, ORDERS.index(("01", "01"))],
-        "captions 2,1": right[:, ORDERS.index(("01", "10"))],
+        "captions 1,2": right[:, wanted.index(("01", "01"))],
+        "captions 2,1": right[:, wanted.index(("01", "10"))],
         "every order": right.mean(axis=1),
         "consistent": same,
         "right in all": right.all(axis=1),
@@ -202,6 +211,7 @@ def answers_report(
     *,
     allow_missing: bool = False,
 ) -> Report:
+    answers = list(answers)
     keys, credits = judge_answers(answers)
     if not keys:
         raise InputError(
@@ -219,7 +229,12 @@ def answers_report(
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])
     clusters = samples.clusters[places]
-    whole = Judged(credits=credits, chance=CHANCE, clusters=clusters, expected=len(keys))
+    whole = Judged(
+        credits=credits,
+        chance=chance_of(len(orders_of(answers))),
+        clusters=clusters,
+        expected=len(keys),
+    )
     subsets = {
         subset: whole.part(members[places], expected=int(members.sum()))
         for subset, members in samples.subsets.items()

@@ -24,7 +24,16 @@ class ConverseSettings:
     """Folder or URL of a dataset of pairs."""
 
     model: str | None = None
-    """Folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub."""
+    """Folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub. With --endpoint,
+    pass the model's name on the server."""
+
+    endpoint: str | None = None
+    """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set its key in the
+    environment variable EQFORGE_MODEL_KEY. The number of requests is printed first."""
+
+    orders: Literal[2, 4] = 4
+    """Number of questions per pair. Four exchange the images and the captions; two exchange only
+    the captions, as in the paper."""
 
     output: Path | None = None
     """Folder for the answers. Run the same command again to resume an interrupted run."""
@@ -89,16 +98,13 @@ class ConverseSettings:
             raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
         if (self.answers is None) == (self.model is None):
             raise InputError("pass either --model or --answers")
+        if self.endpoint is not None and (self.model is None or self.chat_template is not None):
+            raise InputError("--endpoint: pass --model NAME, and no --chat-template")
         if self.model is not None and self.output is None:
             raise InputError("--model: also pass --output, the folder for the answers")
 
     def weights(self) -> Weights:
-        source, revision = str(self.model), None
-        if "@" in source and not Path(source).is_dir():
-            source, _, revision = source.rpartition("@")
-        return Weights(
-            source=source, revision=revision, precision=self.precision, device=self.device
-        )
+        return Weights.of(str(self.model), self.precision, self.device)
 
     def folder(self) -> Path:
         assert self.output is not None  # checked in __post_init__
@@ -146,7 +152,17 @@ main = Command(
     ConverseSettings,
     converse_command,
     example="eqforge converse out/eq-video --model FOLDER --output out/answers",
-    basics=("model", "output", "samples", "device", "precision", "by", "question"),
+    basics=(
+        "model",
+        "endpoint",
+        "output",
+        "orders",
+        "samples",
+        "device",
+        "precision",
+        "by",
+        "question",
+    ),
     keeps_output=True,
 )
 

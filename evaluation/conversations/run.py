@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import platform
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 import numpy as np
+from more_itertools import batched
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -36,19 +39,29 @@ from eqforge.evaluation.conversations.answers import (
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.models.language_models import ChatModel, QuestionTooLong, load_chat_model
+from eqforge.generators.text.llm.endpoint import Endpoint, address_of
+from eqforge.generators.text.llm.model import Memory, Question
+from eqforge.generators.text.llm.model import ask as ask_once
+from eqforge.models.language_models import QuestionTooLong, load_chat_model
 from eqforge.models.pretrained import torch_threads
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
+from eqforge.schemas.records.scores import Identity
 
 if TYPE_CHECKING:
     from eqforge.evaluation.conversations.command import ConverseSettings
 
 Pixels = NDArray[np.uint8]
+T = TypeVar("T")
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
+AT_ONCE = 8
+TIMEOUT_S = 120.0
+LETTERS_PER_TOKEN = 4
+PAIRS_AT_ONCE = 8
+"""Pairs whose pictures are in memory together."""
 _COLUMNS = ("sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1")
 
 
@@ -105,7 +118,7 @@ def converse(
       MissingExtra: a package is not installed.
     """
     shelf = make_shelf(dataset)
-    model = load_chat_model(settings.weights(), settings.chat_template)
+    model = _open(dataset, pairs, settings)
     header = _header(dataset, pairs, model, settings)
     folder = str(settings.folder())
     finished = open_answers(folder)
@@ -136,41 +149,155 @@ def converse(
     return manifest
 
 
-def ask_pair(
-    pair: Pair, images: dict[str, bytes], model: ChatModel, settings: ConverseSettings
-) -> list[dict[str, Any]]:
-    """Ask the four questions about a pair and return their rows.
+class Respondent(Protocol):
+    """A model that answers questions about an image each."""
 
-    Raises:
-      NotAsked: an image cannot be used, or the question is too long for the model.
-    """
-    pixels = tuple(_decoded(image, images, settings.max_pixels) for image in pair.images)
-    rows = []
-    for arrangement in ARRANGEMENTS:
-        left, right = (pixels[number] for number in arrangement.images)
-        picture = side_by_side(left, right, settings.gap_px)
-        prompt = model.prompt(ask(settings.question, pair.captions, arrangement))
-        try:
-            answer = model.answer(picture, prompt, settings.max_tokens)
-        except QuestionTooLong as error:
-            raise NotAsked("question_too_long", str(error)) from error
-        except ValueError as error:
-            raise NotAsked("unusable_image", str(error)[:200]) from error
-        first, second = (pair.captions[number] for number in arrangement.captions)
-        reading = read_answer(answer, (first, second))
-        image_order, caption_order = arrangement.names
-        rows.append(
-            {
-                "sample_id": pair.sample_id,
-                "image_order": image_order,
-                "caption_order": caption_order,
-                "prompt": prompt,
-                "answer": answer,
-                **dataclasses.asdict(reading),
-                "true_left": arrangement.truth[0],
-            }
+    @property
+    def identity(self) -> Identity: ...
+
+    def prompt(self, question: str) -> str: ...
+
+    def respond(
+        self, questions: Sequence[tuple[Pixels, str]], max_tokens: int
+    ) -> list[str | ValueError]: ...
+
+
+class Refused(ValueError):
+    """A server does not answer a question."""
+
+
+class ServedModel:
+    """A model of an OpenAI-compatible server; `memory` keeps its answers as they come."""
+
+    def __init__(self, endpoint: Endpoint, memory: Memory) -> None:
+        self._endpoint, self._memory = endpoint, memory
+        self.identity = Identity(
+            kind="server",
+            family="server",
+            model=endpoint.address.name,
+            revision="unversioned",
+            precision="served",
+            preprocessing=endpoint.fingerprint,
+            calibration="none",
         )
-    return rows
+
+    def prompt(self, question: str) -> str:
+        return question
+
+    def respond(
+        self, questions: Sequence[tuple[Pixels, str]], max_tokens: int
+    ) -> list[str | ValueError]:
+        asked = [
+            Question(prompt=prompt, seed=None, max_new_tokens=max_tokens, image=_png(pixels))
+            for pixels, prompt in questions
+        ]
+        answers = ask_once(self._endpoint, asked, self._memory)
+        return [Refused(each.refusal) if each.refusal else each.text for each in answers]
+
+
+class _Kept:
+    """Answers of a server in a folder, by model, question and image."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+
+    def recall(self, inputs: Any, kind: type[T]) -> T | None:
+        try:
+            return msgspec.json.decode(storage.read_bytes(self._url(inputs)), type=kind)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+
+    def write(self, inputs: Any, result: Any) -> None:
+        storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
+
+    def _url(self, inputs: Any) -> str:
+        return storage.join(self._folder, f"{fingerprint(inputs)}.json")
+
+
+def _open(dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings) -> Respondent:
+    """Load the model, or check the server and print what the questions cost."""
+    if settings.endpoint is None:
+        return load_chat_model(settings.weights(), settings.chat_template)
+    endpoint = Endpoint(
+        address=address_of(f"{settings.model}@{settings.endpoint}"),
+        at_once=AT_ONCE,
+        timeout_s=TIMEOUT_S,
+        temperature=1.0,
+        top_p=1.0,
+    )
+    endpoint.check()
+    count = len(pairs) * settings.orders
+    letters = sum(len(settings.question) + sum(map(len, pair.captions)) for pair in pairs)
+    tokens = letters * settings.orders // LETTERS_PER_TOKEN
+    print(
+        f"{count:,} requests with an image each: about {tokens:,} tokens of text, the tokens of "
+        f"{count:,} images, and at most {count * settings.max_tokens:,} tokens of answers",
+        file=sys.stderr,
+    )
+    kept = storage.join(str(settings.folder()), WORK, "answers")
+    return ServedModel(endpoint, _Kept(kept))
+
+
+def _png(pixels: Pixels) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(pixels, "RGB").save(stream, "PNG")
+    return stream.getvalue()
+
+
+def ask_pairs(
+    pairs: Sequence[Pair], images: dict[str, bytes], model: Respondent, settings: ConverseSettings
+) -> Iterator[list[dict[str, Any]] | NotAsked]:
+    """Ask the questions about some pairs; yield each pair's rows, or why it was not asked.
+
+    An image cannot be used, the question is too long for the model, or a server refuses it.
+    """
+    arrangements = ARRANGEMENTS[: settings.orders]
+    unasked: dict[str, NotAsked] = {}
+    questions: list[tuple[Pixels, str]] = []
+    for pair in pairs:
+        try:
+            pixels = [_decoded(image, images, settings.max_pixels) for image in pair.images]
+        except NotAsked as error:
+            unasked[pair.sample_id] = error
+            continue
+        for arrangement in arrangements:
+            left, right = (pixels[number] for number in arrangement.images)
+            prompt = model.prompt(ask(settings.question, pair.captions, arrangement))
+            questions.append((side_by_side(left, right, settings.gap_px), prompt))
+    answers = zip(questions, model.respond(questions, settings.max_tokens), strict=True)
+    for pair in pairs:
+        if pair.sample_id in unasked:
+            yield unasked[pair.sample_id]
+            continue
+        rows = []
+        failure: ValueError | None = None
+        for arrangement, ((_, prompt), answer) in zip(
+            arrangements, islice(answers, len(arrangements)), strict=True
+        ):
+            if isinstance(answer, ValueError):
+                failure = failure or answer
+                continue
+            first, second = (pair.captions[number] for number in arrangement.captions)
+            image_order, caption_order = arrangement.names
+            rows.append(
+                {
+                    "sample_id": pair.sample_id,
+                    "image_order": image_order,
+                    "caption_order": caption_order,
+                    "prompt": prompt,
+                    "answer": answer,
+                    **dataclasses.asdict(read_answer(answer, (first, second))),
+                    "true_left": arrangement.truth[0],
+                }
+            )
+        if failure is None:
+            yield rows
+        else:
+            reason = FAILED.get(type(failure), "unusable_image")
+            yield NotAsked(reason, str(failure)[:200])
+
+
+FAILED: dict[type, str] = {QuestionTooLong: "question_too_long", Refused: "refused"}
 
 
 def _decoded(image: str | None, images: dict[str, bytes], max_pixels: int) -> Pixels:
@@ -188,7 +315,7 @@ def _ask_all(
     folder: str,
     shards: Sequence[Sequence[Pair]],
     shelf: Shelf,
-    model: ChatModel,
+    model: Respondent,
     settings: ConverseSettings,
 ) -> None:
     of = len(shards)
@@ -202,24 +329,29 @@ def _ask_all(
         images = shelf.read({image for pair in shards[number] for image in pair.images})
         rows: list[dict[str, Any]] = []
         failures: list[dict[str, Any]] = []
-        for pair in shards[number]:
-            try:
-                rows += ask_pair(pair, images, model, settings)
-            except NotAsked as error:
-                reason, detail = error.args
-                failures.append({"sample_id": pair.sample_id, "reason": reason, "detail": detail})
-            done += 1
-            ticker.show(done)
+        for some in batched(shards[number], PAIRS_AT_ONCE):
+            for pair, found in zip(some, ask_pairs(some, images, model, settings), strict=True):
+                if isinstance(found, NotAsked):
+                    said = dict(zip(("reason", "detail"), found.args, strict=True))
+                    failures.append({"sample_id": pair.sample_id, **said})
+                else:
+                    rows += found
+                done += 1
+                ticker.show(done)
         write_rows(storage.join(folder, path_of("failures", number, of)), FAILURES, failures)
         write_rows(places[number], ANSWERS, rows)
     ticker.close()
 
 
 def _header(
-    dataset: Dataset, pairs: Sequence[Pair], model: ChatModel, settings: ConverseSettings
+    dataset: Dataset, pairs: Sequence[Pair], model: Respondent, settings: ConverseSettings
 ) -> AnswersManifest:
     deciding = ("question", "gap_px", "max_tokens", "max_pixels", "shard_samples")
     device = f"cpu, threads: {settings.threads}"
+    if settings.endpoint is not None:
+        device = "server"
+    elif settings.device != "cpu":
+        device = device_name(settings.device)
     return AnswersManifest(
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
@@ -227,8 +359,8 @@ def _header(
         settings={
             **{name: getattr(settings, name) for name in deciding},
             "decoder": pictures.VERSION,
-            "device": device if settings.device == "cpu" else device_name(settings.device),
-            "orders": [list(arrangement.names) for arrangement in ARRANGEMENTS],
+            "device": device,
+            "orders": [list(one.names) for one in ARRANGEMENTS[: settings.orders]],
         },
         chosen=fingerprint([pair.sample_id for pair in pairs]),
         counts={},

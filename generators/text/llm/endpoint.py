@@ -4,6 +4,7 @@ The key comes from the environment variable EQFORGE_MODEL_KEY and from no settin
 repeats it, it is redacted before anything else reads the text.
 """
 
+import base64
 import contextlib
 import json
 import os
@@ -209,7 +210,14 @@ class Endpoint:
             }
         asked: dict[str, Any] = {"prompt": question.prompt}
         if self.address.chat:
-            asked = {"messages": [{"role": "user", "content": question.prompt}]}
+            content: Any = question.prompt
+            if question.image:
+                url = f"data:image/png;base64,{base64.b64encode(question.image).decode()}"
+                content = [
+                    {"type": "image_url", "image_url": {"url": url}},
+                    {"type": "text", "text": question.prompt},
+                ]
+            asked = {"messages": [{"role": "user", "content": content}]}
         return {
             "model": self.address.name,
             **asked,

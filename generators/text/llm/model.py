@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
+from eqforge.core.identity import sha256_hex
+
 T = TypeVar("T")
 
 
@@ -17,11 +19,13 @@ class Question:
 
     Attributes:
       seed: draws the answer, in [0, 2**63); None takes the likeliest tokens.
+      image: a PNG file that the prompt is about, for a server's chat model; empty without one.
     """
 
     prompt: str
     seed: int | None
     max_new_tokens: int
+    image: bytes = b""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,4 +94,5 @@ def ask(
 
 
 def key(model: LanguageModel, question: Question) -> list[Any]:
-    return [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]
+    own = [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]
+    return [*own, sha256_hex(question.image)] if question.image else own

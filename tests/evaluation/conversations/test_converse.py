@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.cli import main as command
-from eqforge.evaluation.conversations import run
 from eqforge.evaluation.conversations.questions import QUESTION
+from eqforge.generators.text.llm.endpoint import KEY
+from eqforge.models.language_models import ChatModel
+from tests.chat_server import MODEL, ChatServer
 from tests.evaluation.conversations.made import processor, save_idefics, save_llava
 from tests.made_datasets import pair_tables, write_pairs
 from tests.statuses import status_of
@@ -82,22 +84,22 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_bytes(
     options = ("--shard-samples", "2")
     assert converse(asked_dataset, biased_folder, tmp_path / "whole", *options) == 0
     asked: list[str] = []
-    ask_pair = run.ask_pair
+    answer = ChatModel.answer
 
-    def dying(pair: Any, *rest: Any) -> Any:
-        asked.append(pair.sample_id)
-        if len(asked) == 4:
+    def dying(self: ChatModel, pixels: Any, prompt: str, max_tokens: int) -> str:
+        asked.append(prompt)
+        if len(asked) == 13:
             raise KeyboardInterrupt
-        return ask_pair(pair, *rest)
+        return answer(self, pixels, prompt, max_tokens)
 
-    monkeypatch.setattr(run, "ask_pair", dying)
+    monkeypatch.setattr(ChatModel, "answer", dying)
     assert converse(asked_dataset, biased_folder, tmp_path / "cut", *options) == 130
     assert not (tmp_path / "cut/answers.json").exists()
     assert converse(asked_dataset, biased_folder, tmp_path / "cut", *options) == 0
-    assert len(asked) == 4 + 4, "the first two pairs were not asked about again"
+    assert len(asked) == 13 + 16, "the first two pairs were not asked about again"
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
     assert converse(asked_dataset, biased_folder, tmp_path / "cut", *options) == 0
-    assert len(asked) == 8
+    assert len(asked) == 29
 
 
 def test_a_random_model_is_not_read_and_its_answers_are_the_same_each_time(
@@ -203,3 +205,52 @@ def test_a_processor_without_a_form_of_conversation_needs_one(
     (tmp_path / "chat.jinja").write_text(processor().chat_template)
     options = ("--chat-template", str(tmp_path / "chat.jinja"), "--samples", "1")
     assert converse(asked_dataset, model, tmp_path / "a", *options) == 0
+
+
+def test_a_server_is_asked_each_question_once_whatever_happens(
+    asked_dataset: Path,
+    biased_folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    secret = "sk-secret-0123456789"
+    monkeypatch.setenv(KEY, secret)
+    first = _captions(asked_dataset)[0]
+    answered: list[str] = []
+    broken = True
+
+    def say(prompt: str, body: dict[str, Any]) -> Any:
+        if f"caption 1: {first[0]}; caption 2: {first[1]}." in prompt:
+            return 400, {"error": {"message": "not allowed", "code": "content_filter"}}
+        if broken and len(answered) >= 5:
+            return 404, {"error": {"message": "gone"}}
+        answered.append(json.dumps(body["messages"]))
+        return "1;2"
+
+    server, model = ChatServer(say, key=secret), Path(MODEL)
+    with server.running():
+        server.faults = [429, 0, 503]
+        options = ("--endpoint", server.url, "--orders", "2", "--allow-missing")
+        assert converse(asked_dataset, model, tmp_path / "a", *options) == 2
+        said = capsys.readouterr().err
+        assert "12 requests with an image each: about" in said
+        assert "the server answers 404: gone" in said
+        broken = False
+        assert converse(asked_dataset, model, tmp_path / "a", *options, "--show", "json") == 0
+        assert converse(asked_dataset, model, tmp_path / "a", *options) == 0
+    assert len(answered) == len(set(answered)) == 11
+    assert all("data:image/png;base64," in one for one in answered)
+    manifest = json.loads((tmp_path / "a/answers.json").read_text())
+    assert manifest["model"]["kind"] == "server"
+    assert manifest["counts"]["samples"] == {"expected": 6, "scored": 5, "failed": 1}
+    rows = answers(tmp_path / "a")
+    orders = [(row["image_order"], row["caption_order"]) for row in rows]
+    assert orders == [("01", "01"), ("01", "10")] * 5
+    assert all(secret.encode() not in data for data in files(tmp_path).values())
+    assert secret not in said
+
+
+def _captions(dataset: Path) -> list[tuple[str, str]]:
+    rows = pq.read_table(dataset / "data/samples-00000-of-00002.parquet").to_pylist()
+    return [(row["caption_0"], row["caption_1"]) for row in rows]

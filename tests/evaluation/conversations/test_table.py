@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
-from eqforge.evaluation.conversations.answers import CHANCE, Answered, judge_answers
+from eqforge.evaluation.conversations.answers import Answered, chance_of, judge_answers
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, QUESTION, ask, check_template
 from eqforge.evaluation.conversations.run import side_by_side
 from tests.made_datasets import pair_tables, write_pairs
@@ -70,14 +70,16 @@ def test_what_each_kind_of_answerer_counts() -> None:
     }
 
 
-def test_chance_is_what_all_throws_of_a_coin_give() -> None:
+@pytest.mark.parametrize("orders", [2, 4])
+def test_chance_is_what_all_throws_of_a_coin_give(orders: int) -> None:
     answers = [
         one
-        for number, lefts in enumerate(itertools.product([1, 2], repeat=4))
-        for one in answered(f"{number:02d}", list(lefts))
+        for number, lefts in enumerate(itertools.product([1, 2], repeat=orders))
+        for one in answered(f"{number:02d}", [*lefts, 1, 1][:4])[:orders]
     ]
     _, credits = judge_answers(answers)
-    assert {name: credits[name].mean() for name in CHANCE} == CHANCE
+    expected = chance_of(orders)
+    assert {name: credits[name].mean() for name in expected} == expected
 
 
 def test_answers_have_to_be_complete() -> None:
