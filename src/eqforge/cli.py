@@ -39,6 +39,7 @@ COMMANDS = {
     "pareto": "Find the models on the Pareto front of accuracy against time.",
     "plot": "Plot scores, tables and Pareto fronts as in the papers.",
     "finetune": "Train a model on a dataset, with losses for small changes.",
+    "ablate": "Train and score a model with several settings, and print one table.",
     "overlap": "Find images in a dataset that a model saw in training.",
     "assets": "List, check and fetch the 3D objects that appear in rendered scenes.",
     "doctor": "List missing tools, what you cannot do without them, and how to install them.",
@@ -65,6 +66,7 @@ _MODULES = {
     "pareto": "evaluation.efficiency.pareto_command",
     "plot": "evaluation.plots.command",
     "finetune": "evaluation.training.command",
+    "ablate": "evaluation.training.ablate",
     "setup": "commands.setup_tools",
 }
 """Modules, below eqforge, whose names differ from their commands."""
@@ -80,6 +82,7 @@ _LAST_S = 5.0
 
 GO_ON = frozenset(
     (
+        "ablate",
         "answer",
         "assets adopt",
         "assets fetch",

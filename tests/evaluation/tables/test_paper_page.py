@@ -19,6 +19,16 @@ RUNS = {  # the test that runs each command on tiny input, and the words of the 
         "the_papers_presets_train",
         '"eqsim-paper"',
     ),
+    "finetune --preset eqsim-meter": (
+        "tests/evaluation/training/test_fusion.py",
+        "the_presets_train",
+        '"eqsim-meter"',
+    ),
+    "ablate": (
+        "tests/evaluation/training/test_ablate.py",
+        "a_grid_is_trained_scored_and_printed_once",
+        "ablate",
+    ),
     "finetune --preset hard-positives-paper": (
         "tests/evaluation/training/test_finetune.py",
         "the_papers_presets_train",

@@ -1,0 +1,254 @@
+"""The command `eqforge ablate`: train, score and compare a grid of settings, in one table."""
+
+import contextlib
+import itertools
+import json
+import math
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import msgspec
+import tyro
+
+from eqforge.core.errors import EqforgeError, InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.help import Help
+from eqforge.core.shell import Command, parse_line
+from eqforge.core.visible import visible
+from eqforge.evaluation.scoring.command import ScoreSettings, score_command
+from eqforge.evaluation.tables.command import metrics_report
+from eqforge.evaluation.tables.render import Measure, aligned
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.training.command import parse_settings
+
+Options = dict[str, bool | int | float | str | list[str]]
+COSTS = {"forward s": "forward_s", "step s": "step_s", "parameters": "parameters"}
+"""Columns of costs, with their fields in training.json."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AblateSettings:
+    """Train and score a model with each combination of datasets and settings, in one table."""
+
+    grid: tyro.conf.Positional[Path]
+    """TOML file with the training datasets, the rows' settings and the test datasets."""
+
+    output: Path
+    """Folder for models, scores and tables. Run the same command again to resume."""
+
+
+class Test(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A column: one subset of a dataset."""
+
+    dataset: str
+    subset: str = "all"
+
+
+class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A grid of cells; each cell is one of `rows` trained on one dataset of `train`.
+
+    Attributes:
+      model: the model that every training starts from, such as clip:FOLDER.
+      train: training datasets by name.
+      rows: options of `eqforge finetune` of each row, besides those of `finetune`.
+      test: test datasets by column, as a path or as dataset and subset.
+      metric: a metric of `eqforge metrics`, such as group.
+      finetune, score: options of `eqforge finetune` and `eqforge score` for all cells.
+    """
+
+    model: str
+    train: dict[str, str]
+    rows: dict[str, Options]
+    test: dict[str, str | Test]
+    metric: str = "group"
+    finetune: Options = {}
+    score: Options = {}
+
+    def columns(self) -> dict[str, Test]:
+        return {n: Test(dataset=t) if isinstance(t, str) else t for n, t in self.test.items()}
+
+
+class Cell(msgspec.Struct, frozen=True, kw_only=True):
+    """A finished cell.
+
+    Attributes:
+      run: the settings that decide its numbers.
+      values: the metric of each column, a share in [0, 1].
+      cost: seconds and bytes of training, as in training.json.
+    """
+
+    run: dict[str, Any]
+    values: dict[str, float]
+    cost: dict[str, float | None]
+
+
+def read_grid(path: Path) -> Grid:
+    try:
+        grid = msgspec.convert(tomllib.loads(read_bytes(path).decode("utf-8")), Grid)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"{path}: {error}") from error
+    if not (grid.train and grid.rows and grid.test):
+        raise InputError(f"{path}: expected at least one entry in train, rows and test")
+    slugs = [_slug(*names) for names in itertools.product(grid.train, grid.rows)]
+    if twice := [slug for slug in slugs if slugs.count(slug) > 1]:
+        raise InputError(f"{path}: two cells would have the folder {twice[0]}; rename a row")
+    return grid
+
+
+def arguments(options: Options) -> list[str]:
+    """Return options as a command line: true is --name, false --no-name, a list repeats --name."""
+    line: list[str] = []
+    for name, value in options.items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            line.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            for one in value if isinstance(value, list) else [value]:
+                line += [f"--{flag}", str(one)]
+    return line
+
+
+def ablate_command(settings: AblateSettings) -> int:
+    grid = read_grid(settings.grid)
+    found: dict[tuple[str, str], Cell | None] = {}
+    names = list(itertools.product(grid.train, grid.rows))
+    for number, (train, row) in enumerate(names, start=1):
+        label = f"cell {number} of {len(names)} ({train}, {row})"
+        print(visible(label), file=sys.stderr)
+        try:
+            # The output of the three commands would hide the table.
+            with contextlib.redirect_stdout(sys.stderr):
+                found[train, row] = _cell(grid, train, row, settings.output)
+        except EqforgeError as error:
+            found[train, row] = None
+            print(visible(f"eqforge: {label} failed: {error}"), file=sys.stderr)
+    rows = list(_table(grid, found))
+    text = "\n".join(aligned(rows)) + "\n"
+    cells = [
+        {"train": train, "row": row, **(msgspec.to_builtins(cell) if cell else {"values": None})}
+        for (train, row), cell in found.items()
+    ]
+    content = {"format": "eqforge ablation", "metric": grid.metric, "cells": cells}
+    storage.write_bytes(str(settings.output / "ablation.txt"), text.encode())
+    storage.write_bytes(str(settings.output / "ablation.json"), _json(content))
+    print(text, end="")
+    if failed := [names for names, cell in found.items() if cell is None]:
+        cells_failed = "; ".join(", ".join(names) for names in failed)
+        print(
+            visible(f"eqforge: {len(failed)} of {len(names)} cells failed: {cells_failed}"),
+            file=sys.stderr,
+        )
+    return int(None in found.values())
+
+
+def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
+    from eqforge.evaluation.training.finetune import finetune
+    from eqforge.models.spec import parse_specs
+    from eqforge.schemas.dataset.reader import open_dataset
+
+    folder = output / _slug(train, row)
+    columns = grid.columns()
+    paths = {grid.train[train], *(test.dataset for test in columns.values())}
+    specs = parse_specs(grid.model)
+    run = {
+        "model": [spec.weights().digest() for spec in specs],
+        "train": grid.train[train],
+        "finetune": grid.finetune | grid.rows[row],
+        "score": grid.score,
+        "test": msgspec.to_builtins(columns),
+        "metric": grid.metric,
+        "datasets": {path: open_dataset(path).sha256 for path in sorted(paths)},
+    }
+    finished = folder / "cell.json"
+    if finished.exists():
+        known = decode(read_bytes(finished), Cell, str(finished))
+        for name, value in json.loads(json.dumps(run)).items():
+            if known.run.get(name) != value:
+                raise InputError(
+                    f"{folder}: was made with other settings: {name} is "
+                    f"{shown(known.run.get(name))} there and {shown(value)} here; choose a "
+                    "different --output, or delete this folder"
+                )
+        return known
+    model = folder / "model"
+    line = [grid.train[train], "--model", grid.model, "--output", str(model)]
+    trained = parse_settings([*line, *arguments(grid.finetune | grid.rows[row])])
+    trained.check_ranges()
+    finetune(trained)
+    reports: dict[str, Sequence[Measure]] = {}
+    for path in dict.fromkeys(test.dataset for test in columns.values()):
+        # A column's name may not be a name of a folder.
+        scores = folder / "scores" / str(len(reports))
+        line = [path, "--model", f"{specs[0].kind}:{model}", "--output", str(scores)]
+        about = Help(program="eqforge score")
+        score = parse_line(ScoreSettings, [*line, *arguments(grid.score)], about).settings
+        if score_command(score) != 0:
+            raise InputError(f"{path}: no image could be scored by {model}")
+        reports[path] = metrics_report(MetricsSettings(paths=(Path(path), scores))).measures
+    values: dict[str, float] = {}
+    for column, test in columns.items():
+        known_values = {(one.subset, one.metric): one.value for one in reports[test.dataset]}
+        if (test.subset, grid.metric) not in known_values:
+            subsets = ", ".join(dict.fromkeys(subset for subset, _ in known_values))
+            metrics = ", ".join(dict.fromkeys(metric for _, metric in known_values))
+            raise InputError(
+                f"test {column}: {test.dataset} has no {grid.metric} of {test.subset}; it has the "
+                f"subsets {subsets} and the metrics {metrics}"
+            )
+        values[column] = known_values[test.subset, grid.metric]
+    cost = json.loads(read_bytes(model / "training.json"))["cost"]
+    cell = Cell(run=run, values=values, cost=cost)
+    storage.write_bytes(str(finished), _json(msgspec.to_builtins(cell)))
+    return cell
+
+
+def _table(grid: Grid, found: Mapping[tuple[str, str], Cell | None]) -> Iterator[list[str]]:
+    yield ["data", "method", *grid.test, "Avg", *COSTS]
+    for (train, row), cell in found.items():
+        if cell is None:
+            yield [train, row, "failed", *[""] * (len(grid.test) + len(COSTS))]
+            continue
+        values = [100 * cell.values[column] for column in grid.test]
+        costs = [cell.cost.get(field) for field in COSTS.values()]
+        yield [
+            *(train, row),
+            *(f"{value:.2f}" for value in [*values, average(values)]),
+            *("" if cost is None else f"{cost:,.3f}" for cost in costs[:2]),
+            "" if costs[2] is None else f"{costs[2]:,.0f}",
+        ]
+
+
+def average(values: Sequence[float]) -> float:
+    """Return the plain mean of the columns; each of Eq-Kubric's three is one.
+
+    Source: Wang et al. 2023, tables 5, 6, 9 and 10, whose averages follow from their rows.
+    """
+    return fmean(values) if values else math.nan
+
+
+def _slug(*names: str) -> str:
+    return "--".join(re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "-" for name in names)
+
+
+def _json(content: Any) -> bytes:
+    return (json.dumps(content, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+main = Command(
+    "eqforge ablate",
+    AblateSettings,
+    ablate_command,
+    example="eqforge ablate grid.toml --output out/ablation",
+    keeps_output=True,
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""A grid of trainings as one table, on a tiny real model and datasets of coloured squares."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.tables.command import metrics_report
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.training.ablate import arguments, average
+from eqforge.evaluation.training.ablate import main as command
+from tests.made_datasets import write_squares
+from tests.optional import optional
+from tests.statuses import status_of
+from tests.tiny_models import save_clip
+
+optional("transformers")
+optional("torch")
+
+main = status_of(command)
+GRID = """
+model = "clip:{root}/clip"
+
+[finetune]
+steps = 3
+batch-size = 4
+device = "cpu"
+workers = 0
+
+[score]
+workers = 0
+
+[train]
+F30K = "{root}/pairs"
+
+[rows.FT]
+
+[rows."+ EqSim"]
+loss = ["infonce=1", "eqsim-v2=0.5"]
+learning-rate = 1e-3
+
+[test]
+Eq-AG = "{root}/pairs"
+Wino = {{ dataset = "{root}/pairs", subset = "all" }}
+"""
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("ablation")
+    save_clip(root / "clip")
+    write_squares(root / "pairs")
+    return root
+
+
+def write_grid(root: Path, path: Path, *changes: tuple[str, str]) -> Path:
+    text = GRID.format(root=root)
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    path.write_text(text)
+    return path
+
+
+def test_the_average_is_the_papers() -> None:
+    """Rows of tables 5, 6, 9 and 10 as printed: their average is the plain mean of the columns."""
+    for printed, *row in (
+        [21.28, 9.24, 44.33, 8.54, 23.00],
+        [33.85, 11.15, 29.25, 69.25, 25.75],
+        [33.79, 9.24, 44.33, 8.54, 8.95, 28.49, 66.54, 81.29, 23.00],
+        [35.59, 12.27, 45.43, 10.30, 10.89, 29.49, 67.69, 81.69, 27.00],
+    ):
+        assert average(row) == pytest.approx(printed, abs=0.02)
+
+
+def test_options_become_a_command_line() -> None:
+    options: Any = {"loss": ["infonce=1", "itm=2"], "exclude_repeats": False, "steps": 3}
+    assert arguments(options) == [
+        *("--loss", "infonce=1", "--loss", "itm=2", "--no-exclude-repeats", "--steps", "3")
+    ]
+
+
+def test_a_grid_is_trained_scored_and_printed_once(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The numbers are those that `metrics` finds for each cell; a second run trains nothing."""
+    grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
+    assert main([str(grid), "--output", str(output)]) == 0
+    text = capsys.readouterr().out
+    content = json.loads((output / "ablation.json").read_text())
+    assert [(cell["train"], cell["row"]) for cell in content["cells"]] == [
+        ("F30K", "FT"),
+        ("F30K", "+ EqSim"),
+    ]
+    lines = text.splitlines()
+    assert lines[0].split() == [
+        *("data", "method", "Eq-AG", "Wino", "Avg", "forward", "s", "step", "s", "parameters")
+    ]
+    for cell, slug, line in zip(content["cells"], ("FT", "EqSim"), lines[1:], strict=True):
+        folder = output / f"F30K--{slug}"
+        scored = (root / "pairs", folder / "scores" / "0")
+        measures = metrics_report(MetricsSettings(paths=scored)).measures
+        (group,) = [m.value for m in measures if (m.subset, m.metric) == ("all", "group")]
+        assert cell["values"] == {"Eq-AG": group, "Wino": group}
+        assert f"{100 * group:.2f}  {100 * group:.2f}  {100 * group:.2f}" in " ".join(
+            [line]
+        ).replace("   ", "  ").replace("   ", "  ")
+        cost = json.loads((folder / "model" / "training.json").read_text())["cost"]
+        assert cell["cost"] == cost
+        assert 0 < cost["forward_s"] < cost["step_s"]
+        assert cost["steps_measured"] == 3
+    monkeypatch.setattr(
+        "eqforge.evaluation.training.finetune.finetune", lambda _: pytest.fail("trained again")
+    )
+    assert main([str(grid), "--output", str(output)]) == 0
+    assert capsys.readouterr().out == text
+
+
+def test_parameters_are_those_of_the_model(root: Path, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file
+
+    grid = write_grid(root, tmp_path / "grid.toml", ('[rows."+ EqSim"]', "[rows.B]"))
+    assert main([str(grid), "--output", str(tmp_path / "out")]) == 0
+    model = tmp_path / "out" / "F30K--B" / "model"
+    count = sum(
+        int(np.prod(each.shape)) for each in load_file(model / "model.safetensors").values()
+    )
+    cost = json.loads((model / "training.json").read_text())["cost"]
+    assert cost["parameters"] == cost["trained_parameters"] == count
+    assert cost["peak_memory_bytes"] > 4 * count
+
+
+def test_a_cell_that_fails_is_named_and_the_others_are_finished(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After the fix, only that cell is trained."""
+    bad = ("learning-rate = 1e-3", "learning-rate = 1e25")
+    grid, output = write_grid(root, tmp_path / "grid.toml", bad), tmp_path / "out"
+    assert main([str(grid), "--output", str(output)]) == 1
+    captured = capsys.readouterr()
+    assert "eqforge: cell 2 of 2 (F30K, + EqSim) failed: step " in captured.err
+    assert "1 of 2 cells failed: F30K, + EqSim" in captured.err
+    assert "failed" in captured.out.splitlines()[2]
+    first = (output / "F30K--FT" / "cell.json").stat().st_mtime_ns
+    write_grid(root, grid, ("learning-rate = 1e-3", "learning-rate = 2e-3"))
+    import shutil
+
+    shutil.rmtree(output / "F30K--EqSim")
+    assert main([str(grid), "--output", str(output)]) == 0
+    assert (output / "F30K--FT" / "cell.json").stat().st_mtime_ns == first
+
+
+def test_a_finished_cell_of_other_settings_is_kept(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
+    assert main([str(grid), "--output", str(output)]) == 0
+    write_grid(root, grid, ("steps = 3", "steps = 4"))
+    assert main([str(grid), "--output", str(output)]) == 1
+    assert "was made with other settings: finetune is" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ([("[rows.FT]", "[rows.EqSim]")], "two cells would have the folder F30K--EqSim"),
+        ([("[finetune]", "[fine]")], "unknown field `fine`"),
+        ([("model =", "model :")], "grid.toml: "),
+    ],
+)
+def test_a_wrong_grid_is_one_clear_error(
+    root: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    changes: list[tuple[str, str]],
+    message: str,
+) -> None:
+    grid = write_grid(root, tmp_path / "grid.toml", *changes)
+    assert main([str(grid), "--output", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_subset_that_is_not_there_names_those_that_are(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grid = write_grid(root, tmp_path / "grid.toml", ('subset = "all"', 'subset = "moon"'))
+    assert main([str(grid), "--output", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert "test Wino: " in error
+    assert "has no group of moon; it has the subsets " in error
