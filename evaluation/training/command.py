@@ -43,8 +43,8 @@ class FinetuneSettings:
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Loss and its weight, such as infonce=1 (the default). Repeat to add losses. The losses are
-    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative and hard-positive; for fusion encoders,
-    itm, ranking, eqsim-v1, eqsim-v2, and for blip-itm also infonce."""
+    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative, hard-positive and in-modal; for fusion
+    encoders, itm, ranking, eqsim-v1, eqsim-v2, and for blip-itm also infonce."""
 
     train: Literal["all", "heads"] = "all"
     """Train all weights (`all`), or only a linear layer per encoder (`heads`)."""

@@ -36,6 +36,7 @@ LossName = Literal[
     "hard-positive",
     "itm",
     "ranking",
+    "in-modal",
 ]
 LOSSES: tuple[LossName, ...] = get_args(LossName)
 ClosePairs = Literal["known", "top-k", "multinomial"]
@@ -105,6 +106,8 @@ def compute_losses(
             found[name] = infonce_loss(choices, left_out)
         elif name == "sigmoid":
             found[name] = sigmoid_loss(logits, excluded)
+        elif name == "in-modal":
+            found[name] = in_modal_loss(encoded.images, encoded.captions)
         elif name == "hard-negative":
             rows = encoded.has_negative
             against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
@@ -183,6 +186,20 @@ def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     if excluded is not None:
         answers = answers.masked_fill(excluded, 0)
     return -answers.sum() / count
+
+
+def in_modal_loss(images: "Tensor", captions: "Tensor") -> "Tensor":
+    """Return CyCLIP's in-modal consistency: two images are as similar as their captions.
+
+    It is the sum over all pairs of the squared difference of cosines, divided by n.
+
+    Args:
+      images, captions: unit vectors, float [n, dimensions].
+
+    Source: Goel et al. 2022 (CyCLIP), section 2.3, with a weight of 0.25 in its experiments; Wang
+    et al. 2023, appendix A.9.
+    """
+    return (images @ images.T - captions @ captions.T).square().sum() / len(images)
 
 
 def itm_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":

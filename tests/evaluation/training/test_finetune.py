@@ -128,6 +128,16 @@ def test_eqsim_makes_scores_more_equivariant_than_infonce_alone(folder: Path, pl
     assert both.mean() < 0.5 * alone.mean()
 
 
+def test_in_modal_consistency_is_learnt(folder: Path) -> None:
+    output = folder / "in-modal"
+    losses = ["--loss", "infonce=1", "--loss", "in-modal=0.25"]
+    assert main(arguments(folder, output, "--steps", "40", *losses)) == 0
+    log = read_log(output)
+    total = log[0]["infonce"] + 0.25 * log[0]["in-modal"]
+    assert log[0]["loss"] == pytest.approx(total, rel=1e-6)
+    assert log[-1]["in-modal"] < log[0]["in-modal"]
+
+
 def test_a_killed_training_goes_on_to_the_same_bytes(folder: Path) -> None:
     """Also with other checkpoints and another number of workers than an uninterrupted one."""
     more = ["--steps", "30", "--loss", "infonce", "--loss", "eqsim-v1=0.5", "--close", "top-k"]

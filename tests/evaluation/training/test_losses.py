@@ -19,6 +19,7 @@ from eqforge.evaluation.training.eqsim import (
 from eqforge.evaluation.training.losses import (
     hard_negative_loss,
     hard_positive_loss,
+    in_modal_loss,
     infonce_loss,
     sigmoid_loss,
 )
@@ -54,6 +55,21 @@ def test_infonce_is_the_mean_log_share_both_ways() -> None:
         rows = [-log_share(masked[i], i) for i in range(N)]
         columns = [-log_share(masked[:, i], i) for i in range(N)]
         assert found.item() == pytest.approx((np.mean(rows) + np.mean(columns)) / 2, abs=1e-12)
+
+
+def test_in_modal_consistency_compares_images_as_their_captions() -> None:
+    """As CyCLIP's equation writes it: a sum over both indices, divided by n."""
+    images, captions = (draw(N, 3, seed=seed).numpy() for seed in (1, 2))
+    images, captions = (each / np.linalg.norm(each, axis=1)[:, None] for each in (images, captions))
+    total = 0.0
+    for j in range(N):
+        for k in range(N):
+            total += (images[j] @ images[k] - captions[j] @ captions[k]) ** 2
+    found = in_modal_loss(torch.from_numpy(images), torch.from_numpy(captions)).item()
+    assert found == pytest.approx(total / N, abs=1e-12)
+    turned = images @ np.linalg.qr(draw(3, 3).numpy())[0]
+    same = in_modal_loss(torch.from_numpy(images), torch.from_numpy(turned)).item()
+    assert same == pytest.approx(0, abs=1e-12)
 
 
 def test_the_sigmoid_loss_asks_every_image_of_every_text() -> None:
