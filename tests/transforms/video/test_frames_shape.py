@@ -19,6 +19,7 @@ from PIL import Image
 from eqforge.pipelines import eq_video
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.frames import FrameSettings
+from eqforge.transforms.video.frames import video
 from eqforge.transforms.video.frames.answers import Answer, DecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 from tests.builds import reasons, rows
@@ -360,7 +361,7 @@ def scenes() -> list[Image.Image]:
     return [Image.fromarray(disc(n, Fraction(1))[::8, ::8]) for n in (0, 8, 16)]
 
 
-@pytest.mark.parametrize("name", ["moving.gif", "moving.png"])
+@pytest.mark.parametrize("name", ["moving.gif", "moving.png", "moving.webp"])
 def test_animations_are_videos_with_their_own_delays(tmp_path: Path, name: str) -> None:
     first, *rest = scenes()
     first.save(tmp_path / name, save_all=True, append_images=rest, duration=[500, 200, 300])
@@ -369,33 +370,56 @@ def test_animations_are_videos_with_their_own_delays(tmp_path: Path, name: str) 
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("moving.webp", "WebP"), ("still.png", "PNG"), ("still.jpg", "JPEG")]
+    ("name", "kind"), [("still.webp", "WebP"), ("still.png", "PNG"), ("still.jpg", "JPEG")]
 )
-def test_images_and_animated_webp_are_no_videos(tmp_path: Path, name: str, kind: str) -> None:
-    first, *rest = scenes()
-    if kind == "WebP":
-        first.save(tmp_path / name, save_all=True, append_images=rest)
-    else:
-        first.save(tmp_path / name)
+def test_images_are_no_videos(tmp_path: Path, name: str, kind: str) -> None:
+    scenes()[0].save(tmp_path / name)
     (answer,) = decode_frames(str(tmp_path / name), [0.0], FrameSettings())
     assert not isinstance(answer, DecodedFrame)
-    assert answer.reason == "video_unreadable"
-    assert answer.detail.startswith(f"a {kind} image, not a video")
+    assert (answer.reason, answer.detail) == (
+        "video_unreadable",
+        f"a {kind} image, not a video",
+    )
 
 
-def test_animated_webp_is_rejected_with_a_command_that_converts_it(tmp_path: Path) -> None:
-    path = tmp_path / "clip.webp"
+def animated_webp(path: Path) -> None:
     first, *rest = scenes()
     durations = [500, 200, 300]
     first.save(path, save_all=True, append_images=rest, duration=durations, lossless=True)
+
+
+def test_lossless_animated_webp_keeps_its_colours_and_times(tmp_path: Path) -> None:
+    animated_webp(tmp_path / "clip.webp")
+    frames = frames_of(tmp_path / "clip.webp", [0.0, 0.49, 0.51, 0.69, 0.71, 0.99])
+    assert [frame.frame_index for frame in frames] == [0, 0, 1, 1, 2, 2]
+    for frame, drawn in zip(frames[::2], scenes(), strict=True):
+        np.testing.assert_array_equal(frame.pixels, np.asarray(drawn))
+
+
+def test_animated_webp_that_is_cut_off_is_unreadable(tmp_path: Path) -> None:
+    path = tmp_path / "clip.webp"
+    animated_webp(path)
+    path.write_bytes(path.read_bytes()[:-300])
     (answer,) = decode_frames(str(path), [0.0], FrameSettings())
     assert not isinstance(answer, DecodedFrame)
+    assert answer.reason == "video_unreadable"
+
+
+def test_large_animated_webp_is_rejected_with_a_command_that_converts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(video, "MAX_WEBP_PIXELS", 1000)
+    animated_webp(tmp_path / "clip.webp")
+    (answer,) = decode_frames(str(tmp_path / "clip.webp"), [0.0], FrameSettings())
+    assert not isinstance(answer, DecodedFrame)
+    assert answer.reason == "too_many_pixels"
 
     python, *words = shlex.split(answer.detail.partition("run: ")[2])
     assert python == "python"
     subprocess.run([sys.executable, *words], cwd=tmp_path, check=True)
-    frames = frames_of(tmp_path / "clip.apng", [0.4, 0.6, 0.9])
-    for frame, drawn in zip(frames, scenes(), strict=True):
+    for frame, drawn in zip(
+        frames_of(tmp_path / "clip.apng", [0.4, 0.6, 0.9]), scenes(), strict=True
+    ):
         np.testing.assert_array_equal(frame.pixels, np.asarray(drawn))
 
 
@@ -474,8 +498,8 @@ def test_rows_say_that_frames_are_tone_mapped_and_which_stream_they_show(tmp_pat
             container.mux(stream.encode(None))
     captions = tmp_path / "captions.jsonl"
     lines = [
-        {"video": video, "frame": n, "caption": f"picture {n}"}
-        for video in ("hdr.mp4", "two.mkv")
+        {"video": clip, "frame": n, "caption": f"picture {n}"}
+        for clip in ("hdr.mp4", "two.mkv")
         for n in (0, 2)
     ]
     captions.write_text("".join(json.dumps(line) + "\n" for line in lines))

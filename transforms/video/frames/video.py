@@ -2,13 +2,14 @@
 
 import contextlib
 import dataclasses
+import io
 import math
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from eqforge.core.errors import EqforgeError, MissingExtra
 from eqforge.core.files.source_file import SourceFile, open_source
@@ -31,11 +32,13 @@ SELF_CONTAINED_FORMATS = (
 MAX_PIXEL_ASPECT = 10
 """A more extreme aspect is a fault of the file, and its pixels count as square."""
 
+MAX_WEBP_PIXELS = 2**27
+"""The pixels of all frames of an animated WebP: Pillow holds them in half a gigabyte."""
+
 _TO_APNG = (
-    '; to convert an animation, run: python -c "from PIL import Image; '
+    '; to convert it, run: python -c "from PIL import Image; '
     "Image.open('clip.webp', formats=['WEBP']).save('clip.apng', save_all=True)\""
 )
-"""FFmpeg reads no animated WebP. APNG keeps its colours and times."""
 
 _DURATION = re.compile(r"(\d+):(\d+):(\d+(?:\.\d+)?)")
 
@@ -164,7 +167,7 @@ def open_video(
 ) -> Iterator[Video]:
     """Open a file's best video stream, from its start, for decoding in one thread.
 
-    FFmpeg reads from the descriptor, so replacing the file meanwhile has no effect.
+    The file is read from its descriptor, so replacing it meanwhile has no effect.
 
     Raises:
       VideoUnusable: nothing in the file can be decoded.
@@ -174,12 +177,13 @@ def open_video(
     except ImportError as error:
         raise MissingExtra("av", "video") from error
 
-    source.stream.seek(0)
+    stored = _without_webp(source.stream, settings)
+    alive()
     # FFmpeg counts the padding of up to 2**16 rows to a multiple of 64 pixels.
     limits = {"max_pixels": str(settings.max_pixels + 2**22)}
     try:
         container = av.open(
-            source.stream,
+            stored,
             mode="r",
             options=limits,
             container_options={
@@ -216,13 +220,46 @@ def open_video(
         )
 
 
+def _without_webp(stream: BinaryIO, settings: FrameSettings) -> BinaryIO:
+    """Return a file at its start. FFmpeg reads no animated WebP: return that as an APNG.
+
+    APNG keeps its colours and times.
+
+    Raises:
+      VideoUnusable: Pillow cannot read the WebP, or it has too many pixels.
+    """
+    from PIL import Image
+
+    stream.seek(0)
+    is_webp = re.match(b"RIFF....WEBP", stream.read(12), re.DOTALL)
+    stream.seek(0)
+    if not is_webp:
+        return stream
+    converted = io.BytesIO()
+    try:
+        with Image.open(stream, formats=["WEBP"]) as image:
+            check_size(*image.size, settings)
+            frames = getattr(image, "n_frames", 1)
+            if frames == 1:
+                raise VideoUnusable("video_unreadable", "a WebP image, not a video")
+            if frames * image.width * image.height > MAX_WEBP_PIXELS:
+                size = f"{frames} frames of {image.width} x {image.height}"
+                detail = f"{size}, at most {MAX_WEBP_PIXELS} pixels in all{_TO_APNG}"
+                raise VideoUnusable("too_many_pixels", detail)
+            image.save(converted, "PNG", save_all=True, compress_level=1)
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise VideoUnusable("video_unreadable", error_text(error)) from error
+    converted.seek(0)
+    return converted
+
+
 def _of_image(source: SourceFile) -> str:
     """Describe a file that begins as an image does; else return ""."""
     source.stream.seek(0)
     start = source.stream.read(12)
-    kinds = {b"RIFF....WEBP": "WebP", b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
-    kind = next((kind for sign, kind in kinds.items() if re.match(sign, start, re.DOTALL)), "")
-    return kind and f"a {kind} image, not a video{_TO_APNG if kind == 'WebP' else ''}"
+    kinds = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG"}
+    kind = next((kind for sign, kind in kinds.items() if start.startswith(sign)), "")
+    return kind and f"a {kind} image, not a video"
 
 
 def _check_file(path: str) -> None:
