@@ -48,7 +48,7 @@ class EqVideo(VideoPipeline[Config]):
     Config = Config
     stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
     drops_faces = ("paper",)
-    # The limit with the best F1 score on half of the labelled clips.
+    # docs/datasets/eq-video.md states its error rates on labelled clips.
     minimal = MinimalitySettings(min_minimality=0.18)
     registers = True
     basics = ("min-minimality", "keep-best", "face-policy", "max-side", "workers", "mode")

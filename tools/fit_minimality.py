@@ -2,8 +2,9 @@
 
     python -m tools.fit_minimality tests/transforms/filters/labels/pairs.csv
 
-fits on the clips of the half "choose", chooses the limit with the best F1 score there, and compares
-it on both halves with 2-30 % changed area. The intervals are of 1,000 bootstrap samples of clips.
+fits on the clips of the half "choose", and compares the default limit and the one with the best F1
+score there with 2-30 % changed area, on both halves. The intervals are of 1,000 bootstrap
+samples of clips.
 """
 
 import argparse
@@ -15,6 +16,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from eqforge.pipelines.eq_video import EqVideo
 from eqforge.transforms.filters.minimality_score import COEFFICIENTS, features, minimality_of
 
 NOT_MEASURES: Final = ("clip", "half", "label_1", "label_2")
@@ -98,14 +100,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     on = half == "choose"
     limit = max(np.unique(scores[on]), key=lambda at: f1((scores[on] >= at) * 1.0, minimal[on]))
     print(f"limit with the best F1 score on the half to choose: {limit:.3f}")
-    kept = (scores >= limit).astype(float)
+    default = EqVideo.minimal.min_minimality
+    assert default is not None
     for name in ("choose", "judge"):
         on = half == name
         clips = [row["clip"] for row in rows if row["half"] == name]
         print(f"{name}: {on.sum()} pairs of {len(set(clips))} clips, {minimal[on].sum()} minimal")
         for title, ranks, keeps in (
             ("2-30 % of the area", -np.abs(area - 0.12), band),
-            ("minimality", scores, kept),
+            *((f"minimality {at:.2f}", scores, (scores >= at) * 1.0) for at in (default, limit)),
         ):
             figures = [
                 with_interval(metric, values[on], minimal[on], clips)

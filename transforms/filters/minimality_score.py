@@ -1,7 +1,7 @@
 """Scores how likely a pair of video frames is to be called minimal.
 
 Minimal means the same scene and camera position, with a change that a caption can name and little
-else. The score is a logistic function of four stored measures. `python -m tools.fit_minimality`
+else. The score is a logistic function of stored measures. `python -m tools.fit_minimality`
 fits its coefficients to pairs that a vision-language model judged, not people.
 """
 
@@ -20,21 +20,22 @@ REASONS = {
 }
 
 SCORER = "eqforge.minimality"
-VERSION = "1"
+VERSION = "2"
 MINIMALITY = "minimality"
 
 COEFFICIENTS = {
-    "constant": -6.49,
-    "log_area": 1.49,
+    "constant": -8.46,
+    "log_area": -0.04,
     "log_area_squared": -1.00,
-    "ssim": 8.78,
-    "cut_histogram_change": -6.45,
-    "phash_distance": 5.33,
+    "ssim": 8.13,
+    "cut_histogram_change": -5.93,
+    "solid_share": 5.87,
 }
 LEAST_AREA = 0.005
 """Added to the changed area, in [0, 1], before its decimal logarithm is taken."""
 
-HASH_BITS = 192
+MAX_ROTATION_DEG = 45
+"""A camera that turns further shows no minimal pair: its score is 0."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,19 +67,23 @@ def features(measures: dict[str, float | None]) -> dict[str, float]:
         value = measures[name] if registered is None else registered
         return value or 0.0
 
-    log_area = math.log10(best("changed_area_fraction") + LEAST_AREA)
+    area = best("changed_area_fraction") + LEAST_AREA
+    log_area = math.log10(area)
+    lightness_ssim = measures.get("registered_lightness_ssim")
     return {
         "constant": 1.0,
         "log_area": log_area,
         "log_area_squared": log_area**2,
-        "ssim": best("ssim"),
+        "ssim": best("ssim") if lightness_ssim is None else lightness_ssim,
         "cut_histogram_change": best("cut_histogram_change"),
-        "phash_distance": best("phash_distance") / HASH_BITS,
+        "solid_share": (measures.get("solid_changed_area") or 0.0) / area,
     }
 
 
 def minimality_of(measures: dict[str, float | None]) -> float:
     """Return the minimality, in [0, 1], from measures and scores of a pair by name."""
+    if abs(measures.get("camera_rotation_deg") or 0.0) > MAX_ROTATION_DEG:
+        return 0.0
     total = sum(COEFFICIENTS[name] * value for name, value in features(measures).items())
     return round(1 / (1 + math.exp(-total)), 6)
 

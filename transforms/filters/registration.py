@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 Pixels: TypeAlias = "NDArray[np.uint8]"
 Matrix: TypeAlias = "NDArray[np.float64]"
+Plane: TypeAlias = "NDArray[np.float32]"
 Mask: TypeAlias = "NDArray[np.bool_]"
 
 SCORER = "eqforge.registration"
-VERSION = "1"
+VERSION = "2"
 REGISTRATION = "registration"
 NONE, SIMILARITY, HOMOGRAPHY = 0, 1, 2
 MEASURES = (
@@ -40,7 +41,9 @@ MEASURES = (
     "registered_changed_area",
     "registered_ssim",
     "registered_background_ssim",
+    "registered_lightness_ssim",
 )
+SOLID = "solid_changed_area"
 
 MISFIT_PX = 3.0
 MIN_POINTS = 10
@@ -60,6 +63,9 @@ MAX_ZOOM = 3.0
 MIN_OVERLAP = 0.25
 MIN_DEPTH = 0.2
 """Reject a motion that brings a corner of the frame this near, as a share of its depth."""
+
+SOLID_PX = 15
+"""A solid change holds a square of this side. Edges that move a little hold none."""
 
 MOST_MISFIT = 30
 CLIPPED = 250
@@ -82,6 +88,7 @@ _SETTINGS = compact_json(
         "min_overlap": MIN_OVERLAP,
         "max_gain": MAX_GAIN,
         "max_tint": MAX_TINT,
+        "solid_px": SOLID_PX,
     }
 )
 
@@ -118,41 +125,37 @@ def score_registered(first: Pixels, second: Pixels, cut_0: CutView, cut_1: CutVi
 
     Returns:
       `registration`: 0 if nothing registers, 1 for a similarity, 2 for a homography. With 0, the
-      nine others are None. `registered_overlap`: share of the first frame that the second shows, in
-      [0, 1]; the last three are measured on it. `camera_shift`: motion of the centre, as share of
+      ten next are None. `registered_overlap`: share of the first frame that the second shows, in
+      [0, 1]; measures of the scene are of it. `camera_shift`: motion of the centre, as share of
       the width. `camera_zoom`: above 1 if the second frame is nearer. `camera_rotation_deg`:
       clockwise rotation of the content in degrees. `light_gain`: brightness of the second frame
       relative to the first's. `light_tint`: greatest gain of a channel relative to the least.
       `registered_changed_area`, `registered_ssim`, `registered_background_ssim`: as in PairSample,
-      after registration.
+      after registration. `registered_lightness_ssim`: the SSIM of L* alone. `solid_changed_area`:
+      share of the overlap in changed squares of 15 pixels' side. If nothing registers, it is of the
+      whole frames, or None if their shapes differ.
 
     Source: Rublee et al. 2011 (ORB); Barath et al. 2020 (MAGSAC++); Rousseeuw 1984 (least trimmed
       squares).
     """
     motion = _find_motion(first, second, cut_0, cut_1)
-    if motion is None:
-        found = [float(NONE), *[None] * len(MEASURES)]
-    else:
+    found: list[float | None]
+    if motion is not None:
         found = [float(motion.model), *_measures(first, second, motion)]
+    else:
+        found = [float(NONE), *[None] * (len(MEASURES) + 1)]
+        if first.shape == second.shape:
+            _, is_shown, _, changed = _compare(first, second, np.eye(3))
+            found[-1] = _solid_area(changed, is_shown)
     return [
         Score(name=name, value=value, scorer=SCORER, version=VERSION, settings=_SETTINGS)
-        for name, value in zip((REGISTRATION, *MEASURES), found, strict=True)
+        for name, value in zip((REGISTRATION, *MEASURES, SOLID), found, strict=True)
     ]
 
 
 def _measures(first: Pixels, second: Pixels, motion: Motion) -> list[float | None]:
-    moved, is_shown = _moved(second, motion.matrix, first.shape)
-    light = _fit_light(first, moved, is_shown)
+    light, is_shown, planes, changed = _compare(first, second, motion.matrix)
     gain = float(np.exp(np.log(light.gains).mean()))
-    fitted = np.clip(np.rint(moved * light.gains + light.offsets), 0, 255).astype(np.uint8)
-    # A clipped value was at least as bright, so it may have been the first frame's.
-    unknown = ~is_shown[:, :, None] | ((moved >= CLIPPED) & (first > fitted))
-    fitted = np.where(unknown, first, fitted)
-    planes = [
-        (one.astype(np.float32), other.astype(np.float32))
-        for one, other in zip(_planes(first), _planes(fitted), strict=True)
-    ]
-    changed = minimality.is_changed(*(other - one for one, other in planes)) & is_shown
     maps = [minimality.similarity(*plane)[1] for plane in planes]
     shift, zoom, turn = _motion_of_centre(motion.matrix, first.shape, second.shape)
     found = [
@@ -165,8 +168,35 @@ def _measures(first: Pixels, second: Pixels, motion: Motion) -> list[float | Non
         float(changed.sum() / is_shown.sum()),
         minimality.least_outside(maps, ~is_shown),
         minimality.least_outside(maps, changed | ~is_shown),
+        minimality.least_outside(maps[:1], ~is_shown),
+        _solid_area(changed, is_shown),
     ]
     return [None if value is None else round(value, 6) for value in found]
+
+
+def _compare(
+    first: Pixels, second: Pixels, matrix: Matrix
+) -> tuple[Light, Mask, list[tuple[Plane, Plane]], Mask]:
+    """Return the light, the mask of the overlap, both frames' planes, and the changed pixels."""
+    moved, is_shown = _moved(second, matrix, first.shape)
+    light = _fit_light(first, moved, is_shown)
+    fitted = np.clip(np.rint(moved * light.gains + light.offsets), 0, 255).astype(np.uint8)
+    # A clipped value was at least as bright, so it may have been the first frame's.
+    unknown = ~is_shown[:, :, None] | ((moved >= CLIPPED) & (first > fitted))
+    fitted = np.where(unknown, first, fitted)
+    planes = [
+        (one.astype(np.float32), other.astype(np.float32))
+        for one, other in zip(_planes(first), _planes(fitted), strict=True)
+    ]
+    changed = minimality.is_changed(*(other - one for one, other in planes)) & is_shown
+    return light, is_shown, planes, changed
+
+
+def _solid_area(changed: Mask, is_shown: Mask) -> float:
+    cv2 = import_cv2()
+    square = np.ones((SOLID_PX, SOLID_PX), np.uint8)
+    solid = cv2.morphologyEx(changed.astype(np.uint8), cv2.MORPH_OPEN, square)
+    return round(float(solid.sum() / is_shown.sum()), 6)
 
 
 def _planes(pixels: Pixels) -> tuple[Pixels, Pixels, Pixels]:

@@ -22,6 +22,7 @@ from eqforge.transforms.filters.registration import (
     REGISTRATION,
     SCORER,
     SIMILARITY,
+    SOLID,
     score_registered,
     view,
 )
@@ -90,6 +91,8 @@ def test_a_frame_and_itself_are_one_view() -> None:
         "registered_changed_area": 0,
         "registered_ssim": 1,
         "registered_background_ssim": 1,
+        "registered_lightness_ssim": 1,
+        SOLID: 0,
     }
 
 
@@ -157,11 +160,28 @@ def test_another_colour_stays_a_change(name: str, colour: str) -> None:
     assert found["light_tint"] < 1.06
 
 
+def test_a_solid_change_is_measured_and_edges_that_move_a_little_are_not() -> None:
+    first = shot(wide("coffee"))
+    ball = measure(first, with_ball(first, (200, 150)))
+    assert 0.5 * BALL < (ball[SOLID] or 0) < 1.5 * BALL
+    stripes = first.copy()
+    stripes[20:-20, 20:-20:24] = stripes[20:-20, 21:-20:24] = (255, 0, 255)
+    lines = measure(first, stripes)
+    assert (lines["registered_changed_area"] or 0) > 0.1
+    assert (lines[SOLID] or 0) < 0.02
+
+
+def test_two_shapes_that_do_not_register_have_no_solid_change() -> None:
+    first, second = np.zeros((HEIGHT, WIDTH, 3), np.uint8), np.zeros((WIDTH, HEIGHT, 3), np.uint8)
+    assert measure(first, second) == {REGISTRATION: NONE, **dict.fromkeys((*MEASURES, SOLID))}
+
+
 @pytest.mark.parametrize("shade", [0, 90, 255])
 def test_flat_scenes_do_not_register(shade: int) -> None:
     first = np.full((HEIGHT, WIDTH, 3), shade, np.uint8)
     found = measure(first, with_ball(first, (200, 150)))
-    assert found == {REGISTRATION: NONE, **dict.fromkeys(MEASURES)}
+    assert found == {REGISTRATION: NONE, **dict.fromkeys(MEASURES), SOLID: found[SOLID]}
+    assert 0.5 * BALL < (found[SOLID] or 0) < 1.5 * BALL
 
 
 @pytest.mark.parametrize("pair", [("coffee", "astronaut"), ("rocket", "chelsea")])
@@ -234,7 +254,10 @@ def test_own_videos_are_registered_in_corrected_mode_and_no_others(
         samples = rows(tmp_path / mode, "samples")
         names[mode] = {score["name"] for row in samples for score in row["scores"]}
     cuts = {"cut_histogram_change", "cut_registered_points"}
-    assert names == {"corrected": {*cuts, REGISTRATION, *MEASURES, "minimality"}, "paper": cuts}
+    assert names == {
+        "corrected": {*cuts, REGISTRATION, *MEASURES, SOLID, "minimality"},
+        "paper": cuts,
+    }
     assert not eq_youcook2.EqYouCook2.registers
 
 
