@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from tests.statuses import status_of
 main = status_of(command)
 
 
-def answered(sample: str, lefts: list[int | None]) -> list[Answered]:
+def answered(sample: str, lefts: Sequence[int | None]) -> list[Answered]:
     """The numbers given to the left image, in the order of ARRANGEMENTS."""
     return [
         Answered(sample_id=sample, orders=one.names, left=left, true_left=one.truth[0])

@@ -354,7 +354,7 @@ def test_names_of_pictures_are_all_that_their_source_has(
     assert review.main([*map(str, ["plan", same, *argv, "--output", tmp_path / "ids"])]) == 0
     many = ["a.jpg"] * 101
     file.write_text(json.dumps(query | {"images": many}))
-    assert "images: expected two or more" in refused(
+    assert "images: expected 2 to 100 different images" in refused(
         ["plan", twice, *argv, "--output", tmp_path / "x"], capsys
     )
 
