@@ -377,8 +377,9 @@ class VqaScorer:
     def __init__(self, weights: Weights) -> None:
         self._chat = load_chat_model(weights, needs_template=False)
         own = self._chat.identity
+        family = own.family.replace("-", "")  # Transformers says blip-2
         self.identity = weights.identity(
-            "vqascore", own.family, own.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
+            "vqascore", family, own.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
         )
 
     def prepare(self, picture: Picture) -> NDArray[np.uint8]:

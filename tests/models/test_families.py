@@ -160,7 +160,9 @@ def test_vqascore_is_the_probability_of_yes(
     save = tiny_families.save_blip2_t5 if has_decoder else save_llava
     (tmp_path / "m").mkdir()
     (spec,) = parse_specs(f"vqascore:{save(tmp_path / 'm')}")
-    found = score_pictures(load_scorer(spec), pictures, CAPTIONS, ALL)
+    scorer = load_scorer(spec)
+    assert scorer.identity.family == ("blip2" if has_decoder else "llava")
+    found = score_pictures(scorer, pictures, CAPTIONS, ALL)
     processor = AutoProcessor.from_pretrained(tmp_path / "m", backend="pil")
     name = "Blip2ForConditionalGeneration" if has_decoder else "LlavaForConditionalGeneration"
     model, expected = model_of(name, tmp_path / "m"), []
