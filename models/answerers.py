@@ -81,6 +81,14 @@ class _Head:
 class ViltAnswerer(_Head):
     """ViLT's classifiers: of 3,129 answers for VQA, of true and false for NLVR2's two images."""
 
+    def __init__(self, weights: Weights, architecture: str, answers: Sequence[str]) -> None:
+        super().__init__(weights, architecture, answers)
+        self._names = self._model.config.id2label
+        listed = {*answers} or {*self._names.values()}
+        self._allowed = [n for n in sorted(self._names) if self._names[n] in listed]
+        if not self._allowed:
+            raise InputError("--answer-list: contains no answer that the model knows")
+
     def answer(self, images: Sequence[Pixels], text: str) -> str:
         """Return the name of the best class, among the listed answers if there is a list."""
         inputs = self._inputs(images, text)
@@ -91,11 +99,7 @@ class ViltAnswerer(_Head):
             }
         with self._torch.inference_mode():
             logits = self._model(**inputs).logits[0].float()
-        names = self._model.config.id2label
-        allowed = [n for n in sorted(names) if not self._answers or names[n] in self._answers]
-        if not allowed:
-            raise InputError("--answer-list: contains no answer that the model knows")
-        return str(names[allowed[int(logits[allowed].argmax())]])
+        return str(self._names[self._allowed[int(logits[self._allowed].argmax())]])
 
 
 class BlipAnswerer(_Head):

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint
 from eqforge.models.pretrained import (
     Weights,
@@ -382,6 +383,17 @@ class VqaScorer:
             "vqascore", family, own.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
         )
 
+        self._score(np.full((64, 64, 3), 127, dtype=np.uint8), "a square")
+
+    def _score(self, pixels: NDArray[np.uint8], caption: str) -> float:
+        prompt = self._chat.prompt(self.QUESTION.replace("{}", caption))
+        try:
+            return self._chat.log_chance(pixels, prompt, self.ANSWER)
+        except ValueError as error:
+            raise InputError(
+                f"{self.identity.model}: cannot be asked about {shown(caption)}: {error}"
+            ) from error
+
     def prepare(self, picture: Picture) -> NDArray[np.uint8]:
         if picture.pixels is None:
             raise ValueError(f"{picture.key}: no pixels")
@@ -393,14 +405,8 @@ class VqaScorer:
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
         """Score pairs one at a time, so that scores do not depend on batches."""
-        prompts = [self._chat.prompt(self.QUESTION.replace("{}", text)) for text in captions]
-        chances = np.array(
-            [
-                self._chat.log_chance(images[image], prompts[caption], self.ANSWER)
-                for image, caption in pairs
-            ],
-            dtype=np.float64,
-        )
+        found = [self._score(images[image], captions[caption]) for image, caption in pairs]
+        chances = np.array(found, dtype=np.float64)
         # log(p / (1 - p)); 1 - p is not 0, however near p is to 1.
         others = np.log(np.maximum(-np.expm1(chances), np.finfo(np.float64).tiny))
         return Matches(logits=(chances - others).astype(np.float32), probabilities=np.exp(chances))

@@ -1,7 +1,7 @@
 """The settings of `eqforge converse`."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -98,8 +98,13 @@ class ConverseSettings:
             raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
         if (self.answers is None) == (self.model is None):
             raise InputError("pass either --model or --answers")
-        if self.endpoint is not None and (self.model is None or self.chat_template is not None):
-            raise InputError("--endpoint: pass --model NAME, and no --chat-template")
+        if self.endpoint is not None and self.model is None:
+            raise InputError("--endpoint: also pass --model NAME")
+        usual = {each.name: each.default for each in fields(self)}
+        for name in ("chat_template", "precision", "device", "threads"):
+            if self.endpoint is not None and getattr(self, name) != usual[name]:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag}: has no effect with --endpoint; leave it out")
         if self.model is not None and self.output is None:
             raise InputError("--model: also pass --output, the folder for the answers")
 

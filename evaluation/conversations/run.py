@@ -39,7 +39,7 @@ from eqforge.evaluation.conversations.answers import (
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.generators.text.llm.endpoint import Endpoint, address_of
+from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Memory, Question
 from eqforge.generators.text.llm.model import ask as ask_once
 from eqforge.models.language_models import QuestionTooLong, load_chat_model
@@ -218,13 +218,21 @@ def _open(dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings) -
     """Load the model, or check the server and print what the questions cost."""
     if settings.endpoint is None:
         return load_chat_model(settings.weights(), settings.chat_template)
+    model = f"{settings.model}@{settings.endpoint}"
+    if not is_endpoint(model):
+        raise InputError(f"--endpoint {settings.endpoint}: expected http://… or https://…")
     endpoint = Endpoint(
-        address=address_of(f"{settings.model}@{settings.endpoint}"),
+        address=address_of(model),
         at_once=AT_ONCE,
         timeout_s=TIMEOUT_S,
         temperature=1.0,
         top_p=1.0,
     )
+    if not endpoint.address.chat:
+        raise InputError(
+            f"--endpoint {settings.endpoint}: completions take no images; pass the address up to "
+            "/v1"
+        )
     endpoint.check()
     count = len(pairs) * settings.orders
     letters = sum(len(settings.question) + sum(map(len, pair.captions)) for pair in pairs)

@@ -74,6 +74,8 @@ def answer_dataset(settings: AnswerSettings) -> str:
 
     if settings.output.exists():
         raise InputError(f"{settings.output}: already exists; choose another --output")
+    if settings.answer_list is not None and settings.task != "vqa":
+        raise InputError(f"--answer-list: has no effect on {settings.task}; leave it out")
     dataset = open_dataset(settings.dataset)
     known = [name for name in VLUE if name in dataset.manifest.tables]
     if settings.task not in known:
@@ -93,8 +95,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
     weights = Weights.of(settings.model, settings.precision, settings.device)
     model, is_chat = load_answerer(weights, settings.task, answers)
-    versions = versions_of("torch", "transformers", "tokenizers", "pillow", "numpy")
-    run = fingerprint([dataset.sha256, settings.task, repr(model.identity), answers, versions])
+    versions = versions_of("eqforge", "torch", "transformers", "tokenizers", "pillow", "numpy")
+    limits = [settings.device, settings.max_pixels, settings.task]
+    run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
     done = _begin(part, run)
     left = [row for row in asked if row["sample_id"] not in done]
@@ -107,7 +110,8 @@ def answer_dataset(settings: AnswerSettings) -> str:
             if why:
                 failures[why] += 1
             else:
-                print(json.dumps({"sample_id": key, "answer": said}), file=stream, flush=True)
+                line = {"sample_id": key, **said}
+                print(json.dumps(line, ensure_ascii=False), file=stream, flush=True)
             ticker.show(place)
     ticker.close()
     lines = part.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
@@ -146,8 +150,8 @@ def _answers(
     model: "Answerer",
     is_chat: bool,
     settings: AnswerSettings,
-) -> Iterator[tuple[str, Any, str]]:
-    """Yield each row's id, its answer, and why it has none; "" if a chat model's cannot be read."""
+) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Yield each row's id, its answer with a chat model's own text, and why it has none."""
     from more_itertools import batched
 
     from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
@@ -160,16 +164,17 @@ def _answers(
         images = shelf.read({image for question in asked for image in question.images})
         for row, question in zip(some, asked, strict=True):
             text = question.question if is_chat else str(row[_OWN_TEXT[settings.task]])
-            said: Any = ""
+            said: dict[str, Any] = {}
             why = ""
             try:
                 pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
                 if is_chat and len(pixels) > 1:
                     pixels = [side_by_side(pixels[0], pixels[1])]
-                said = model.answer(pixels, text)
+                answer = model.answer(pixels, text)
+                said = {"answer": answer}
                 if is_chat:
-                    read = TASKS[settings.task].from_text(said, row)
-                    said = "" if read is None else read
+                    read = TASKS[settings.task].from_text(answer, row)
+                    said = {"answer": "" if read is None else read, "text": answer}
             except KeyError:
                 why = "image not in the dataset"
             except TooManyPixels:

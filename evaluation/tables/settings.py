@@ -25,6 +25,7 @@ READ: dict[str, tuple[str, ...]] = {
     "hard-positives": (*_SCORED, "columns", "quantity", "errata"),
     "foils": (*_SCORED, "columns", "quantity", "errata"),
     "boundaries": _SCORED,
+    "grounding": (*_SCORED, "columns", "quantity"),
     "gap": (),
     "samples": (*_SCORED, "by", "cluster", "errata", "human"),
     "files of pairs": (*_SCORED, "by", "cluster", "columns", "errata", "human"),

@@ -286,7 +286,8 @@ def _judge(
         for key in (keys[row] for row in rows):
             try:
                 answer = answers[key]
-                if answer == "":
+                if answer == "" and not is_log:
+                    unread[name] += 1
                     answer = task.unread
                 elif not is_log:
                     answer = task.read(answer)

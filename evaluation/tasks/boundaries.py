@@ -25,6 +25,8 @@ from eqforge.schemas.dataset.reader import Dataset
 
 THRESHOLDS_S = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 FRAMES_PER_SECOND = 5.0
+ROUNDING_S = 1e-9
+"""A distance that equals a tolerance may be this much smaller in floating point."""
 TITLE = "Boundary grounding: boundaries found within a time limit, in per cent"
 METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
 
@@ -36,7 +38,7 @@ def within(
 
     If only some tied times are, return 0, one half or their share, by `rule`.
     """
-    near = np.abs(times_s - boundary_s) < threshold_s
+    near = np.abs(times_s - boundary_s) < threshold_s - ROUNDING_S
     if rule == "expectation" or near.all():
         return float(near.mean())
     return 0.5 if rule == "half" and near.any() else 0.0
@@ -110,6 +112,7 @@ def is_grounding(dataset: Dataset) -> bool:
 
 def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
     """Return the table of `eq-gebc --grounding`, whose samples are pairs of adjacent frames."""
+    settings.check_read("grounding")
     names = ("sample_id", "source_id", "annotation", "origin_0", "origin_1")
     samples = sorted_columns(dataset, "samples", names)
     about = [msgspec.json.decode(text, type=_About) for text in samples["annotation"]]
@@ -131,14 +134,16 @@ def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         searches = [
             Search(
                 boundary_id=boundary,
-                video=str(samples["source_id"][scored[0]]),
-                timestamp_s=float(about[scored[0]].boundary_s),
-                times_s=times[scored],
-                scores=matches[places[scored]],
+                video=str(samples["source_id"][pairs[0]]),
+                timestamp_s=float(about[pairs[0]].boundary_s),
+                times_s=times[pairs],
+                scores=matches[places[pairs]],
             )
             for boundary, pairs in pairs_of.items()
-            if len(scored := np.array([pair for pair in pairs if places[pair] >= 0]))
+            if (places[pairs] >= 0).all()  # a missing pair may be the best
         ]
+        if not searches:
+            raise InputError(f"{path}: no boundary has scores of all its pairs of frames")
         judged[model] = {EVERYTHING: _judge(searches, len(pairs_of), settings)}
     return make_report(TITLE, settings.rules, judged, tuple(score_notes(models, scores)))
 

@@ -1,10 +1,10 @@
 """The command `eqforge ablate`: train, score and compare a grid of settings, in one table."""
 
-import contextlib
 import itertools
 import json
 import math
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +16,15 @@ from typing import Any
 import msgspec
 import tyro
 
-from eqforge.core.errors import EqforgeError, InputError
+from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.core.help import Help
-from eqforge.core.shell import Command, parse_line
+from eqforge.core.shell import Command
 from eqforge.core.visible import visible
-from eqforge.evaluation.scoring.command import ScoreSettings, score_command
 from eqforge.evaluation.tables.command import metrics_report
 from eqforge.evaluation.tables.render import Measure, aligned
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.training.command import parse_settings
 
 Options = dict[str, bool | int | float | str | list[str]]
 COSTS = {"forward s": "forward_s", "step s": "step_s", "parameters": "parameters"}
@@ -103,17 +100,21 @@ def read_grid(path: Path) -> Grid:
     return grid
 
 
-def arguments(options: Options) -> list[str]:
-    """Return options as a command line: true is --name, false --no-name, a list repeats --name."""
-    line: list[str] = []
-    for name, value in options.items():
-        flag = name.replace("_", "-")
-        if isinstance(value, bool):
-            line.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            for one in value if isinstance(value, list) else [value]:
-                line += [f"--{flag}", str(one)]
-    return line
+def _run(command: str, line: Sequence[str], options: Options, config: Path) -> None:
+    """Run a command with a file of options, in a process of its own.
+
+    accelerate keeps its device and precision for a process, and memory is measured of a process.
+
+    Raises:
+      BuildError: the command failed, after printing why.
+    """
+    # JSON's texts, numbers and lists are TOML's.
+    text = "".join(f"{json.dumps(name)} = {json.dumps(value)}\n" for name, value in options.items())
+    storage.write_bytes(str(config), text.encode())
+    whole = [sys.executable, "-m", "eqforge.cli", command, *line, "--config", str(config)]
+    status = subprocess.run(whole, stdout=subprocess.DEVNULL, check=False).returncode
+    if status:
+        raise BuildError(f"eqforge {command} ended with status {status}")
 
 
 def ablate_command(settings: AblateSettings) -> int:
@@ -124,9 +125,7 @@ def ablate_command(settings: AblateSettings) -> int:
         label = f"cell {number} of {len(names)} ({train}, {row})"
         print(visible(label), file=sys.stderr)
         try:
-            # The output of the three commands would hide the table.
-            with contextlib.redirect_stdout(sys.stderr):
-                found[train, row] = _cell(grid, train, row, settings.output)
+            found[train, row] = _cell(grid, train, row, settings.output)
         except EqforgeError as error:
             found[train, row] = None
             print(visible(f"eqforge: {label} failed: {error}"), file=sys.stderr)
@@ -150,7 +149,6 @@ def ablate_command(settings: AblateSettings) -> int:
 
 
 def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
-    from eqforge.evaluation.training.finetune import finetune
     from eqforge.models.spec import parse_specs
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -180,18 +178,13 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         return known
     model = folder / "model"
     line = [grid.train[train], "--model", grid.model, "--output", str(model)]
-    trained = parse_settings([*line, *arguments(grid.finetune | grid.rows[row])])
-    trained.check_ranges()
-    finetune(trained)
+    _run("finetune", line, grid.finetune | grid.rows[row], folder / "finetune.toml")
     reports: dict[str, Sequence[Measure]] = {}
     for path in dict.fromkeys(test.dataset for test in columns.values()):
         # A column's name may not be a name of a folder.
         scores = folder / "scores" / str(len(reports))
         line = [path, "--model", f"{specs[0].kind}:{model}", "--output", str(scores)]
-        about = Help(program="eqforge score")
-        score = parse_line(ScoreSettings, [*line, *arguments(grid.score)], about).settings
-        if score_command(score) != 0:
-            raise InputError(f"{path}: no image could be scored by {model}")
+        _run("score", line, grid.score, folder / "score.toml")
         reports[path] = metrics_report(MetricsSettings(paths=(Path(path), scores))).measures
     values: dict[str, float] = {}
     for column, test in columns.items():

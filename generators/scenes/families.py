@@ -252,7 +252,7 @@ class Turned(_Single):
         "facing the camera": 0.0,
         "facing away": 180.0,
     }
-    """Rotation from facing the camera, counter-clockwise as seen from above."""
+    """Rotation in degrees, counter-clockwise from above. At 0, the object faces the camera."""
 
     PAIRS = tuple(combinations(TURNS_DEG, 2))
 

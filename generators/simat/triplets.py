@@ -30,7 +30,7 @@ TRIPLET_REASONS = {
     "implausible": "No image can plausibly show the annotated triplet: a man running in a man.",
     "too_few_regions": "Too few regions show the triplet.",
     "one_way_object": "The triplet's object occurs in too few different relations.",
-    "rare_object": "Other objects of the same subject and relation are more frequent.",
+    "rare_object": "Other objects are more frequent with this subject and relation.",
     "no_neighbour": "No other triplet differs in exactly one word, so there is no query.",
 }
 _BODY_PARTS = frozenset(("arm", "back", "hand", "head", "leg"))

@@ -95,7 +95,7 @@ class CaptionSettings:
     """Length limits for captions; pass None to turn a limit off."""
 
     max_chars: int | None = 2_000
-    """Maximum number of characters. The longest of 68,000 published captions has 373 tokens."""
+    """Maximum number of characters. The longest of 68,000 published captions has 373 characters."""
 
     max_tokens: int | None = CONTEXT_TOKENS
     """Maximum number of CLIP tokens, including the start and end tokens. CLIP ignores the tokens

@@ -13,7 +13,7 @@ from eqforge.schemas.records.books import Reject, Tally
 
 VIDEO_SUFFIXES = (
     *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".flv", ".ts"),
-    *(".mpg", ".mpeg", ".wmv", ".3gp", ".ogv", ".gif"),
+    *(".mpg", ".mpeg", ".wmv", ".3gp", ".ogv", ".gif", ".webp", ".apng"),
 )
 """Suffixes tried after a video's id; the first that is found wins."""
 

@@ -27,7 +27,7 @@ class JudgeAnswer:
 
     Attributes:
       judge: `nli`, `llm` or `vqa`.
-      model: Hugging Face id, folder, or model name of an endpoint.
+      model: Hugging Face id, folder, or the model's name on a server.
       revision: Hub commit, or `sha256:` and a digest of the files; for an endpoint, the revision
         that it reports.
       question: name of a question in `eqforge.schemas.records.judgements.QUESTIONS`.

@@ -53,7 +53,7 @@ class QueryRow:
     Attributes:
       sample_id: `simat/<region_id>/<part>/<target word>`.
       split: `dev` or `test`, which share the gallery.
-      region_id: key into `gallery`: the crop of the query.
+      region_id: id of the query's crop, a key into `gallery`.
       source_id: image that the crop comes from; the cluster for statistics.
       image_id: key into `images`; None without an image folder.
       part: part of the triplet that changes: `subject`, `relation` or `object`.

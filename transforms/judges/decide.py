@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 JUDGE_REASONS: Final = {
     "not_entailed": "A judge does not find that caption and hard positive entail each other.",
-    "not_contradicted": "A judge does not find that the hard negative contradicts a true caption.",
+    "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
+    "caption.",
     "not_shown": "A judge finds that the image does not show the text that should be true.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",

@@ -48,7 +48,8 @@ class LintSettings:
     """Exit with status 1 if a finding is at least this severe: note, warning or error."""
 
     errata: Path | None = None
-    """File of errata to write, which drop records. For `import --errata`, lint the dataset."""
+    """Write errata that drop the records with errors to this file. For `import --errata`, lint the
+    dataset."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings whose records --errata drops (default: all errors)."""

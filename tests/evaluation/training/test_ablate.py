@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from eqforge.evaluation.tables.command import metrics_report
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.training.ablate import arguments, average
+from eqforge.evaluation.training import ablate
+from eqforge.evaluation.training.ablate import average
 from eqforge.evaluation.training.ablate import main as command
 from tests.made_datasets import write_squares
 from tests.optional import optional
@@ -36,6 +36,8 @@ workers = 0
 F30K = "{root}/pairs"
 
 [rows.FT]
+negatives-in-contrast = false
+precision = "bfloat16"
 
 [rows."+ EqSim"]
 loss = ["infonce=1", "eqsim-v2=0.5"]
@@ -75,13 +77,6 @@ def test_the_average_is_the_papers() -> None:
         assert average(row) == pytest.approx(printed, abs=0.02)
 
 
-def test_options_become_a_command_line() -> None:
-    options: Any = {"loss": ["infonce=1", "itm=2"], "exclude_repeats": False, "steps": 3}
-    assert arguments(options) == [
-        *("--loss", "infonce=1", "--loss", "itm=2", "--no-exclude-repeats", "--steps", "3")
-    ]
-
-
 def test_a_grid_is_trained_scored_and_printed_once(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,9 +106,7 @@ def test_a_grid_is_trained_scored_and_printed_once(
         assert cell["cost"] == cost
         assert 0 < cost["forward_s"] < cost["step_s"]
         assert cost["steps_measured"] == 3
-    monkeypatch.setattr(
-        "eqforge.evaluation.training.finetune.finetune", lambda _: pytest.fail("trained again")
-    )
+    monkeypatch.setattr(ablate, "_run", lambda *_: pytest.fail("trained again"))
     assert main([str(grid), "--output", str(output)]) == 0
     assert capsys.readouterr().out == text
 
@@ -140,7 +133,8 @@ def test_a_cell_that_fails_is_named_and_the_others_are_finished(
     grid, output = write_grid(root, tmp_path / "grid.toml", bad), tmp_path / "out"
     assert main([str(grid), "--output", str(output)]) == 1
     captured = capsys.readouterr()
-    assert "eqforge: cell 2 of 2 (F30K, + EqSim) failed: step " in captured.err
+    failed = "eqforge: cell 2 of 2 (F30K, + EqSim) failed: eqforge finetune ended with status 1"
+    assert failed in captured.err
     assert "1 of 2 cells failed: F30K, + EqSim" in captured.err
     assert "failed" in captured.out.splitlines()[2]
     first = (output / "F30K--FT" / "cell.json").stat().st_mtime_ns

@@ -247,6 +247,11 @@ def _without_webp(stream: BinaryIO, settings: FrameSettings) -> BinaryIO:
                 detail = f"{size}, at most {MAX_WEBP_PIXELS} pixels in all{_TO_APNG}"
                 raise VideoUnusable("too_many_pixels", detail)
             image.save(converted, "PNG", save_all=True, compress_level=1)
+        converted.seek(0)
+        with Image.open(converted) as image:
+            if getattr(image, "n_frames", 1) != frames:  # Pillow joins equal neighbours
+                detail = f"a WebP with equal frames in a row{_TO_APNG}"
+                raise VideoUnusable("video_unreadable", detail)
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         raise VideoUnusable("video_unreadable", error_text(error)) from error
     converted.seek(0)
