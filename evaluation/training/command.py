@@ -98,8 +98,8 @@ class FinetuneSettings:
 
     eqsim_scores: EqsimScores = "cosine"
     """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image.
-    Fusion encoders have no cosine: it stands for the sigmoid of the matching logit, and the
-    softmax is over the four logits of two pairs."""
+    For fusion encoders, `cosine` means the sigmoid of the matching logit, and `softmax` is taken
+    over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
     """EqSim v2: penalize the deviation on the text side, the image side, or both."""
