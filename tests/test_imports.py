@@ -29,7 +29,9 @@ FOLDERS = (
 )
 
 # Modules of torch's own classes, which only functions import.
-TORCH_MODULES = ("eqforge.evaluation.training.finetune", "eqforge.evaluation.training.networks")
+TORCH_MODULES = tuple(
+    f"eqforge.evaluation.training.{name}" for name in ("finetune", "fusion", "networks")
+)
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 for package in {packages}:

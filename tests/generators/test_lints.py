@@ -279,7 +279,7 @@ def test_the_command_says_what_it_found_and_fails(
             "severity": "error",
         }
     ]
-    assert "1 finding in 1 record" in printed.err
+    assert "1 error, 0 warnings, 0 notes in 1 record" in printed.err
 
 
 def test_the_exit_status_follows_the_severity(

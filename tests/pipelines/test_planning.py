@@ -222,7 +222,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
 ) -> None:
     own = ["--captions", str(demo_workspace.captions), "--videos", str(demo_workspace.videos)]
     argv = [*own, "--face-policy", "off", "--output", str(tmp_path / "out")]
-    strict = [*argv, "--min-minimality", "0.5"]
+    strict = [*argv, "--min-minimality", "0.97"]
     assert plan_command(eq_video.EqVideo, [*strict, "--pilot", "9"]) == 0
     planned = capsys.readouterr().out
     assert eq_video.main(strict) == 0
@@ -230,7 +230,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
 
     values = sorted(row["value"] for row in rows(tmp_path / "out", "rejects"))
     found = re.search(
-        r"--min-minimality 0.5 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
+        r"--min-minimality 0.97 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
     )
     assert found is not None
     assert found[0] in planned

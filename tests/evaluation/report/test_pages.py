@@ -238,7 +238,7 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
     ]
     said = chart.locator(".note").inner_text()
     assert said.startswith(
-        "6 kept, 0.2763 to 0.4272; 13 rejected by this limit, 0.000173 to 0.1528; "
+        "6 kept, 0.7835 to 0.9526; 13 rejected by this limit, 0.000004 to 0.0641; "
     )
 
 

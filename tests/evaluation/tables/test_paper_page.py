@@ -60,7 +60,7 @@ RUNS = {  # the test that runs each command on tiny input, and the words of the 
         "drops_and_strengths_are_drawn",
         '"lambdas"',
     ),
-    "inspect --sheet": ("tests/test_cli.py", "inspect_draws_the_pairs", '"--sheet"'),
+    "inspect --sheet": ("tests/commands/test_contact_sheet.py", "a_cell_has_both", '"--sheet"'),
     "pareto": ("tests/evaluation/plots/test_plots.py", "a_front_is_drawn", '"pareto"'),
     "build vlue": ("tests/pipelines/test_vlue.py", "every_task_becomes_a_table", "vlue"),
     "build hard-positives": (

@@ -311,7 +311,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     for arguments, message in (
         ([pairs], "pass scores of"),
         (["--format", "pairs", scores], "eqforge metrics DATASET SCORES"),
-        ([pairs, scores, "--json", "--show", "csv"], "expected one of --json and --show csv"),
+        ([pairs, scores, "--json", "--show", "csv"], "pass either --json or --show csv, not both"),
         ([pairs, scores, "--output", tmp_path / "out"], "out: cannot be written"),
     ):
         assert main([*map(str, arguments)]) == 2

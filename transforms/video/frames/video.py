@@ -178,7 +178,8 @@ def open_video(
         raise MissingExtra("av", "video") from error
 
     stored = _without_webp(source.stream, settings)
-    alive()
+    if stored is not source.stream:
+        alive()
     # FFmpeg counts the padding of up to 2**16 rows to a multiple of 64 pixels.
     limits = {"max_pixels": str(settings.max_pixels + 2**22)}
     try:
