@@ -367,7 +367,7 @@ class VqaScorer:
     geometric mean of the probabilities of "Yes" and of the token that ends the answer.
 
     Source: Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation",
-      section 3; the question and the answer are those of `t2v_metrics`.
+      section 3; `t2v_metrics` asks the same question.
     """
 
     QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'

@@ -55,7 +55,7 @@ class Grid(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
       model: the model that every training starts from, such as clip:FOLDER.
       train: training datasets by name.
-      rows: options of `eqforge finetune` of each row, besides those of `finetune`.
+      rows: extra options of `eqforge finetune` for each row.
       test: test datasets by column, as a path or as dataset and subset.
       metric: a metric of `eqforge metrics`, such as group.
       finetune, score: options of `eqforge finetune` and `eqforge score` for all cells.

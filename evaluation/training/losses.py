@@ -227,7 +227,7 @@ def itm_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":
 def ranking_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":
     """Return the mean cross-entropy of an image's caption among the captions scored for it.
 
-    Its arguments are those of `itm_loss`.
+    It takes the same arguments as `itm_loss`.
 
     Source: Kim et al. 2021 (ViLT), section 4.3; `compute_irtr` of ViLT and METER: 15 random
     captions per image.

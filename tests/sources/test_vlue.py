@@ -116,7 +116,7 @@ def test_pairs_are_two_images_of_a_folder_with_one_question(tmp_path: Path) -> N
 
 
 def test_the_listed_grounding_files_have_the_fields_of_x_vlm(tmp_path: Path) -> None:
-    """All fields of the refcoco+ files, including those that X-VLM's code does not use."""
+    """All fields of the refcoco+ files, also the ones that the code of X-VLM ignores."""
     row = {"image": "a.jpg", "text": "left dog", "ref_id": 3, "bbox": [12, 40, 80, 65]}
     rows = [row | {"width": 640, "height": 480, "sent_id": 9}, row | {"text": "the dog"}]
     first, second = read_vlue("grounding", write(tmp_path, rows, "refcoco+_vlue_test.json"))

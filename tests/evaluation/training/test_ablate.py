@@ -80,7 +80,7 @@ def test_the_average_is_the_papers() -> None:
 def test_a_grid_is_trained_scored_and_printed_once(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers are those that `metrics` finds for each cell; a second run trains nothing."""
+    """The table has the numbers of `metrics` for each cell; a second run trains nothing."""
     grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
     assert main([str(grid), "--output", str(output)]) == 0
     text = capsys.readouterr().out
