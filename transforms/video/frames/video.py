@@ -249,7 +249,7 @@ def _without_webp(stream: BinaryIO, settings: FrameSettings) -> BinaryIO:
                 raise VideoUnusable("too_many_pixels", detail)
             image.save(converted, "PNG", save_all=True, compress_level=1)
         converted.seek(0)
-        with Image.open(converted) as image:
+        with Image.open(converted, formats=["PNG"]) as image:
             if getattr(image, "n_frames", 1) != frames:  # Pillow joins equal neighbours
                 detail = f"a WebP with equal frames in a row{_TO_APNG}"
                 raise VideoUnusable("video_unreadable", detail)
