@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.models.language_models import ARCHITECTURE, load_chat_model
+from eqforge.models.chat import ARCHITECTURE, load_chat_model
 from eqforge.models.pretrained import (
     Weights,
     first_line,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.visible import nearest
+from eqforge.models.chat import VqaScorer
 from eqforge.models.dual_encoders import ARCHITECTURES, DINOV2, ContrastiveScorer, Dinov2Encoder
 from eqforge.models.fusion import REGIONS, Blip2ItmScorer, BlipItmScorer, LxmertScorer, ViltScorer
-from eqforge.models.language_models import VqaScorer
 from eqforge.models.open_clip import OpenClipScorer
 from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device

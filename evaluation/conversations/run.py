@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import platform
 import shutil
 import sys
@@ -12,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -37,29 +36,22 @@ from eqforge.evaluation.conversations.answers import (
     write_rows,
 )
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
+from eqforge.evaluation.conversations.respondents import Refused, Respondent, open_respondent
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
-from eqforge.generators.text.llm.model import Memory, Question
-from eqforge.generators.text.llm.model import ask as ask_once
-from eqforge.models.language_models import QuestionTooLong, load_chat_model
+from eqforge.models.chat import QuestionTooLong
 from eqforge.models.pretrained import torch_threads
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
-from eqforge.schemas.records.scores import Identity
 
 if TYPE_CHECKING:
     from eqforge.evaluation.conversations.command import ConverseSettings
 
 Pixels = NDArray[np.uint8]
-T = TypeVar("T")
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
-AT_ONCE = 8
-TIMEOUT_S = 120.0
-LETTERS_PER_TOKEN = 4
 PAIRS_AT_ONCE = 8
 """Pairs whose pictures are in memory together."""
 _COLUMNS = ("sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1")
@@ -118,7 +110,7 @@ def converse(
       MissingExtra: a package is not installed.
     """
     shelf = make_shelf(dataset)
-    model = _open(dataset, pairs, settings)
+    model = open_respondent(pairs, settings)
     header = _header(dataset, pairs, model, settings)
     folder = str(settings.folder())
     finished = open_answers(folder)
@@ -147,109 +139,6 @@ def converse(
     storage.write_bytes(storage.join(folder, FILE_NAME), text)
     shutil.rmtree(Path(folder) / WORK)
     return manifest
-
-
-class Respondent(Protocol):
-    """A model that answers questions about an image each."""
-
-    @property
-    def identity(self) -> Identity: ...
-
-    def prompt(self, question: str) -> str: ...
-
-    def respond(
-        self, questions: Sequence[tuple[Pixels, str]], max_tokens: int
-    ) -> list[str | ValueError]: ...
-
-
-class Refused(ValueError):
-    """A server does not answer a question."""
-
-
-class ServedModel:
-    """A model of an OpenAI-compatible server; `memory` keeps its answers as they come."""
-
-    def __init__(self, endpoint: Endpoint, memory: Memory) -> None:
-        self._endpoint, self._memory = endpoint, memory
-        self.identity = Identity(
-            kind="server",
-            family="server",
-            model=endpoint.address.name,
-            revision="unversioned",
-            precision="served",
-            preprocessing=endpoint.fingerprint,
-            calibration="none",
-        )
-
-    def prompt(self, question: str) -> str:
-        return question
-
-    def respond(
-        self, questions: Sequence[tuple[Pixels, str]], max_tokens: int
-    ) -> list[str | ValueError]:
-        asked = [
-            Question(prompt=prompt, seed=None, max_new_tokens=max_tokens, image=_png(pixels))
-            for pixels, prompt in questions
-        ]
-        answers = ask_once(self._endpoint, asked, self._memory)
-        return [Refused(each.refusal) if each.refusal else each.text for each in answers]
-
-
-class _Kept:
-    """Answers of a server in a folder, by model, question and image."""
-
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-
-    def recall(self, inputs: Any, kind: type[T]) -> T | None:
-        try:
-            return msgspec.json.decode(storage.read_bytes(self._url(inputs)), type=kind)
-        except (FileNotFoundError, msgspec.DecodeError):
-            return None
-
-    def write(self, inputs: Any, result: Any) -> None:
-        storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
-
-    def _url(self, inputs: Any) -> str:
-        return storage.join(self._folder, f"{fingerprint(inputs)}.json")
-
-
-def _open(dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings) -> Respondent:
-    """Load the model, or check the server and print what the questions cost."""
-    if settings.endpoint is None:
-        return load_chat_model(settings.weights(), settings.chat_template)
-    model = f"{settings.model}@{settings.endpoint}"
-    if not is_endpoint(model):
-        raise InputError(f"--endpoint {settings.endpoint}: expected http://… or https://…")
-    endpoint = Endpoint(
-        address=address_of(model),
-        at_once=AT_ONCE,
-        timeout_s=TIMEOUT_S,
-        temperature=1.0,
-        top_p=1.0,
-    )
-    if not endpoint.address.chat:
-        raise InputError(
-            f"--endpoint {settings.endpoint}: completions take no images; pass the address up to "
-            "/v1"
-        )
-    endpoint.check()
-    count = len(pairs) * settings.orders
-    letters = sum(len(settings.question) + sum(map(len, pair.captions)) for pair in pairs)
-    tokens = letters * settings.orders // LETTERS_PER_TOKEN
-    print(
-        f"{count:,} requests with an image each: about {tokens:,} tokens of text, the tokens of "
-        f"{count:,} images, and at most {count * settings.max_tokens:,} tokens of answers",
-        file=sys.stderr,
-    )
-    kept = storage.join(str(settings.folder()), WORK, "answers")
-    return ServedModel(endpoint, _Kept(kept))
-
-
-def _png(pixels: Pixels) -> bytes:
-    stream = io.BytesIO()
-    Image.fromarray(pixels, "RGB").save(stream, "PNG")
-    return stream.getvalue()
 
 
 def ask_pairs(

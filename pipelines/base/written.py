@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import Trace
+from eqforge.core.ledger import Ledger
 from eqforge.core.ranges import expect
 from eqforge.core.visible import counted
 from eqforge.generators.text.lexicon import load_lexicon
@@ -21,7 +22,6 @@ from eqforge.pipelines.base.text import TextPipeline, check_language, language_o
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.tables import Table, table_of
 from eqforge.transforms.judges.settings import Judging, prepare_judges

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from eqforge.core.errors import BuildError, InputError
+from eqforge.core.ledger import Ledger
 from eqforge.core.signals import heard
 from eqforge.generators.text.llm import endpoint
 from eqforge.generators.text.llm.endpoint import KEY, Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Answer, Question, ask
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.transforms.dataset.ledger import Ledger
 from tests.cases import cases_of
 from tests.chat_server import MODEL, ChatServer, Say
 
@@ -420,23 +420,19 @@ def test_what_the_filter_takes_is_a_refusal() -> None:
     assert second.model == f"{MODEL}@unversioned"
 
 
-def test_a_signal_while_an_answer_is_kept_loses_none_that_is_under_way() -> None:
-    class Interrupted:
-        kept = 0
-
-        def recall(self, inputs: Any, kind: type[Any]) -> None:
-            return None
-
+def test_a_signal_while_an_answer_is_kept_loses_none_that_is_under_way(tmp_path: Path) -> None:
+    class Interrupted(Ledger):
         def write(self, inputs: Any, result: Any) -> None:
-            if self.kept == 0:
+            if not self.exists():
                 os.kill(os.getpid(), signal.SIGINT)
-            self.kept += 1
+            super().write(inputs, result)
 
     def slow(prompt: str, body: dict[str, Any]) -> str:
         time.sleep(0 if prompt == "0" else 0.5)
         return prompt
 
-    before, memory = signal.signal(signal.SIGINT, signal.default_int_handler), Interrupted()
+    memory = Interrupted(root=str(tmp_path), step="answers", basis=None)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with serving(slow) as server, heard() as listener:
             with pytest.raises(KeyboardInterrupt):
@@ -444,7 +440,7 @@ def test_a_signal_while_an_answer_is_kept_loses_none_that_is_under_way() -> None
             listener.forget()
     finally:
         signal.signal(signal.SIGINT, before)
-    assert memory.kept == len(server.asked) < 9
+    assert len(memory.names()) == len(server.asked) < 9
 
 
 def test_answers_are_kept_as_they_come(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.models.chat import load_chat_model
 from eqforge.models.language_models import (
     CLASSES,
     NliModel,
     TextYesNo,
     class_places,
-    load_chat_model,
 )
 from eqforge.models.pretrained import Weights
 from tests.evaluation.conversations.made import processor, save_llava

@@ -14,12 +14,12 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import source_file as sources
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
+from eqforge.core.ledger import Ledger
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines.base import identity
 from eqforge.schemas.records.frames import Clip, FrameRequest
 from eqforge.schemas.records.values import CornerBox
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork
 from eqforge.transforms.video.extract import extract_frames

@@ -17,6 +17,7 @@ from PIL import Image
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import opened, read_pixels
 from eqforge.core.identity import versions_of
+from eqforge.core.ledger import Ledger
 from eqforge.core.ranges import check_range
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Stage
@@ -25,7 +26,6 @@ from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.generated import MaskRow
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.failures import error_rejection
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row

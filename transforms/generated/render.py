@@ -15,6 +15,7 @@ import msgspec
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex, version, versions_of
+from eqforge.core.ledger import Ledger
 from eqforge.core.sandbox.child import ChildFailed
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
@@ -30,7 +31,6 @@ from eqforge.schemas.records.scenes import (
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.failures import guarded
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.pairs import (

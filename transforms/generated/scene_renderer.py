@@ -14,6 +14,7 @@ import msgspec
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
+from eqforge.core.ledger import Ledger
 from eqforge.core.sandbox.child import (
     MOST_MESSAGE_BYTES,
     Child,
@@ -26,7 +27,6 @@ from eqforge.generators.scenes.assets import is_remote
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.look_child import LOOK_VERSION, Looks
 from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
-from eqforge.transforms.dataset.ledger import Ledger
 
 if TYPE_CHECKING:
     from eqforge.generators.scenes.adopt import Look

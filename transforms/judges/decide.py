@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from eqforge.core.files.pictures import read_pixels
+from eqforge.core.ledger import Ledger
 from eqforge.generators.text.rule_precision import precision_of
 from eqforge.schemas.records.judgements import OF_RULES, OF_SOURCE, QUESTIONS, JudgeAnswer, Part
 from eqforge.schemas.records.scores import Identity, Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.failures import guarded
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.judges.settings import READS_PICTURES, JudgeSettings, Judging, basis_of
 

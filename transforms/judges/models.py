@@ -16,9 +16,11 @@ import numpy as np
 
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.source_file import unchanged
+from eqforge.core.ledger import Ledger
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
-from eqforge.generators.text.llm.model import Memory, Question, ask
-from eqforge.models.language_models import CLASSES, ChatModel, NliModel, TextYesNo, load_chat_model
+from eqforge.generators.text.llm.model import Question, ask
+from eqforge.models.chat import ChatModel, load_chat_model
+from eqforge.models.language_models import CLASSES, NliModel, TextYesNo
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.oracle.scores import Shared, shared
 
@@ -70,7 +72,7 @@ class Judge(Protocol):
     def identity(self) -> Identity:
         """Identity of the model."""
 
-    def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Memory) -> Probabilities:
+    def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Ledger) -> Probabilities:
         """Return the answers to questions about one image, each asked once.
 
         Args:
@@ -87,7 +89,7 @@ class NliJudge:
         self._model = NliModel(spec.weights())
         self.identity = self._model.identity
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
+    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
         """Return P(entailment), or P(contradiction), of each pair of texts."""
         pairs = {each: (each.texts[0], each.texts[1]) for each in asked}
         distinct = list(dict.fromkeys(pairs.values()))
@@ -102,7 +104,7 @@ class LlmJudge:
         self._model = TextYesNo(spec.weights())
         self.identity = self._model.identity
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
+    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
         """Return P(yes) for entailment, P(no) for contradiction."""
         return _said_of(asked, lambda texts: _in_batches(texts, self._model.shares))
 
@@ -130,7 +132,7 @@ class EndpointJudge:
             calibration="none",
         )
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Memory) -> Probabilities:
+    def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Ledger) -> Probabilities:
         """Return 1 if the server agrees, 0 if it denies; each answer is stored."""
 
         def say(texts: Sequence[str]) -> dict[str, float | None]:
@@ -170,7 +172,7 @@ class VqaJudge:
         self.identity = dataclasses.replace(self._model.identity, kind="vqa")
         self._model.check_yes_no()
 
-    def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Memory) -> Probabilities:
+    def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Ledger) -> Probabilities:
         """Return P(yes) if the image should show the text, P(no) if not."""
         picture = pixels()
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from eqforge.core.errors import BuildError
+from eqforge.core.ledger import Ledger
 from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.transforms.dataset.failures import error_rejection, guarded
-from eqforge.transforms.dataset.ledger import Ledger
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,6 +17,7 @@ from eqforge.core.files import pictures
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex, versions_of
+from eqforge.core.ledger import Ledger
 from eqforge.core.ranges import expect
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
@@ -25,7 +26,6 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.image_folder import BAD_BOX, bad_box, read_named
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore, encode_image
 from eqforge.transforms.filters import minimality
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from eqforge.core.files.pictures import read_pixels
+from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.oracle.judges import Oracle, refuse_query
 from eqforge.transforms.oracle.scores import Answer, ask_captions, name_cells

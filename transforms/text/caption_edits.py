@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.ledger import Ledger
 from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
@@ -24,7 +25,6 @@ from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.failures import guarded
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
 
 VERSION = 7

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import Trace, derive_seed, picture_key
+from eqforge.core.ledger import Ledger
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
@@ -23,7 +24,6 @@ from eqforge.generators.text.llm.validate import (
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.caption_edits import TRUE_OF_IMAGE, CaptionEdit
 
 VERSION: Final = 1

@@ -12,10 +12,10 @@ from eqforge.core.files.found_frames import FoundFrames, find_video
 from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.failures import error_rejection
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, Extraction, KeptFrame, Source
 from eqforge.transforms.video.pictures import FrameFolder, extract_pictures
 from eqforge.transforms.video.rules import encoding_parameters

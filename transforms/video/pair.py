@@ -8,12 +8,12 @@ from more_itertools import chunked
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
+from eqforge.core.ledger import Ledger
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate
 from eqforge.schemas.records.scores import Rejection, Score, value_of
 from eqforge.transforms.dataset.failures import error_rejection
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality, minimality_score, registration
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row

@@ -15,6 +15,7 @@ from eqforge.core.files.pictures import VERSION, BadImage, TooManyPixels, read_f
 from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
+from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.frames import (
     CLOCK_GRACE_S,
     Clip,
@@ -25,7 +26,6 @@ from eqforge.schemas.records.frames import (
 )
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.image_folder import UNREADABLE
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import EncodedImage, MediaStore, encode_image
 from eqforge.transforms.video.clip_work import Extraction, Source
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 from eqforge.core.files import pictures, storage
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import versions_of
+from eqforge.core.ledger import Ledger
 from eqforge.generators.text import words
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality, minimality_score, registration
 from eqforge.transforms.filters.images import ImageFilters

@@ -6,11 +6,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 from eqforge.core.identity import sha256_hex
-
-T = TypeVar("T")
+from eqforge.core.ledger import Ledger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,16 +61,8 @@ class LanguageModel(Protocol):
         """
 
 
-class Memory(Protocol):
-    """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or remote storage."""
-
-    def recall(self, inputs: Any, kind: type[T]) -> T | None: ...
-
-    def write(self, inputs: Any, result: Any) -> None: ...
-
-
 def ask(
-    model: LanguageModel, questions: Sequence[Question], memory: Memory | None = None
+    model: LanguageModel, questions: Sequence[Question], memory: Ledger | None = None
 ) -> list[Answer]:
     """Return the answers to questions, in order; equal questions are asked once.
 

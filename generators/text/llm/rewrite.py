@@ -16,9 +16,10 @@ from typing import Final, Literal
 import msgspec
 
 from eqforge.core.identity import derive_seed
+from eqforge.core.ledger import Ledger
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import EditedText
-from eqforge.generators.text.llm.model import Answer, LanguageModel, Memory, Question, ask
+from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, ask
 from eqforge.generators.text.llm.validate import (
     InvalidRewrite,
     PromptName,
@@ -133,7 +134,7 @@ def rewrite_captions(
     captions: Iterable[tuple[str, Analysis]],
     model: LanguageModel,
     asking: Asking,
-    memory: Memory | None = None,
+    memory: Ledger | None = None,
 ) -> list[Rewrite | RewriteRefusal]:
     """Return one result per caption, in order; none depends on the other captions."""
     items = list(captions)

@@ -10,7 +10,7 @@ import pytest
 from eqforge.cli import main as command
 from eqforge.evaluation.conversations.questions import QUESTION
 from eqforge.generators.text.llm.endpoint import KEY
-from eqforge.models.language_models import ChatModel
+from eqforge.models.chat import ChatModel
 from tests.chat_server import MODEL, ChatServer
 from tests.evaluation.conversations.made import processor, save_idefics, save_llava
 from tests.made_datasets import pair_tables, write_pairs

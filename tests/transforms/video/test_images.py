@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip, FrameRequest
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import quality
 from eqforge.transforms.filters.faces import FaceSettings

@@ -14,9 +14,9 @@ from PIL import Image
 from skimage import data as photographs
 
 from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip, FrameSettings
-from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.images import ImageFilters

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.core.ledger import Ledger
 
 
 @dataclass(frozen=True)
