@@ -1,7 +1,7 @@
 """The command `eqforge classify`: zero-shot classification, as in hard positives' table 10."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,14 @@ if TYPE_CHECKING:
     from eqforge.models.scorer import DualEncoder
 
 KS = (1, 5)
+_CIFAR = {"batches.meta.txt": ("test_batch.bin", 1), "fine_label_names.txt": ("test.bin", 2)}
+"""CIFAR-10 and CIFAR-100: the test images beside the file of names, and each image's labels, of
+which the last counts."""
+_SIDE_PX = 32
+
+Image = Path | NDArray[np.uint8]
+"""An image file, or decoded pixels [h, w, 3]."""
+
 _CAPTIONS = 128
 
 
@@ -29,13 +37,15 @@ class ClassifySettings:
     """Classify images by the similarity of prompts such as "a photo of a dog." (zero-shot)."""
 
     images: tyro.conf.Positional[Path]
-    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it."""
+    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it. Or the
+    folder of CIFAR-10 or CIFAR-100 in the binary version."""
 
     model: str
     """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
 
     names: Path | None = None
-    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names)."""
+    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names, or
+    CIFAR's)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
     """Prompts, with {} for the class. A class is the mean of its prompts' vectors, as in CLIP."""
@@ -47,12 +57,15 @@ class ClassifySettings:
     """Number of images per batch. Smaller batches need less memory."""
 
 
-def classes_of(folder: Path) -> dict[str, list[Path]]:
-    """Return the images of each class, by its folder's name, in order."""
+def classes_of(folder: Path) -> Mapping[str, Sequence[Image]]:
+    """Return the images of each class, by its name or its folder's, in order."""
     from eqforge.core.files.pictures import FILE_SUFFIXES
 
     if not folder.is_dir():
         raise InputError(f"{folder}: expected a folder with a folder of images for each class")
+    for names, (data, labels) in _CIFAR.items():
+        if (folder / names).is_file():
+            return _cifar(folder / names, folder / data, labels)
     found = {
         one.name: sorted(p for p in one.rglob("*") if p.suffix.lower() in FILE_SUFFIXES)
         for one in sorted(folder.iterdir())
@@ -63,6 +76,23 @@ def classes_of(folder: Path) -> dict[str, list[Path]]:
     if empty := [name for name, files in found.items() if not files]:
         raise InputError(f"{folder / empty[0]}: contains no images ({', '.join(FILE_SUFFIXES)})")
     return found
+
+
+def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
+    """Read test images of CIFAR's binary version.
+
+    Each record has its labels, one byte each, then 32 x 32 red, green and blue values.
+    """
+    classes = [line.strip() for _, line in text_lines(names)]
+    values, size = np.frombuffer(read_bytes(data), np.uint8), labels + 3 * _SIDE_PX**2
+    if not values.size or values.size % size:
+        raise InputError(f"{data}: expected records of {size:,} bytes, found {values.size:,} bytes")
+    records = values.reshape(-1, size)
+    own, pixels = records[:, labels - 1], records[:, labels:].reshape(-1, 3, _SIDE_PX, _SIDE_PX)
+    if own.max() >= len(classes):
+        raise InputError(f"{data}: has class {own.max()}, but {names} names {len(classes)} classes")
+    pixels = pixels.transpose(0, 2, 3, 1)
+    return {name: [*pixels[own == number]] for number, name in enumerate(classes)}
 
 
 def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
@@ -136,11 +166,11 @@ def classify(settings: ClassifySettings) -> Report:
     if not is_dual_encoder(scorer):
         raise InputError(f"--model {settings.model}: expected a dual encoder, such as clip:FOLDER")
     vectors = _finite(class_vectors(scorer, names, settings.templates), names)
-    files = [(place, path) for place, one in enumerate(classes.values()) for path in one]
+    files = [(place, each) for place, one in enumerate(classes.values()) for each in one]
     found = []
     for some in batched(files, settings.image_batch):
         states = list(encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch))
-        images = _finite(np.stack(states), [path for _, path in some])
+        images = _finite(np.stack(states), [_name(*each) for each in some])
         own = np.array([place for place, _ in some])
         found.append(ranks(images @ vectors.T, own))
     rank = np.concatenate(found)
@@ -156,16 +186,20 @@ def classify(settings: ClassifySettings) -> Report:
     return make_report(title, Rules(), {model: {"all": judged}})
 
 
-def _inputs(scorer: "DualEncoder", files: Sequence[tuple[int, Path]]) -> Iterator[object]:
+def _name(place: int, image: Image) -> str:
+    return str(image) if isinstance(image, Path) else f"an image of class {place}"
+
+
+def _inputs(scorer: "DualEncoder", files: Sequence[tuple[int, Image]]) -> Iterator[object]:
     from eqforge.core.files.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_pixels
     from eqforge.models.scorer import Picture
 
-    for _, path in files:
+    for place, image in files:
         try:
-            pixels = read_pixels(read_bytes(path), MAX_PIXELS)
+            read = read_pixels(read_bytes(image), MAX_PIXELS) if isinstance(image, Path) else image
         except (BadImage, TooManyPixels) as error:
-            raise InputError(f"{path}: cannot be decoded: {error}; remove the file") from error
-        yield scorer.prepare(Picture(key=path.name, pixels=pixels))
+            raise InputError(f"{image}: cannot be decoded: {error}; remove the file") from error
+        yield scorer.prepare(Picture(key=_name(place, image), pixels=read))
 
 
 def classify_command(settings: ClassifySettings) -> int:

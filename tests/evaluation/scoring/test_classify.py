@@ -149,3 +149,40 @@ def test_wrong_input_is_one_clear_error(
     Path("D").write_text("".join(f"{name}\tdog\n" for name in NAMES))
     assert main([*arguments, "--model", model]) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize(
+    ("names", "data", "coarse"),
+    [("batches.meta.txt", "test_batch.bin", b""), ("fine_label_names.txt", "test.bin", b"\x07")],
+)
+def test_cifar_counts_as_folders_of_its_images_do(
+    tmp_path: Path, model: str, names: str, data: str, coarse: bytes
+) -> None:
+    rng, cifar, folder = np.random.default_rng(5), tmp_path / "cifar", tmp_path / "folder"
+    cifar.mkdir()
+    (cifar / names).write_text("".join(f"{name}\n" for name in NAMES) + "\n")
+    records = b""
+    for number in rng.permutation(4 * len(NAMES)):
+        name, pixels = NAMES[number % len(NAMES)], rng.integers(0, 256, (32, 32, 3), dtype=np.uint8)
+        records += coarse + bytes([number % len(NAMES)]) + pixels.transpose(2, 0, 1).tobytes()
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pixels).save(folder / name / f"{number}.png")
+    (cifar / data).write_bytes(records)
+    found = []
+    for images in (folder, cifar):
+        out = tmp_path / f"{images.name}-table"
+        assert main([str(images), "--model", model, "--output", str(out)]) == 0
+        found.append(json.loads((out / "metrics.json").read_text())["measures"])
+    assert found[0] == found[1]
+
+
+def test_a_cut_file_of_cifar_is_one_error(
+    tmp_path: Path, model: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "batches.meta.txt").write_text("cat\ndog\n")
+    (tmp_path / "test_batch.bin").write_bytes(bytes(3_000))
+    assert main([str(tmp_path), "--model", model]) == 2
+    assert "expected records of 3,073 bytes, found 3,000 bytes" in capsys.readouterr().err
+    (tmp_path / "test_batch.bin").write_bytes(bytes([2]) + bytes(3_072))
+    assert main([str(tmp_path), "--model", model]) == 2
+    assert "has class 2, but" in capsys.readouterr().err
