@@ -37,15 +37,14 @@ class ClassifySettings:
     """Classify images by the similarity of prompts such as "a photo of a dog." (zero-shot)."""
 
     images: tyro.conf.Positional[Path]
-    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it. Or the
-    folder of CIFAR-10 or CIFAR-100 in the binary version."""
+    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it, or with
+    CIFAR's binary files."""
 
     model: str
     """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
 
     names: Path | None = None
-    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names, or
-    CIFAR's)."""
+    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
     """Prompts, with {} for the class. A class is the mean of its prompts' vectors, as in CLIP."""
