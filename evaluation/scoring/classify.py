@@ -37,8 +37,7 @@ class ClassifySettings:
     """Classify images by the similarity of prompts such as "a photo of a dog." (zero-shot)."""
 
     images: tyro.conf.Positional[Path]
-    """Folder with a folder of images for each class, as torchvision's ImageFolder reads it, or with
-    CIFAR's binary files."""
+    """Folder with a folder of images for each class (ImageFolder), or with CIFAR's binary files."""
 
     model: str
     """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
