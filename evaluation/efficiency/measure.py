@@ -1,4 +1,4 @@
-"""Measure a model: one image with one caption at a time, then batches of growing size."""
+"""Measure a model: one image with one caption, or one question, at a time; then larger batches."""
 
 import heapq
 import os
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,20 +26,28 @@ from eqforge.evaluation.efficiency.result import (
     spread,
     write_efficiency,
 )
+from eqforge.evaluation.scoring.answer import inputs_of, questions_of
 from eqforge.evaluation.scoring.index import Task, task_of
 from eqforge.evaluation.tables.samples import read_columns
+from eqforge.models.answerers import Pixels, load_answerer
 from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Picture, Scorer
-from eqforge.models.spec import device_of, load_model
+from eqforge.models.spec import device_of, load_model, parse_spec
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
+from eqforge.schemas.records.questions import VLUE, Question
+from eqforge.schemas.records.scores import Identity
 
 STAGES = ("decode", "prepare", "model")
+ANSWERER = "answer"
+"""KIND of a model that answers a task of VLUE, as `eqforge answer` runs it."""
 _PROTOCOL = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
 _LIBRARIES = ("eqforge", "torch", "transformers", "tokenizers", "numpy", "pillow", "pyarrow")
 _ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,persistence_mode"
 
 Action = Callable[[], object]
+T = TypeVar("T")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,47 +62,128 @@ class Item:
 Ready = list[tuple[Any, str]]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Times:
+    """Seconds by stage of each item, the speed of batches, and the errors of unused images."""
+
+    seconds: dict[str, list[float]]
+    sweep: list[BatchSpeed]
+    stopped: str | None
+    failures: Counter[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Loaded:
+    """A loaded model, and the function that times it on the items of a task."""
+
+    identity: Identity
+    device: str
+    task: str
+    items: int
+    time: Callable[[], Times]
+
+
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
     dataset = open_dataset(settings.dataset)
-    task = task_of(dataset, settings.task)
-    device = device_of(settings.model) or "cpu"
-    scorer = load_model(settings.model, device)
-    _check_detector(scorer, settings)
-    items = choose_items(dataset, task, settings.items, settings.seed)
+    is_answerer = settings.model.startswith(f"{ANSWERER}:")
+    model = (_load_answerer if is_answerer else _load_scorer)(dataset, settings)
     with torch_threads(settings.threads):
-        before = clocks(device)
-        seconds, ready, failures = time_items(scorer, items, settings, device)
-        speeds, stopped = sweep(scorer, ready, settings, device)
-        after, described = clocks(device), machine(device)
-    if settings.detector_s is not None:
-        seconds["detector"] = [settings.detector_s] * len(ready)
-    total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
+        before = clocks(model.device)
+        times = model.time()
+        after, described = clocks(model.device), machine(model.device)
+    total = [sum(parts) for parts in zip(*times.seconds.values(), strict=True)]
     found = Efficiency(
-        model=scorer.identity,
+        model=model.identity,
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
         machine=described,
         clocks={"before": before, "after": after},
         settings={
-            "task": task.name,
-            "items": len(items),
+            "task": model.task,
+            "items": model.items,
             **{name: getattr(settings, name) for name in _PROTOCOL},
             "decoder": pictures.VERSION,
         },
         detector_s=settings.detector_s,
         stages={
-            stage: spread(times, settings.resamples, settings.seed)
-            for stage, times in (*seconds.items(), ("total", total))
+            stage: spread(found, settings.resamples, settings.seed)
+            for stage, found in (*times.seconds.items(), ("total", total))
         },
         seconds=total,
-        sweep=speeds,
-        best_batch=max(speeds, key=lambda speed: speed.per_second).batch,
-        stopped=stopped,
-        failures=dict(sorted(failures.items())),
+        sweep=times.sweep,
+        best_batch=max(times.sweep, key=lambda speed: speed.per_second).batch,
+        stopped=times.stopped,
+        failures=dict(sorted(times.failures.items())),
         warnings=list(_warnings(before["load_average"][0], len(total))),
     )
     write_efficiency(settings.output, found)
     return found
+
+
+def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
+    task = task_of(dataset, settings.task)
+    device = device_of(settings.model) or "cpu"
+    scorer = load_model(settings.model, device)
+    _check_detector(scorer, settings)
+    items = choose_items(dataset, task, settings.items, settings.seed)
+
+    def time_scorer() -> Times:
+        seconds, ready, failures = time_items(scorer, items, settings, device)
+        speeds, stopped = sweep(scorer, ready, settings, device)
+        if settings.detector_s is not None:
+            seconds["detector"] = [settings.detector_s] * len(ready)
+        return Times(seconds=seconds, sweep=speeds, stopped=stopped, failures=failures)
+
+    return Loaded(
+        identity=scorer.identity, device=device, task=task.name, items=len(items), time=time_scorer
+    )
+
+
+def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
+    """Load a model that answers a task of VLUE; it answers one question at a time."""
+    if settings.detector_s is not None:
+        raise InputError("--detector-s: a model that answers reads pixels; leave the option out")
+    spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device"})})
+    if settings.task is None:
+        raise InputError(f"--task: pass one of {', '.join(VLUE)}")
+    task = settings.task
+    asked = questions_of(dataset, task)
+    model, is_chat = load_answerer(spec.weights(), task, ())
+    chosen = heapq.nsmallest(
+        settings.items,
+        asked,
+        key=lambda one: derive_seed(settings.seed, one[0]["sample_id"], "efficiency", 1),
+    )
+    images = make_shelf(dataset).read({key for _, one in chosen for key in one.images})
+    wait = _synchroniser(spec.device)
+
+    def time_one(asked: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
+        row, question = asked
+        pixels: list[Pixels] = []
+
+        def decode() -> None:
+            pixels.extend(read_pixels(images[key], settings.max_pixels) for key in question.images)
+
+        def answer() -> None:
+            model.answer(*inputs_of(task, row, question, pixels, is_chat=is_chat))
+
+        return [seconds_of(action, wait) for action in (decode, answer)], None
+
+    def time_answers() -> Times:
+        seconds, _, failures = time_each(chosen, time_one, ("decode", "answer"), settings.warm_up)
+        total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
+        one = spread(total, settings.resamples, settings.seed)
+        speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=None)
+        stopped = "the model answers one question at a time"
+        return Times(seconds=seconds, sweep=[speed], stopped=stopped, failures=failures)
+
+    return Loaded(
+        identity=model.identity,
+        device=spec.device,
+        task=task,
+        items=len(chosen),
+        time=time_answers,
+    )
 
 
 def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
@@ -180,25 +269,40 @@ def _synchroniser(device: str) -> Action:
 def time_items(
     scorer: Scorer, items: Sequence[Item], settings: EfficiencySettings, device: str
 ) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
-    """Time each item alone after a warm-up; return seconds by stage, prepared items, and errors."""
+    """Time each item alone; return seconds by stage, prepared items, and errors."""
     wait = _synchroniser(device)
-    seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
-    ready: Ready = []
+
+    def time_one(item: Item) -> tuple[list[float], tuple[Any, str]]:
+        times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
+        return times, (prepared, item.caption)
+
+    return time_each(items, time_one, STAGES, settings.warm_up)
+
+
+def time_each(
+    items: Sequence[T],
+    time_one: Callable[[T], tuple[list[float], Made]],
+    stages: Sequence[str],
+    warm_up: int,
+) -> tuple[dict[str, list[float]], list[Made], Counter[str]]:
+    """Time each item after a warm-up; return seconds by stage, what was made, and errors."""
+    seconds: dict[str, list[float]] = {stage: [] for stage in stages}
+    made: list[Made] = []
     failures: Counter[str] = Counter()
-    warm = items[: settings.warm_up]
+    warm = items[:warm_up]
     for number, item in enumerate([*warm, *items]):
         try:
-            times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
-        except ValueError as error:  # broken, or unsuitable for the model
+            times, one = time_one(item)
+        except (KeyError, ValueError) as error:  # missing, broken, or unsuitable for the model
             failures[type(error).__name__] += number >= len(warm)
             continue
         if number >= len(warm):
-            for stage, found in zip(STAGES, times, strict=True):
+            for stage, found in zip(stages, times, strict=True):
                 seconds[stage].append(found)
-            ready.append((prepared, item.caption))
-    if not ready:
+            made.append(one)
+    if not made:
         raise InputError(f"none of the {len(items)} images could be used: {dict(failures)}")
-    return seconds, ready, +failures
+    return seconds, made, +failures
 
 
 def _time_one(scorer: Scorer, item: Item, max_pixels: int, wait: Action) -> tuple[list[float], Any]:

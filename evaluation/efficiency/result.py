@@ -30,13 +30,14 @@ class EfficiencySettings:
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """Model, in the same form as for `eqforge score`."""
+    """Model, in the same form as for `eqforge score`. Or answer:FOLDER[,device=...] for a model
+    that answers VLUE's questions, as `eqforge answer` runs it."""
 
     output: Path
     """JSON file to write."""
 
     task: str | None = None
-    """Task, as for `eqforge score`. It sets the image and caption columns."""
+    """Task, as for `eqforge score`, or as for `eqforge answer`. It sets what is timed."""
 
     items: int = 100
     """Number of image-caption pairs to time one at a time."""

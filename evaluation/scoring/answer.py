@@ -14,10 +14,11 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import Command
 from eqforge.models.pretrained import Precision, Weights
-from eqforge.schemas.records.questions import VLUE
+from eqforge.schemas.records.questions import VLUE, Question
 
 if TYPE_CHECKING:
-    from eqforge.models.answerers import Answerer
+    from eqforge.models.answerers import Answerer, Pixels
+    from eqforge.schemas.dataset.reader import Dataset
     from eqforge.schemas.dataset.shelf import Shelf
 
 ROWS_AT_ONCE = 100
@@ -77,20 +78,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     if settings.answer_list is not None and settings.task != "vqa":
         raise InputError(f"--answer-list: has no effect on {settings.task}; leave it out")
     dataset = open_dataset(settings.dataset)
-    known = [name for name in VLUE if name in dataset.manifest.tables]
-    if settings.task not in known:
-        raise InputError(
-            f"{settings.dataset}: has no task {settings.task}; it has {', '.join(known) or 'none'}"
-        )
-    form = VLUE[settings.task]
-    sizes = ("width_px", "height_px") if settings.task == "grounding" else ()
-    rows = list(dataset.rows(settings.task, ["sample_id", *form.columns, *sizes]))
-    asked = [row for row in rows if form.questions(row)]
-    if not asked:
-        raise InputError(
-            f"{settings.dataset}: {settings.task} has no row with images; build the dataset with "
-            "--images FOLDER"
-        )
+    asked = questions_of(dataset, settings.task)
     shelf = make_shelf(dataset)
     answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
     weights = Weights.of(settings.model, settings.precision, settings.device)
@@ -100,7 +88,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
     done = _begin(part, run)
-    left = [row for row in asked if row["sample_id"] not in done]
+    left = [one for one in asked if one[0]["sample_id"] not in done]
     failures: Counter[str] = Counter()
     ticker = Ticker(len(asked), "answers", before=len(done))
     with part.open("a", encoding="utf-8") as stream, torch_threads(1):
@@ -115,7 +103,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
             ticker.show(place)
     ticker.close()
     lines = part.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
-    if without := len(rows) - len(asked):
+    if without := dataset.manifest.num_rows(settings.task) - len(asked):
         failures["no image"] = without
     reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
     if not lines:
@@ -124,6 +112,40 @@ def answer_dataset(settings: AnswerSettings) -> str:
     part.replace(settings.output)
     advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
     return f"{settings.output}: {len(lines):,} answers{advice}"
+
+
+def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Question]]:
+    """Return the rows of a task that have images, each with its first question.
+
+    Raises:
+      InputError: the dataset has no such task, or no images.
+    """
+    known = [name for name in VLUE if name in dataset.manifest.tables]
+    if task not in known:
+        raise InputError(
+            f"--task {task}: {dataset.folder} has no such task; it has {', '.join(known) or 'none'}"
+        )
+    form = VLUE[task]
+    sizes = ("width_px", "height_px") if task == "grounding" else ()
+    rows = dataset.rows(task, ["sample_id", *form.columns, *sizes])
+    asked = [(row, each[0]) for row in rows if (each := form.questions(row))]
+    if not asked:
+        raise InputError(
+            f"{dataset.folder}: {task} has no row with images; build the dataset with "
+            "--images FOLDER"
+        )
+    return asked
+
+
+def inputs_of(
+    task: str, row: Mapping[str, Any], question: Question, pixels: list["Pixels"], *, is_chat: bool
+) -> tuple[list["Pixels"], str]:
+    """Return the images and the text of a question as a model reads them."""
+    from eqforge.evaluation.conversations.run import side_by_side
+
+    if is_chat and len(pixels) > 1:
+        pixels = [side_by_side(pixels[0], pixels[1])]
+    return pixels, question.question if is_chat else str(row[_OWN_TEXT[task]])
 
 
 def _begin(part: Path, run: str) -> set[str]:
@@ -145,7 +167,7 @@ def _begin(part: Path, run: str) -> set[str]:
 
 
 def _answers(
-    rows: Sequence[Mapping[str, Any]],
+    asked: Sequence[tuple[Mapping[str, Any], Question]],
     shelf: "Shelf",
     model: "Answerer",
     is_chat: bool,
@@ -155,22 +177,18 @@ def _answers(
     from more_itertools import batched
 
     from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
-    from eqforge.evaluation.conversations.run import side_by_side
     from eqforge.evaluation.tasks.answers import TASKS
 
-    form = VLUE[settings.task]
-    for some in batched(rows, ROWS_AT_ONCE):
-        asked = [form.questions(row)[0] for row in some]
-        images = shelf.read({image for question in asked for image in question.images})
-        for row, question in zip(some, asked, strict=True):
-            text = question.question if is_chat else str(row[_OWN_TEXT[settings.task]])
+    for some in batched(asked, ROWS_AT_ONCE):
+        images = shelf.read({image for _, question in some for image in question.images})
+        for row, question in some:
             said: dict[str, Any] = {}
             why = ""
             try:
                 pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
-                if is_chat and len(pixels) > 1:
-                    pixels = [side_by_side(pixels[0], pixels[1])]
-                answer = model.answer(pixels, text)
+                answer = model.answer(
+                    *inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
+                )
                 said = {"answer": answer}
                 if is_chat:
                     read = TASKS[settings.task].from_text(answer, row)

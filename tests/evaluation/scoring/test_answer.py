@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.evaluation.efficiency.command import main as efficiency_command
+from eqforge.evaluation.efficiency.pareto_command import main as pareto_command
 from eqforge.evaluation.scoring.answer import main as command
 from eqforge.evaluation.tables.command import main as metrics_command
 from eqforge.pipelines import vlue as pipeline
@@ -23,6 +25,7 @@ torch: Any = optional("torch")
 transformers: Any = optional("transformers")
 
 main, metrics = status_of(command), status_of(metrics_command)
+efficiency, pareto = status_of(efficiency_command), status_of(pareto_command)
 QUESTIONS = ["what is red", "is the dog on the box", "a cat"]
 STATEMENTS = ["both red", "a dog on the left"]
 ANSWERS = ["dog", "red cup", "a cat on the box", "green"]
@@ -246,3 +249,39 @@ def test_wrong_input_is_one_clear_error(
     assert main([str(dataset), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_s_answers_and_their_time_make_a_front(
+    dataset: Path, models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "times").mkdir()
+    for task, model in (
+        ("nlvr2", "ViltForImagesAndTextClassification"),
+        ("vqa", "ViltForQuestionAnswering"),
+    ):
+        folder, times = models[model], tmp_path / "times/vilt.json"
+        answer(dataset, task, folder, tmp_path / task / "vilt.jsonl")
+        arguments = ["--task", task, "--model", f"answer:{folder}", "--output", str(times)]
+        assert efficiency([str(dataset), *arguments, "--warm-up", "1"]) == 0
+        found = json.loads(times.read_text())
+        assert found["settings"]["task"] == task
+        assert len(found["seconds"]) == found["settings"]["items"] == {"nlvr2": 2, "vqa": 3}[task]
+        assert list(found["stages"]) == ["decode", "answer", "total"]
+        assert all(stage["median"] > 0 for stage in found["stages"].values())
+        table = ["--output", str(tmp_path / task / "table")]
+        assert metrics([str(dataset), f"{tmp_path}/{task}/vilt.jsonl", *table]) == 0
+    tables = [str(tmp_path / task / "table/metrics.json") for task in ("nlvr2", "vqa")]
+    capsys.readouterr()
+    assert pareto([str(tmp_path / "times/vilt.json"), "--metrics", *tables]) == 0
+    assert "vilt" in capsys.readouterr().out
+
+    model = f"answer:{models['ViltForQuestionAnswering']}"
+    for options, message in (
+        (["--task", "poetry"], "--task poetry"),
+        (["--task", "vqa", "--detector-s", "1"], "--detector-s: a model that answers reads pixels"),
+        (["--task", "nlvr2"], "answers vqa, not nlvr2"),
+        ([], "--task: pass one of"),
+    ):
+        arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
+        assert efficiency([str(dataset), *arguments]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
