@@ -1,10 +1,8 @@
 """Finished datasets become one: every row, picture, reject and book of the parts, read back."""
 
 import json
-import os
 import random
 import shutil
-import signal
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.combine import merge_images
-from tests.builds import books, dataset_bytes, processes, rows, start, wait_for
+from tests.builds import books, dataset_bytes, rows
 from tests.commands.test_diff import rewritten
 from tests.published import COLUMNS, SOURCES
 
@@ -114,28 +112,6 @@ def test_the_order_of_parts_and_the_number_of_workers_do_not_matter(
     capsys.readouterr()
     combine(eqben, *reversed(EQBEN), *SMALL_FILES)
     assert "is already finished and was not changed" in capsys.readouterr().out
-
-
-def test_killed_halfway_and_started_again_it_ends_with_the_same_bytes(
-    eqben: Path, tmp_path: Path
-) -> None:
-    output, files = tmp_path / "out", 6
-    with start("combine", *EQBEN, *SMALL_FILES, "--output", output) as run:
-        wait_for(lambda: len(list((output / "data").glob("*.parquet"))) >= files)
-        os.killpg(run.pid, signal.SIGKILL)
-    assert run.returncode == -signal.SIGKILL
-    assert not (output / "dataset.json").exists()
-    wait_for(lambda: not list(processes(run.pid)))
-    written = {path.name: path.stat().st_mtime_ns for path in (output / "data").glob("*.parquet")}
-    noted = [path.stem for path in (output / "_work" / "shards").glob("*.json")]
-
-    combine(output, *EQBEN, *SMALL_FILES)
-
-    assert dataset_bytes(output) == dataset_bytes(eqben)
-    kept = [name for name in written if any(name.startswith(f"{each}-") for each in noted)]
-    assert len(kept) >= files - 1  # of the last one, the note may be missing
-    for name in kept:
-        assert (output / "data" / name).stat().st_mtime_ns == written[name]
 
 
 def test_equal_samples_count_once_and_are_said(tmp_path: Path) -> None:

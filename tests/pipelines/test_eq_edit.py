@@ -2,10 +2,8 @@
 
 import io
 import json
-import os
 import random
 import shutil
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +22,9 @@ from tests.builds import (
     dataset_bytes,
     finished_work,
     ids,
-    processes,
     reasons,
     rewrite,
     rows,
-    start,
-    wait_for,
 )
 from tests.chat_server import ChatServer
 from tests.optional import optional
@@ -266,22 +261,6 @@ def test_another_order_of_lines_gives_the_same_rows(
     assert {n: b for n, b in found.items() if n.startswith("data/")} == {
         n: b for n, b in expected.items() if n.startswith("data/")
     }
-
-
-def test_killed_and_started_again_it_edits_only_what_is_missing(
-    whole: Path, inputs: list[str], tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    with start("build", "eq-edit", *inputs, *INPAINT, "--output", output) as run:
-        wait_for(lambda: len(finished_work(output, "edit")) >= 2)
-        os.killpg(run.pid, signal.SIGKILL)
-    wait_for(lambda: not list(processes(run.pid)))
-    assert not (output / "dataset.json").exists()
-    before = finished_work(output, "edit")
-    build(output, *inputs, *INPAINT)
-    after = finished_work(output, "edit")
-    assert {name: after[name] for name in before} == before
-    assert dataset_bytes(output) == dataset_bytes(whole)
 
 
 def test_one_sample_alone_is_the_same_as_in_the_whole(

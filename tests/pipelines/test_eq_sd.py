@@ -2,9 +2,7 @@
 
 import io
 import json
-import os
 import shutil
-import signal
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,21 +13,15 @@ from PIL import Image
 from eqforge.commands import verify
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.diffusion.generate import PairGenerator
-from eqforge.generators.diffusion.prompts import PromptPair, draw_counts, prompt_pair
-from eqforge.generators.diffusion.settings import EditSettings, PairImages
+from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
 from tests.builds import (
     books,
-    dataset_bytes,
-    finished_work,
     ids,
-    processes,
     reasons,
     rows,
-    start,
-    wait_for,
 )
 from tests.optional import optional
 
@@ -178,39 +170,6 @@ def test_ones_own_vocabulary_is_used_and_named(tmp_path: Path) -> None:
 
 
 # --- the same bytes, and nothing lost
-
-
-def test_killed_and_started_again_it_draws_only_what_is_missing(
-    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """First by two workers with another hash seed."""
-    output = tmp_path / "out"
-    arguments = [*FEW, *OPEN, "--output", output, "--workers", "2"]
-    with start("build", "eq-sd", *arguments, PYTHONHASHSEED="4711") as run:
-        wait_for(lambda: len(finished_work(output, "draw")) >= 2)
-        os.killpg(run.pid, signal.SIGKILL)
-    wait_for(lambda: not list(processes(run.pid)))
-    assert not (output / "dataset.json").exists()
-    before = finished_work(output, "draw")
-    drawn = count_drawings(monkeypatch)
-
-    build(output, *FEW, *OPEN)
-
-    assert dataset_bytes(output) == dataset_bytes(few)
-    assert before.items() <= finished_work(output, "draw").items()
-    assert len(drawn) == 6 - len(before)
-
-
-def count_drawings(monkeypatch: pytest.MonkeyPatch) -> list[PromptPair]:
-    drawn: list[PromptPair] = []
-    generate = PairGenerator.generate
-
-    def counted(self: PairGenerator, pair: PromptPair, edit: EditSettings) -> PairImages:
-        drawn.append(pair)
-        return generate(self, pair, edit)
-
-    monkeypatch.setattr(PairGenerator, "generate", counted)
-    return drawn
 
 
 # --- every gate fires where it should

@@ -8,9 +8,7 @@
 import io
 import json
 import math
-import os
 import shutil
-import signal
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,8 +33,6 @@ from tests.builds import (
     rejected,
     rewrite,
     rows,
-    start,
-    wait_for,
 )
 
 SHOWN = {
@@ -313,25 +309,7 @@ def test_finished_crops_are_not_cut_again(made: Made, whole: Path, tmp_path: Pat
     (tmp_path / "out" / "dataset.json").unlink()
 
     assert dataset_bytes(made.build(tmp_path / "out")) == dataset_bytes(whole)
-    assert finished_work(tmp_path / "out", "crop") == finished_work(whole, "crop")
-
-
-def test_killed_while_it_cuts_and_gone_on_with_two_workers_it_ends_with_the_same_bytes(
-    made: Made, whole: Path, tmp_path: Path
-) -> None:
-    output, folder = tmp_path / "out", made.folder
-    inputs = ["--relationships", folder / "relationships.json", "--images", folder / "images"]
-    data = ["--image-data", folder / "image_data.json", "--output", output]
-    with start("build", "simat", *inputs, *data) as run:
-        wait_for(lambda: bool(finished_work(output, "crop")))
-        os.killpg(run.pid, signal.SIGKILL)
-    assert run.returncode == -signal.SIGKILL
-    finished = finished_work(output, "crop")
-
-    made.build(output, "--workers", "2")
-
-    assert dataset_bytes(output) == dataset_bytes(whole)
-    assert finished.items() <= finished_work(output, "crop").items()
+    assert finished_work(tmp_path / "out", "crop") == finished_work(whole, "crop") != {}
 
 
 def test_a_limit_takes_whole_images_and_what_asks_for_others_is_a_reject(

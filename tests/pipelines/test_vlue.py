@@ -12,8 +12,7 @@ from PIL import Image
 from eqforge.commands import inspection, verify
 from eqforge.pipelines import vlue
 from eqforge.schemas.tables.vlue import TASK_TABLES
-from eqforge.transforms.engines import progress
-from tests.builds import books, dataset_bytes, rejected, rewrite, rows
+from tests.builds import books, rejected, rewrite, rows
 
 NAME = unicodedata.normalize("NFD", "tr/images/Döner/1.png")
 LONG = "A person in a red coat stands near the shop."
@@ -138,24 +137,6 @@ def test_without_a_folder_the_rows_name_the_images_alone(inputs: list[str], tmp_
         "box_unchecked",
         "name_not_nfc",
     ]
-
-
-def test_workers_and_a_run_that_was_stopped_give_the_same_bytes(
-    inputs: list[str], built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    expected = dataset_bytes(built)
-    assert dataset_bytes(build(inputs, tmp_path / "two", "--workers", "2")) == expected
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as stopped:
-        stopped.setattr(progress, "count", stop)
-        with pytest.raises((SystemExit, KeyboardInterrupt)):
-            vlue.main([*inputs, "--output", str(tmp_path / "stopped")])
-    assert not (tmp_path / "stopped" / "dataset.json").exists()
-    assert progress.count is not stop
-    assert dataset_bytes(build(inputs, tmp_path / "stopped")) == expected
 
 
 def test_one_item_alone_is_the_same_as_in_the_whole_dataset(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.core.files import storage
-from eqforge.core.identity import bucket
 from eqforge.schemas.records.books import Reject
 from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, merge_runs
@@ -63,30 +62,6 @@ def merged(runs: list[Run]) -> list[Reject]:
     return [msgspec.json.decode(record, type=Reject) for _, record in lines]
 
 
-def test_few_records_are_carried_and_leave_no_file(parts: str) -> None:
-    runs = sort(shuffled(50), 1, parts)
-
-    assert [(run.part, run.kind) for run in runs[0]] == [("", Reject)]
-    assert merged(runs[0]) == [reject(f"d/{i:06d}") for i in range(50)]
-    assert storage.list_files(parts.rpartition("/")[0]) == []
-
-
-def test_many_records_lie_in_parts_and_come_back_in_order(parts: str) -> None:
-    records = shuffled(200)
-
-    runs = sort(records, 3, parts, SMALL)
-
-    files = {run.part for found in runs.values() for run in found}
-    assert len(files) > 10
-    assert {url.rpartition("/")[2] for url in files} == set(
-        storage.list_files(parts.rpartition("/")[0])
-    )
-    assert not any(run.carried for found in runs.values() for run in found)
-    for shard, found in runs.items():
-        mine = [record for record in records if bucket(key(record), 3) == shard]
-        assert merged(found) == sorted(mine, key=key)
-
-
 def test_a_bundle_that_is_done_again_writes_the_same_parts(parts: str) -> None:
     folder = parts.rpartition("/")[0]
     first = sort(shuffled(100), 2, parts, SMALL)
@@ -108,11 +83,6 @@ def test_runs_are_merged_in_the_order_of_the_keys_whatever_these_hold(
     found = merged([*one_run(key, records[:cut]), *one_run(key, records[cut:])])
 
     assert found == sorted(records, key=key)
-
-
-def test_no_records_are_no_run(parts: str) -> None:
-    assert list(RunSorter(key, 1, parts).flush()) == []
-    assert list(merge_runs([])) == []
 
 
 def test_neither_sorting_nor_merging_holds_the_records(tmp_path: Path) -> None:
