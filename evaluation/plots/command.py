@@ -22,7 +22,7 @@ Kind = Literal["equivariance", "minimality", "bars", "drops", "lambdas", "pareto
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
 _BINNED = ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples")
 READ: dict[str, tuple[str, ...]] = {
-    "equivariance": ("allow_missing", "quantity"),
+    "equivariance": ("allow_missing", "quantity", "by"),
     "minimality": _BINNED,
     "bars": ("subset",),
     "drops": ("metric",),
@@ -59,6 +59,10 @@ class PlotSettings:
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For equivariance: type of the scores in your files."""
+
+    by: str | None = None
+    """For equivariance: column of the samples, such as subset or kind. Each of its values gets a
+    panel."""
 
     subset: str | None = None
     """For bars and lambdas: subset to draw, such as test (default: all)."""
@@ -119,12 +123,13 @@ def _draw_pairs(settings: PlotSettings) -> None:
         settings.measure if settings.kind == "minimality" else None,
         allow_missing=settings.allow_missing,
         quantity=settings.quantity,
+        by=settings.by,
     )
     names = labels_of([model.model for model in found], settings.labels)
     models = [replace(model, model=names[model.model]) for model in found]
     title = settings.title or f"{settings.kind.capitalize()} on {dataset.manifest.dataset}"
     if settings.kind == "equivariance":
-        pairs.draw_equivariance(pairs.equivariance_curves(models), title, settings.output)
+        pairs.draw_equivariance(models, title, settings.output)
         return
     metric = settings.metric or _METRICS["minimality"]
     if metric not in WINOGROUND:
@@ -185,5 +190,5 @@ main = Command(
     PlotSettings,
     plot_command,
     example="eqforge plot pareto front.json --output front.svg",
-    basics=("metric", "measure", "bins", "subset", "labels", "title"),
+    basics=("metric", "measure", "bins", "by", "subset", "labels", "title"),
 )

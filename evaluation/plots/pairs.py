@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter1d  # type: ignore[import-untyped]
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import WINOGROUND, group_score
 from eqforge.evaluation.metrics.ties import Flags, Scores
-from eqforge.evaluation.plots.tables import colour, draw_line, drawing, words
+from eqforge.evaluation.plots.tables import colour, draw_line, drawing, panels, words
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
@@ -37,12 +37,14 @@ class PairScores:
       scores: sample, image, caption [n, 2, 2].
       clusters: the source of each sample [n].
       measured: a column of the dataset [n], NaN for null.
+      subsets: the subset of each sample [n]; empty texts if there is one.
     """
 
     model: str
     scores: NDArray[np.floating[Any]]
     clusters: NDArray[Any]
     measured: Numbers
+    subsets: NDArray[Any]
     quantity: str | None
 
 
@@ -53,10 +55,11 @@ def read_pair_scores(
     *,
     allow_missing: bool,
     quantity: str | None = None,
+    by: str | None = None,
 ) -> list[PairScores]:
     """Read each model's scores; `quantity` is that of files, as folders record their own."""
     names = dataset.columns("samples")
-    wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
+    wanted = ["sample_id", PAIRS.cluster, *filter(None, (column, by))]
     for name in (*PAIRS.images, *PAIRS.captions, *wanted):
         if name not in names:
             raise InputError(
@@ -75,6 +78,7 @@ def read_pair_scores(
             measured[place] = np.nan if value is None else value
     except (TypeError, ValueError) as error:
         raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
+    subsets = text_array([str(value) for value in rows[by]] if by else [""] * len(keys))
     found = [PAIRS.read(path, dataset, quantity) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
     read = []
@@ -87,6 +91,7 @@ def read_pair_scores(
                 scores=scores.values[places[has]].reshape(-1, 2, 2),
                 clusters=text_array(rows[PAIRS.cluster])[has],
                 measured=measured[has],
+                subsets=subsets[has],
                 quantity=scores.quantity,
             )
         )
@@ -117,7 +122,7 @@ class Curve:
     density: Numbers
 
 
-def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
+def equivariance_curves(models: Sequence[PairScores], subset: str = "") -> list[Curve]:
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
@@ -130,17 +135,21 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
             f"the models' scores are different quantities ({named}), so their deviations cannot "
             f"be compared{advice} draw a separate plot for each quantity"
         )
-    values = [deviations(model.scores) for model in models]
+    scores = [model.scores[model.subsets == subset] for model in models]
+    if not all(map(len, scores)):
+        name = next(m.model for m, found in zip(models, scores, strict=True) if not len(found))
+        raise InputError(f"{name}: no scored pair of the subset {subset!r}")
+    values = [deviations(each) for each in scores]
     reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
     at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)
     return [
         Curve(
             model=model.model,
-            group=float(group_score(model.scores).mean()),
+            group=float(group_score(each).mean()),
             at=at,
             density=density(one, at),
         )
-        for model, one in zip(models, values, strict=True)
+        for model, each, one in zip(models, scores, values, strict=True)
     ]
 
 
@@ -162,15 +171,19 @@ def density(values: Numbers, at: Numbers) -> Numbers:
     return np.asarray(smooth[margin:-margin])
 
 
-def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
-    """Draw curves; the narrower the curve, the more equivariant the model.
+def draw_equivariance(models: Sequence[PairScores], title: str, path: Path) -> None:
+    """Draw a panel of curves for each subset; the narrower, the more equivariant the model.
 
-    Source: EqBen (Wang et al. 2023), figure 6.
+    Source: EqBen (Wang et al. 2023), figures 6 and 13.
     """
-    with drawing(path, title, "deviation from equal change of the scores", "density") as axes:
-        for place, curve in enumerate(curves):
-            label = f"{words(curve.model)} (group {100 * curve.group:.2f})"
-            axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
+    names = sorted({str(name) for model in models for name in model.subsets})
+    height_in = 3.5 if len(names) == 1 else 2.2
+    x = "deviation from equal change of the scores"
+    with panels(path, title, names, x, "density", height_in) as every:
+        for axes, name in zip(every, names, strict=True):
+            for place, curve in enumerate(equivariance_curves(models, name)):
+                label = f"{words(curve.model)} (group {100 * curve.group:.2f})"
+                axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

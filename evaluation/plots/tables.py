@@ -52,18 +52,31 @@ def check_output(path: Path) -> None:
 @contextlib.contextmanager
 def drawing(path: Path, title: str, x: str, y: str, height_in: float = 3.5) -> Iterator[Any]:
     """Yield axes to draw on; write the figure at the end of the block."""
+    with panels(path, title, [""], x, y, height_in) as (axes,):
+        yield axes
+
+
+@contextlib.contextmanager
+def panels(
+    path: Path, title: str, names: Sequence[str], x: str, y: str, height_in: float
+) -> Iterator[list[Any]]:
+    """Yield axes for each name, one below the other; write the figure at the end of the block."""
     # pyplot would look for a display, and keep every figure.
     with importlib.import_module("matplotlib").rc_context(_STYLE):
         figures = importlib.import_module("matplotlib.figure")
-        figure = figures.Figure(figsize=(5.5, height_in), layout="constrained", dpi=150)
-        axes = figure.add_subplot()
-        yield axes
-        axes.set_title(words(title), fontsize=9)
-        axes.set_xlabel(words(x))
-        axes.set_ylabel(words(y))
-        handles, labels = axes.get_legend_handles_labels()
-        if handles:
-            axes.figure.legend(handles, labels, loc="outside lower center", fontsize=7)
+        size = (5.5, height_in * len(names))
+        figure = figures.Figure(figsize=size, layout="constrained", dpi=150)
+        every = [figure.add_subplot(len(names), 1, place + 1) for place in range(len(names))]
+        yield every
+        for axes, name in zip(every, names, strict=True):
+            axes.set_title(words(": ".join(filter(None, (title, name)))), fontsize=9)
+            axes.set_ylabel(words(y))
+            handles, labels = axes.get_legend_handles_labels()
+            if handles and len(every) > 1:
+                axes.legend(handles, labels, fontsize=7)
+            elif handles:
+                figure.legend(handles, labels, loc="outside lower center", fontsize=7)
+        every[-1].set_xlabel(words(x))
         with storage.open_atomic(str(path)) as stream:
             metadata = _FORMATS[path.suffix]
             figure.savefig(stream, format=path.suffix[1:], metadata=metadata)

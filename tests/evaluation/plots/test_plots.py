@@ -10,7 +10,7 @@ import pytest
 
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.pairs import equivariance
+from eqforge.evaluation.metrics.pairs import equivariance, group_score
 from eqforge.evaluation.plots.pairs import (
     bins_of,
     density,
@@ -119,6 +119,23 @@ def test_the_tighter_curve_is_the_more_equivariant_model(dataset: Path, tmp_path
     assert tight.group == right
     assert plot("equivariance", dataset, *paths, "--output", tmp_path / "e.svg") == 0
     assert f"group {100 * right:.2f}" in texts_of(tmp_path / "e.svg")
+
+
+def test_each_subset_has_a_panel_with_its_own_group_scores(tmp_path: Path) -> None:
+    kinds = ["cut" if n % 3 else "fade" for n in range(N)]
+    dataset = write_pairs(tmp_path / "pairs", split=kinds)
+    values = pair_scores(4, 0.1)
+    path = score_files(tmp_path, dataset, "m", values)
+    assert plot("equivariance", dataset, path, "--by", "split", "--output", tmp_path / "e.svg") == 0
+    shown = texts_of(tmp_path / "e.svg")
+    is_right = group_score(values)
+    for kind in ("cut", "fade"):
+        own = is_right[[one == kind for one in kinds]].mean()
+        assert f"Equivariance on eq-video: {kind}" in shown
+        assert f"clip:m@r (group {100 * own:.2f})" in shown
+    (model,) = read_pair_scores(open_dataset(str(dataset)), [path], None, allow_missing=False)
+    with pytest.raises(InputError, match="no scored pair of the subset 'wipe'"):
+        equivariance_curves([model], "wipe")
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
