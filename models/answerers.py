@@ -6,6 +6,7 @@ Each image and text is answered alone, so that answers do not depend on batches.
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -25,6 +26,7 @@ from eqforge.models.pretrained import (
 from eqforge.schemas.records.scores import Identity
 
 Pixels = NDArray[np.uint8]
+Box = tuple[float, float, float, float]
 MAX_TOKENS: Final = 64
 _ANSWERS_AT_ONCE = 256
 
@@ -155,6 +157,60 @@ class BlipCaptioner(_Head):
             return self._generate(pixel_values=pixels)
 
 
+class BlipGrounder(_Head):
+    """BLIP's matching head, which chooses the region that its attention points at.
+
+    The model never learnt boxes. Attention to the image in one layer, times its positive gradient
+    for "match", is averaged over heads and tokens and scaled to the image. A region's score is its
+    sum in the region, over the square root of the region's area.
+
+    Source: Li et al. 2021 (ALBEF), section 6.3 and appendix; its repository's `Grounding.py` and
+      `utils.grounding_eval`, which take layer 8 of 12 and regions of a detector.
+    """
+
+    LAYER: Final = 8
+
+    def locate(self, pixels: Pixels, phrase: str, regions: Sequence[Box]) -> Box:
+        """Return the best of some regions, each x, y, width and height in pixels.
+
+        Raises:
+          ValueError: there is no region.
+        """
+        if not regions:
+            raise ValueError("no region")
+        torch, kept = self._torch, list[Any]()
+        inputs = self._inputs([pixels], phrase)
+        layers = self._model.text_encoder.encoder.layer
+        attention = layers[min(self.LAYER, len(layers) - 1)].crossattention.self
+        hook = attention.register_forward_hook(lambda _, __, output: kept.append(output[1]))
+        try:
+            with torch.enable_grad():
+                states = self._model.vision_model(
+                    pixel_values=inputs["pixel_values"]
+                ).last_hidden_state
+                fused = self._model.text_encoder(
+                    input_ids=inputs["input_ids"],
+                    attention_mask=inputs["attention_mask"],
+                    encoder_hidden_states=states,
+                ).last_hidden_state
+                match = self._model.itm_head(fused[:, 0])[0, 1]
+                (gradient,) = torch.autograd.grad(match, kept[0])
+        finally:
+            hook.remove()
+        heat = (kept[0] * gradient.clamp(min=0))[0, :, :, 1:].mean((0, 1)).detach().float()
+        side = math.isqrt(len(heat))
+        shown = torch.nn.functional.interpolate(
+            heat.reshape(1, 1, side, side), size=pixels.shape[:2], mode="bicubic"
+        )[0, 0].cpu()
+
+        def score(region: Box) -> float:
+            x, y, width, height = region
+            inside = shown[max(0, int(y)) : int(y + height), max(0, int(x)) : int(x + width)]
+            return float(inside.sum()) / math.sqrt(width * height)
+
+        return max(regions, key=score)
+
+
 class ChatAnswerer:
     """A chat model, for one image."""
 
@@ -167,16 +223,20 @@ class ChatAnswerer:
         return self._model.answer(picture, self._model.prompt(text), MAX_TOKENS)
 
 
-HEADS: Final[Mapping[str, tuple[str, type[ViltAnswerer | BlipAnswerer | BlipCaptioner]]]] = {
+_HEADS = ViltAnswerer | BlipAnswerer | BlipCaptioner | BlipGrounder
+HEADS: Final[Mapping[str, tuple[str, type[_HEADS]]]] = {
     "ViltForQuestionAnswering": ("vqa", ViltAnswerer),
     "ViltForImagesAndTextClassification": ("nlvr2", ViltAnswerer),
     "BlipForQuestionAnswering": ("vqa", BlipAnswerer),
     "BlipForConditionalGeneration": ("captioning", BlipCaptioner),
+    "BlipForImageTextRetrieval": ("grounding", BlipGrounder),
 }
 """The classes of Transformers that answer one task, with the task."""
 
 
-def load_answerer(weights: Weights, task: str, answers: Sequence[str]) -> tuple[Answerer, bool]:
+def load_answerer(
+    weights: Weights, task: str, answers: Sequence[str]
+) -> tuple[Answerer | BlipGrounder, bool]:
     """Load a model for a task; return it, and whether it is a chat model, which needs prompts.
 
     Args:

@@ -22,9 +22,9 @@ Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Languag
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
@@ -292,3 +292,24 @@ def read_answer_list(path: str | Path) -> frozenset[str]:
     if not answers:
         raise InputError(f"{path.name}: contains no answers")
     return answers
+
+
+_Side = Annotated[float, msgspec.Meta(gt=0)]
+
+
+def read_regions(path: Path) -> dict[str, list[tuple[float, float, _Side, _Side]]]:
+    """Read candidate boxes, x, y, width and height in pixels, by image.
+
+    A JSON object has a list of boxes for each image, whose key is its file name, with or without
+    folder and ending, or its COCO id, as in ALBEF's `dets.json`.
+    """
+    kind = dict[str, list[tuple[float, float, _Side, _Side]]]
+    return decode(read_bytes(path), kind, path.name)
+
+
+def regions_of(regions: Mapping[str, Sequence[T]], image: str) -> Sequence[T]:
+    """Return the boxes of an image; none if it has none."""
+    file = PurePosixPath(image)
+    coco_id = file.stem.rpartition("_")[2].lstrip("0")
+    names = (image, file.name, file.stem, coco_id)
+    return next((regions[name] for name in names if name in regions), ())

@@ -29,7 +29,7 @@ from eqforge.evaluation.efficiency.result import (
 from eqforge.evaluation.scoring.answer import inputs_of, questions_of
 from eqforge.evaluation.scoring.index import Task, task_of
 from eqforge.evaluation.tables.samples import read_columns
-from eqforge.models.answerers import Pixels, load_answerer
+from eqforge.models.answerers import BlipGrounder, Pixels, load_answerer
 from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model, parse_spec
@@ -149,6 +149,8 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     task = settings.task
     asked = questions_of(dataset, task)
     model, is_chat = load_answerer(spec.weights(), task, ())
+    if isinstance(model, BlipGrounder):
+        raise InputError(f"--model {settings.model}: models that choose regions cannot be timed")
     chosen = heapq.nsmallest(
         settings.items,
         asked,

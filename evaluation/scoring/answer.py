@@ -17,7 +17,7 @@ from eqforge.models.pretrained import Precision, Weights
 from eqforge.schemas.records.questions import VLUE, Question
 
 if TYPE_CHECKING:
-    from eqforge.models.answerers import Answerer, Pixels
+    from eqforge.models.answerers import Answerer, BlipGrounder, Box, Pixels
     from eqforge.schemas.dataset.reader import Dataset
     from eqforge.schemas.dataset.shelf import Shelf
 
@@ -38,7 +38,8 @@ class AnswerSettings:
 
     model: str
     """Folder that Transformers saved, or ID@COMMIT on the Hugging Face Hub. ViLT answers VQA or
-    NLVR2, BLIP answers VQA or writes captions, and a chat model answers every task."""
+    NLVR2, BLIP answers VQA, writes captions or chooses regions, and a chat model answers every
+    task."""
 
     output: Path
     """JSON Lines file of answers, for `eqforge metrics`. Run the same command again to resume an
@@ -47,6 +48,10 @@ class AnswerSettings:
     answer_list: Path | None = None
     """File of the answers that ViLT or BLIP choose from in VQA. It is a JSON array, a JSON object
     whose keys are answers, or a text file with an answer per line. The papers use 3,129 answers."""
+
+    regions: Path | None = None
+    """JSON file of candidate boxes for grounding with BLIP, which chooses one. It has the form
+    {IMAGE: [[x, y, width, height], ...]}, as ALBEF's dets.json."""
 
     precision: Precision = "float32"
     """Data type of the model weights."""
@@ -67,11 +72,11 @@ def answer_dataset(settings: AnswerSettings) -> str:
     """
     from eqforge.core.console import Ticker
     from eqforge.core.identity import fingerprint, versions_of
-    from eqforge.models.answerers import load_answerer
+    from eqforge.models.answerers import BlipGrounder, load_answerer
     from eqforge.models.pretrained import torch_threads
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.dataset.shelf import make_shelf
-    from eqforge.sources.vlue import read_answer_list
+    from eqforge.sources.vlue import read_answer_list, read_regions
 
     if settings.output.exists():
         raise InputError(f"{settings.output}: already exists; choose another --output")
@@ -83,9 +88,16 @@ def answer_dataset(settings: AnswerSettings) -> str:
     answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
     weights = Weights.of(settings.model, settings.precision, settings.device)
     model, is_chat = load_answerer(weights, settings.task, answers)
+    regions = None if settings.regions is None else read_regions(settings.regions)
+    if isinstance(model, BlipGrounder) != (regions is not None):
+        raise InputError(
+            "--regions: only BLIP's grounding chooses among regions; leave it out"
+            if regions is not None
+            else f"{settings.model}: finds no boxes by itself; pass candidate boxes with --regions"
+        )
     versions = versions_of("eqforge", "torch", "transformers", "tokenizers", "pillow", "numpy")
     limits = [settings.device, settings.max_pixels, settings.task]
-    run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, versions])
+    run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, regions, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
     done = _begin(part, run)
     left = [one for one in asked if one[0]["sample_id"] not in done]
@@ -93,7 +105,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     ticker = Ticker(len(asked), "answers", before=len(done))
     with part.open("a", encoding="utf-8") as stream, torch_threads(1):
         for place, (key, said, why) in enumerate(
-            _answers(left, shelf, model, is_chat, settings), start=len(done) + 1
+            _answers(left, shelf, model, is_chat, regions or {}, settings), start=len(done) + 1
         ):
             if why:
                 failures[why] += 1
@@ -126,8 +138,8 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
             f"--task {task}: {dataset.folder} has no such task; it has {', '.join(known) or 'none'}"
         )
     form = VLUE[task]
-    sizes = ("width_px", "height_px") if task == "grounding" else ()
-    rows = dataset.rows(task, ["sample_id", *form.columns, *sizes])
+    more = ("image", "width_px", "height_px") if task == "grounding" else ()
+    rows = dataset.rows(task, ["sample_id", *form.columns, *more])
     asked = [(row, each[0]) for row in rows if (each := form.questions(row))]
     if not asked:
         raise InputError(
@@ -169,8 +181,9 @@ def _begin(part: Path, run: str) -> set[str]:
 def _answers(
     asked: Sequence[tuple[Mapping[str, Any], Question]],
     shelf: "Shelf",
-    model: "Answerer",
+    model: "Answerer | BlipGrounder",
     is_chat: bool,
+    regions: Mapping[str, Sequence["Box"]],
     settings: AnswerSettings,
 ) -> Iterator[tuple[str, dict[str, Any], str]]:
     """Yield each row's id, its answer with a chat model's own text, and why it has none."""
@@ -178,6 +191,8 @@ def _answers(
 
     from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
     from eqforge.evaluation.tasks.answers import TASKS
+    from eqforge.models.answerers import BlipGrounder
+    from eqforge.sources.vlue import regions_of
 
     for some in batched(asked, ROWS_AT_ONCE):
         images = shelf.read({image for _, question in some for image in question.images})
@@ -186,9 +201,13 @@ def _answers(
             why = ""
             try:
                 pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
-                answer = model.answer(
-                    *inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
-                )
+                if isinstance(model, BlipGrounder):
+                    own = regions_of(regions, row["image"])
+                    answer: Any = model.locate(pixels[0], row["phrase"], own)
+                else:
+                    answer = model.answer(
+                        *inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
+                    )
                 said = {"answer": answer}
                 if is_chat:
                     read = TASKS[settings.task].from_text(answer, row)
@@ -214,7 +233,7 @@ main = Command(
     AnswerSettings,
     answer_command,
     example="eqforge answer out/vlue --task vqa --model FOLDER --output answers.jsonl",
-    basics=("answer-list", "device", "precision"),
+    basics=("answer-list", "regions", "device", "precision"),
 )
 
 if __name__ == "__main__":

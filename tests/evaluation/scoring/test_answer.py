@@ -285,3 +285,59 @@ def test_a_model_s_answers_and_their_time_make_a_front(
         arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
         assert efficiency([str(dataset), *arguments]) == 2
         assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_blip_chooses_the_region_that_its_attention_points_at(
+    dataset: Path, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = save_blip(tmp_path / "blip", spread=0.3)
+    model = transformers.BlipForImageTextRetrieval.from_pretrained(folder)
+    inputs = inputs_of(folder, images, [0], "dog")
+    states = model.vision_model(pixel_values=inputs["pixel_values"]).last_hidden_state
+    found: list[Any] = []
+    layer = model.text_encoder.encoder.layer[-1].crossattention.self
+    layer.register_forward_hook(lambda _, __, output: found.append(output[1]))
+    fused = model.text_encoder(
+        input_ids=inputs["input_ids"],
+        attention_mask=inputs["attention_mask"],
+        encoder_hidden_states=states,
+    ).last_hidden_state
+    found[0].retain_grad()
+    model.itm_head(fused[:, 0, :])[0, 1].backward()
+    weights = found[0].grad[0].clamp(min=0).numpy() * found[0][0].detach().numpy()
+    heat = np.zeros(weights.shape[2] - 1)
+    for head in weights:
+        for token in head:
+            heat += token[1:]
+    side = int(len(heat) ** 0.5)
+    shown = torch.nn.functional.interpolate(
+        torch.tensor(heat.reshape(1, 1, side, side)), size=(40, 60), mode="bicubic"
+    )[0, 0].numpy()
+    boxes: list[list[float]] = [[0, 0, 20, 20], [30.5, 2, 10, 30], [5, 20, 50, 15.2], [58, 0, 1, 1]]
+    scores = []
+    for x, y, width, height in boxes:
+        inside = shown[int(y) : int(y + height), int(x) : int(x + width)]
+        scores.append(inside.sum() / (width * height) ** 0.5)
+    assert len({round(score, 9) for score in scores}) == 4
+    best = boxes[int(np.argmax(scores))]
+
+    regions = tmp_path / "dets.json"
+    for key in ("0.png", "0"):
+        regions.write_text(json.dumps({key: boxes[::-1], "other": [[0, 0, 1, 1]]}))
+        given = ["--regions", str(regions)]
+        (box,) = answer(dataset, "grounding", folder, tmp_path / f"{key}.jsonl", *given).values()
+        assert box == best
+    assert metrics([str(dataset), f"{tmp_path}/0.jsonl"]) == 0
+    capsys.readouterr()
+
+    for text, message in (
+        ('{"0": [[0, 0, 0, 5]]}', "dets.json"),
+        ('{"1": [[0, 0, 2, 5]]}', "nothing could be answered: 1 left out (no region)"),
+        (None, "finds no boxes by itself; pass candidate boxes with --regions"),
+    ):
+        regions.write_text(text or "{}")
+        more = [] if text is None else ["--regions", str(regions)]
+        arguments = ["--task", "grounding", "--model", str(folder), *more]
+        assert main([str(dataset), *arguments, "--output", str(tmp_path / "x.jsonl")]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+        (tmp_path / "x.jsonl.part").unlink(missing_ok=True)
