@@ -253,6 +253,11 @@ def load_answerer(
         raise unloadable(weights, error) from error
     architecture = next(iter(config.architectures or ()), ARCHITECTURE)
     if architecture not in HEADS:
+        if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
+            raise InputError(
+                f"{weights.source}: a model of the class {architecture} answers no questions; "
+                f"expected a chat model that sees images, or one of {', '.join(HEADS)}"
+            )
         if answers:
             raise InputError(
                 f"--answer-list: {weights.source} is a chat model, which writes its own answers"

@@ -134,7 +134,9 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
         if not all(item.images):
             raise InputError(f"{path.name}: {item.item_id}: expected an image, found ''")
         if item.item_id in seen:
-            raise InputError(f"{path.name}: the id {item.item_id!r} appears twice")
+            raise InputError(
+                f"{path.name}: two items have the id {item.item_id!r}; change the id of one"
+            )
         seen.add(item.item_id)
         number += 1
         yield item

@@ -13,6 +13,7 @@ import tyro
 from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import Command
+from eqforge.core.visible import counted
 from eqforge.models.pretrained import Precision, Weights
 from eqforge.schemas.records.questions import VLUE, Question
 
@@ -123,7 +124,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     part.write_text("".join(sorted(lines)), encoding="utf-8")
     part.replace(settings.output)
     advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
-    return f"{settings.output}: {len(lines):,} answers{advice}"
+    return f"{settings.output}: {counted(len(lines), 'answers')}{advice}"
 
 
 def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Question]]:

@@ -83,7 +83,7 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
         ("retrieval", [], "contains no row of the task retrieval"),
         ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
         ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
-        ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' appears twice"),
+        ("vqa", ROWS["vqa"] * 2, "two items have the id 'vqa/7'"),
         ("nlvr2", [ROWS["nlvr2"][0] | {"label": "maybe"}], r"\[0\]\.label"),
         ("grounding", [ROWS["grounding"][0] | {"bbox": [1, 2, 3]}], r"\[0\]\.bbox"),
     ],

@@ -19,7 +19,7 @@ from tests.evaluation.written import rows_by
 from tests.optional import optional
 from tests.statuses import status_of
 from tests.tiny_families import SIZES, VISION, _bert
-from tests.tiny_models import save_blip
+from tests.tiny_models import save_blip, save_clip
 
 torch: Any = optional("torch")
 transformers: Any = optional("transformers")
@@ -249,6 +249,16 @@ def test_wrong_input_is_one_clear_error(
     assert main([str(dataset), *arguments]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_model_that_answers_nothing_is_one_clear_error(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_clip(tmp_path / "clip")
+    arguments = ["--task", "vqa", "--model", str(tmp_path / "clip")]
+    assert main([str(dataset), *arguments, "--output", str(tmp_path / "x.jsonl")]) == 2
+    message = "a model of the class CLIPModel answers no questions; expected a chat model"
+    assert message in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_model_s_answers_and_their_time_make_a_front(
