@@ -11,7 +11,6 @@ import pytest
 
 from eqforge.cli import main
 from eqforge.commands import diff
-from eqforge.schemas.dataset import compare
 from tests.builds import rows
 from tests.made_datasets import describe
 
@@ -95,40 +94,6 @@ def test_what_changed_is_told_by_record_and_column(
     assert "samples: 1 added, 1 removed, 1 changed" in text
     assert r"+ Яблоко/\x1b[31m" in text
     assert "\x1b" not in text
-
-
-@pytest.mark.parametrize("at_once", [1, 2, 1_000])
-def test_every_changed_record_is_counted_once(
-    other: Path, capsys: pytest.CaptureFixture[str], at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compare, "CHANGED_AT_ONCE", at_once)
-    samples = rows(other, "samples")
-    changed = [
-        row | {"caption_1": f"{n}"} | ({"split": "x"} if n % 2 else {})
-        for n, row in enumerate(samples)
-    ]
-    rewritten(other, "samples", changed[::-1], files=2)
-
-    status, said = found(capsys, other, OLD / "eq-youcook2", "--examples", "2")
-
-    assert status == 1
-    table = said["tables"]["samples"]
-    assert (table["changed"], table["equal"]) == (len(samples), 0)
-    assert table["columns"] == {"caption_1": len(samples), "split": len(samples) // 2}
-    shown = {each["key"]: each["columns"]["caption_1"] for each in table["changed_examples"]}
-    said_of = {row["sample_id"]: (row, n) for n, row in enumerate(samples)}
-    assert len(shown) == 2
-    assert shown == {key: [f"{said_of[key][1]}", said_of[key][0]["caption_1"]] for key in shown}
-
-
-def test_tables_and_columns_can_be_chosen(other: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rewritten(other, "samples", [row | {"caption_1": "x"} for row in rows(other, "samples")])
-
-    assert found(capsys, OLD / "eq-youcook2", other, "--only", "caption_0", "image_0_id")[0] == 0
-    assert found(capsys, OLD / "eq-youcook2", other, "--table", "images", "rejects")[0] == 0
-    status, said = found(capsys, OLD / "eq-youcook2", other, "--only", "caption_1")
-    assert status == 1
-    assert list(said["tables"]) == ["samples"]
 
 
 def test_datasets_of_different_kinds_have_common_columns(

@@ -128,16 +128,6 @@ def check_groups(log: Path, theirs: Any, dataset: Path, folder: Path) -> None:
 
 
 @pytest.mark.timeout(1200)
-def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
-    lmms_eval: Path, tmp_path: Path
-) -> None:
-    dataset = questions(tmp_path / "q", "natural-bench")
-    export(dataset, "lmms-eval", tmp_path / "tasks" / "natural_bench")
-    found = evaluated(lmms_eval, tmp_path / "tasks", "Yes", "natural_bench")
-    check_groups(*found["natural_bench"], dataset, tmp_path)
-
-
-@pytest.mark.timeout(1200)
 def test_lmms_eval_asks_about_two_images_and_for_texts(lmms_eval: Path, tmp_path: Path) -> None:
     dataset = build(tmp_path)
     right = {"nlvr2": 2 / 3, "vqa": 1, "grounding": 0}

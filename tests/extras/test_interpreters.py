@@ -53,7 +53,6 @@ def build(program: Path, workspace: Workspace, folder: Path) -> dict[str, bytes]
     for extra in DATASETS:
         command = COMMANDS[extra].format_map(names).split()
         run(program, "build", *command, "--output", folder / extra, cwd=folder)
-        run(program, "verify", folder / extra, cwd=folder)
         for name, data in dataset_bytes(folder / extra).items():
             if name == "dataset.json":
                 manifest = json.loads(data)
@@ -86,5 +85,6 @@ def test_an_interpreter_builds_the_bytes_of_this_one(
     (tmp_path / "theirs").mkdir()
 
     theirs = build(programs / "eqforge", demo_workspace, tmp_path / "theirs")
+    run(programs / "eqforge", "verify", tmp_path / "theirs" / "video", cwd=tmp_path)
 
     assert [name for name, data in ours.items() if theirs[name] != data] == []

@@ -4,18 +4,15 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
-from eqforge.cli import main
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import load_json
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.captioned_videos import read_youcook2
-from tests.builds import books, reasons, rows
-from tests.faults import runs
 
 MEGABYTES = 8
 TIMES_ITS_SIZE = 12
@@ -32,51 +29,6 @@ def segment(**fields: str) -> str:
     known = {"id": "0", "segment": "[1, 2]", "sentence": '"cut the onion"'} | fields
     members = ", ".join(f'"{name}": {value}' for name, value in known.items())
     return f"{{{members}}}"
-
-
-DEFECTS = {
-    "a key twice": (youcook2('{"id": 0, "id": 1}'), "the key 'id' appears twice"),
-    "NaN": (youcook2(segment(segment="[NaN, 2]")), "NaN is not a JSON number"),
-    "Infinity": (youcook2(segment(segment="[1, -Infinity]")), "-Infinity is not a JSON number"),
-    "a number beyond all floats": (youcook2(segment(segment="[1, 1e999]")), "a finite number"),
-    "a whole number beyond": (youcook2(segment(segment=f"[1, 1{'0' * 400}]")), "a finite number"),
-    "ten thousand digits": (youcook2(segment(id="1" * 10_000)), "not valid JSON"),
-    "text for a number": (
-        youcook2(segment(segment='["1", 2]')),
-        "expected a number, found a text '1'",
-    ),
-    "a flag for a number": (youcook2(segment(id="true")), "expected a whole number, found true"),
-    "null for text": (youcook2(segment(sentence="null")), "expected a string, found null"),
-    "a list for an object": ("[]", "the whole file: expected an object, found an array"),
-    "half a surrogate pair": (youcook2(segment(sentence='"a \\ud800 b"')), "valid Unicode text"),
-    "half a pair in a name": ('{"database": {"\\ud800": {}}}', "expected a printable string"),
-    "an escape sequence": ('{"database": {"\\u001b[2J": {}}}', "expected a printable string"),
-    "lists in lists": ("[" * 100_000 + "]" * 100_000, "not valid JSON"),
-    "lists not so deep": (youcook2(segment(sentence="[" * 800 + "]" * 800)), "expected a string"),
-    "no UTF-8": ("\udcff", "not UTF-8 text"),
-    "nothing": ("", "is empty"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), DEFECTS.values(), ids=DEFECTS)
-def test_a_defect_of_an_annotation_file_is_one_clear_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
-    """Before any work: nothing is written, and the status is 2."""
-    file = tmp_path / "youcookii.json"
-    file.write_bytes(text.encode("utf-8", "surrogateescape"))
-    argv = ["plan", "eq-youcook2", "--annotations", str(file), "--videos", str(tmp_path)]
-
-    with pytest.raises(SystemExit) as ended:
-        main([*argv, "--output", str(tmp_path / "out")])
-
-    said = capsys.readouterr().err.strip()
-    assert ended.value.code == 2
-    assert message in said
-    assert "youcookii.json" in said
-    assert said.isprintable()
-    assert len(said) < 500
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.timeout(
@@ -170,51 +122,6 @@ def calls_per_record(path: Path, megabytes: float) -> float:
 def test_a_record_of_a_larger_file_is_not_more_work(tmp_path: Path, name: str) -> None:
     small, large = (calls_per_record(tmp_path / name, megabytes) for megabytes in (0.1, 0.4))
     assert large < 1.1 * small
-
-
-def outside(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yields names that lead out of the videos folder, and the reason of their reject."""
-    secret = folder / "secret.mp4"
-    videos = folder / "in" / "videos"
-    secret.write_bytes((videos / "00.mp4").read_bytes())
-    (videos / "link.mp4").symlink_to(secret)
-    (videos / "folder").symlink_to(folder)
-    (videos / "circle.mp4").symlink_to(videos / "circle.mp4")
-    yield "../../secret.mp4", "outside_root"
-    yield "x/../../../secret.mp4", "outside_root"
-    yield str(secret), "outside_root"
-    yield "link.mp4", "outside_root"
-    yield "folder/secret.mp4", "outside_root"
-    yield "circle.mp4", "outside_root"
-    yield "/dev/zero", "outside_root"
-    yield "..", "outside_root"
-    yield "a" * 290, "video_missing"
-
-
-def test_an_annotation_that_names_a_file_outside_the_root_reads_none(tmp_path: Path) -> None:
-    inputs = runs.make_inputs(tmp_path / "in", videos=1)
-    found = list(outside(tmp_path))
-    lines = [
-        {"video": name, "timestamp_s": time_s, "caption": f"It shows {time_s}."}
-        for name, _ in found
-        for time_s in (0.1, 0.5)
-    ]
-    with open(inputs.captions, "a", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(line) + "\n" for line in lines)
-    named = runs.Inputs(captions=inputs.captions, videos=inputs.videos, rows=50)
-
-    status, said = runs.build(named, tmp_path / "out")
-
-    assert status == 0, said
-    assert reasons(tmp_path / "out", "frames") == {"outside_root": 16, "video_missing": 2}
-    assert books(tmp_path / "out")["frames"] == (21, 3, 18)
-    assert {row["source_id"] for row in rows(tmp_path / "out", "samples")} == {"00.mp4"}
-    refused = {
-        (row["source_id"], row["reason"])
-        for row in rows(tmp_path / "out", "rejects")
-        if row["stage"] == "frames"
-    }
-    assert refused == set(found)
 
 
 def measure_half_a_gigabyte(folder: Path) -> None:

@@ -90,16 +90,3 @@ def test_a_second_run_is_refused_while_the_first_lives_and_does_not_disturb_it(
     os.kill(first.pid, signal.SIGCONT)
     assert first.end()[0] == 0
     assert dataset_bytes(output) == whole.files
-
-
-def test_of_runs_that_start_at_once_one_builds_the_dataset(whole: Whole, tmp_path: Path) -> None:
-    """One that is late enough finds the dataset finished, and has nothing to do."""
-    output = tmp_path / "out"
-
-    started = [runs.start(whole.inputs, output) for _ in range(3)]
-    ended = [run.end() for run in started]
-
-    assert sorted({status for status, _ in ended}) in ([0], [0, 2]), ended
-    refusals = [runs.last_line(said) for status, said in ended if status == 2]
-    assert set(refusals) <= {f"eqforge: --output {output}: another run is writing there"}
-    assert dataset_bytes(output) == whole.files

@@ -8,13 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from eqforge.cli import main
 from eqforge.core.errors import InputError
 from eqforge.core.help import Help
 from eqforge.pipelines import pipeline_of
 from eqforge.pipelines.base.command import parse_line
 from eqforge.pipelines.base.identity import settings_of_rows
-from eqforge.pipelines.base.recipe import command_of, commands_of
+from eqforge.pipelines.base.recipe import command_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.tables.datasets import DATASETS
 
@@ -56,27 +55,6 @@ def test_the_command_has_the_settings_of_the_manifest(path: Path) -> None:
         return
     built = built_again(manifest)
     assert known(manifest.config, built) == known(built, manifest.config)
-
-
-def test_the_card_of_a_build_has_the_command_of_its_manifest(tmp_path: Path) -> None:
-    captions = tmp_path / "captions.jsonl"
-    captions.write_text('{"image": "1.jpg", "caption": "A red dog and two cats."}\n')
-    output = tmp_path / "out"
-    argv = ["--captions", str(captions), "--mode", "paper", "--output", str(output)]
-    assert main(["build", "retrieval-perturbations", *argv]) == 0
-
-    manifest = load_manifest(str(output))
-    card = (output / "README.md").read_text()
-    version = manifest.versions["eqforge"]
-    install, command = commands_of(manifest)
-    assert install == f"pip install eqforge=={version}"
-    assert command == command_of(manifest)
-    assert f"$ {install}\n$ {command}\n" in card
-    assert "--mode paper --captions path/to/captions.jsonl --output path/to/" in card
-    assert built_again(manifest) == manifest.config
-    before = [(output / name).read_bytes() for name in ("README.md", "croissant.json")]
-    assert main(["card", str(output)]) == 0
-    assert before == [(output / name).read_bytes() for name in ("README.md", "croissant.json")]
 
 
 def test_names_of_files_cannot_add_words_to_the_command(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_every_answer_is_stored_with_who_gave_it(
     assert again in (judged / "README.md").read_text()
 
 
-def test_bytes_follow_neither_workers_nor_order_nor_a_stop(
+def test_bytes_follow_neither_order_nor_a_stop(
     captions: Path, judges: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = [f"--verify={kind}:{judges / kind}" for kind in ("nli", "llm")]
@@ -122,7 +122,7 @@ def test_bytes_follow_neither_workers_nor_order_nor_a_stop(
     mixed = random.Random(0).sample(CAPTIONS, len(CAPTIONS))
     (tmp_path / "other").mkdir()
     shuffled = write(tmp_path / "other" / "captions.jsonl", mixed)
-    assert build(tmp_path / "two", "--captions", shuffled, *named, "--workers", "2") == 0
+    assert build(tmp_path / "two", "--captions", shuffled, *named) == 0
     assert tables(tmp_path / "two") == tables(tmp_path / "one")
 
     calls = 0

@@ -4,12 +4,9 @@ The dataset is Eq-Video's of two clips with eight moments, the smallest that has
 written as many small files, so that a run can be killed while it writes.
 """
 
-import io
 import json
 import os
-import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -20,7 +17,7 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.transforms.filters import faces, quality
+from eqforge.transforms.filters import quality
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import (
     books,
@@ -114,40 +111,6 @@ def test_a_second_run_opens_no_video_and_measures_nothing_again(
     assert {path: path.stat().st_mtime_ns for path in (reference / "data").iterdir()} == written
 
 
-def test_an_image_deleted_between_runs_is_made_again(
-    demo_workspace: Workspace, reference: Path, tmp_path: Path, expected: dict[str, bytes]
-) -> None:
-    shutil.copytree(reference, tmp_path / "out")
-    extracted = finished_work(tmp_path / "out", "extract")
-    tour = next(row for row in rows(reference, "samples") if row["source_id"] == "own/tour.mkv")
-    name = f"{tour['image_0_id']}.jpg"
-    stored = tmp_path / "out" / "_work" / "media" / name[:2] / name
-    data = stored.read_bytes()
-    stored.unlink()
-    shutil.rmtree(tmp_path / "out" / "data")
-
-    build(demo_workspace, tmp_path / "out")
-
-    assert dataset_bytes(tmp_path / "out") == expected
-    assert stored.read_bytes() == data
-    again = finished_work(tmp_path / "out", "extract")
-    assert sorted(again) == sorted(extracted)
-    assert sum(again[name] != extracted[name] for name in again) == 1  # the tour alone
-
-
-def test_files_that_an_earlier_run_left_behind_are_cleared_away(
-    demo_workspace: Workspace, reference: Path, tmp_path: Path, expected: dict[str, bytes]
-) -> None:
-    shutil.copytree(reference, tmp_path / "out")
-    (tmp_path / "out" / "dataset.json").unlink()
-    shard = tmp_path / "out" / "data" / "samples-00000-of-00019.parquet"
-    shutil.copy(shard, shard.with_name("samples-00000-of-00002.parquet"))
-    shard.with_name(f".tmp-{123:032x}").write_bytes(b"half of a file")
-    shard.write_bytes(shard.read_bytes()[:-100])
-
-    assert dataset_bytes(build(demo_workspace, tmp_path / "out")) == expected
-
-
 # --- one record again, and parts
 
 
@@ -181,37 +144,6 @@ def test_a_limit_and_a_share_of_the_videos_give_subsets(
 
 
 # --- killed and started again
-
-
-def test_a_killed_decoder_does_not_end_the_run(
-    demo_workspace: Workspace, tmp_path: Path, expected: dict[str, bytes]
-) -> None:
-    output = tmp_path / "out"
-    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output]
-    with start("build", "eq-video", *arguments) as run:
-        wait_for(lambda: any((output / "_work" / "media").rglob("*.jpg")))
-        decoders = [number for number, name in processes(run.pid) if "child_main" in name]
-        for number in decoders:
-            os.kill(number, signal.SIGKILL)
-        _, err = run.communicate(timeout=300)
-
-    assert len(decoders) == 1
-    assert run.returncode == 0, err
-    assert dataset_bytes(output) == expected
-
-
-def test_one_run_at_a_time_writes_into_a_folder(demo_workspace: Workspace, tmp_path: Path) -> None:
-    """The lock ends with the process, however that ends."""
-    output = tmp_path / "out"
-    arguments = [*inputs(demo_workspace), *SMALL_FILES, "--output", output]
-    with start("build", "eq-video", *arguments) as run:
-        wait_for(lambda: any((output / "_work" / "plan").rglob("*.jsonl")))
-        os.killpg(run.pid, signal.SIGSTOP)
-        with pytest.raises(SystemExit) as left:
-            build(demo_workspace, output)
-        assert left.value.code == 2
-        os.killpg(run.pid, signal.SIGKILL)
-    build(demo_workspace, output)
 
 
 def test_no_process_outlives_a_killed_parent(demo_workspace: Workspace, tmp_path: Path) -> None:
@@ -287,20 +219,6 @@ def all_pairs() -> list[str]:
     ]
 
 
-def test_a_pair_whose_measure_fails_is_a_reject(
-    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> Any:
-        raise KeyError("no measure")
-
-    monkeypatch.setattr("eqforge.transforms.filters.minimality.measure_pair", fail)
-
-    output = build(demo_workspace, tmp_path, "--max-error-rate", "1")
-
-    assert rejected(output, "error:KeyError") == sorted(all_pairs())
-    assert books(output)["pairs"] == (19, 0, 19)
-
-
 def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
     demo_workspace: Workspace, reference: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -312,24 +230,6 @@ def test_an_image_damaged_in_the_store_is_not_written_into_a_dataset(
     assert leave(demo_workspace, tmp_path / "out") == 1
 
     assert f"{stored.name}: the file has changed since it was stored" in capsys.readouterr().err
-
-
-def test_a_full_disk_is_one_message_not_a_reject_of_every_record(
-    demo_workspace: Workspace,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def fail(*_: Any) -> Any:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(faces, "score_faces", fail)
-
-    assert leave(demo_workspace, tmp_path) == 1
-
-    err = capsys.readouterr().err
-    assert "eqforge: the run failed: OSError: [Errno 28] No space left on device" in err
-    assert "Traceback" not in err
 
 
 # --- how it runs
@@ -351,26 +251,6 @@ def test_the_direct_runner_is_the_local_engine_and_downloads_nothing(
     output = build(demo_workspace, tmp_path, "--limit", "1", "--", "--runner", name)
 
     assert len(ids(output)) == 1
-
-
-class Terminal(io.StringIO):
-    """A standard error that keeps what it shows."""
-
-    def isatty(self) -> bool:
-        return True
-
-
-def test_a_terminal_shows_how_much_of_each_step_is_done(
-    demo_workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = Terminal()
-    with monkeypatch.context() as watched:
-        watched.setattr(sys, "stderr", terminal)
-        build(demo_workspace, tmp_path)
-
-    last = re.findall(r"(extracted|judged|paired)\W.*?(\d+ of \d+ \w+)", terminal.getvalue())[-3:]
-    assert [step for step, _ in last] == ["extracted", "judged", "paired"]
-    assert last[0][1] == "3 of 3 videos"
 
 
 def test_the_build_leaves_no_thread_and_no_scratch_folder(

@@ -1,11 +1,6 @@
 """Hard positives that a model of a server writes, in both datasets that have them."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -21,7 +16,6 @@ from eqforge.pipelines import hard_positives, training_captions
 from eqforge.pipelines.base.command import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text.asking import FIRST
-from tests.builds import wait_for
 from tests.chat_server import ChatServer
 
 SECRET = "sk-secret-0123456789"
@@ -254,70 +248,6 @@ def test_a_server_that_goes_away_stops_the_build_and_the_next_one_goes_on(
     assert sorted([*first, *server.prompts]) == sorted(whole)
     assert "10 more that are already answered" in capsys.readouterr().err
     assert tables(output) == tables(tmp_path / "whole")
-
-
-def test_a_killed_build_asks_nothing_twice(captions: Path, tmp_path: Path) -> None:
-    enough, go_on = threading.Event(), threading.Event()
-
-    def stalls(prompt: str, body: dict[str, Any]) -> str:
-        if len(server.asked) >= 8:
-            enough.set()
-            go_on.wait(300)
-        return say(prompt, body)
-
-    output = tmp_path / "out"
-    with ChatServer(stalls).running() as server:
-        command = [
-            *("--captions", str(captions), "--model", server.model, "--model-batch", "2"),
-            *("--output", str(output), *RAW),
-        ]
-        line = [sys.executable, "-P", "-m", "eqforge", "build", "training-captions", *command]
-        process = subprocess.Popen(line, env=os.environ, stderr=subprocess.DEVNULL)
-        try:
-            assert enough.wait(300)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        known = {json.loads(file.read_text())["text"] for file in kept(output)}
-        answered, server.say = server.prompts, say
-        server.asked = []
-        assert training_captions.main(command) == 0
-        again = server.prompts
-        server.asked = []
-        whole = built(training_captions.main, tmp_path / "whole", *command[:-4], *RAW)
-        go_on.set()
-
-    assert len(known) >= 7  # two may have been on their way
-    assert len({*answered} & {*again}) <= 1  # it had come, and was not kept yet
-    assert len(again) <= len(server.prompts) - 7
-    assert {r["sample_id"]: r for r in open_dataset(str(output)).rows("samples")} == whole
-
-
-def test_a_stopped_build_waits_for_what_is_under_way_and_keeps_it(
-    captions: Path, tmp_path: Path
-) -> None:
-    enough = threading.Event()
-
-    def slow(prompt: str, body: dict[str, Any]) -> str:
-        if len(server.asked) >= 4:
-            enough.set()
-            threading.Event().wait(3)
-        return say(prompt, body)
-
-    output = tmp_path / "out"
-    with ChatServer(slow).running() as server:
-        command = ["--captions", str(captions), "--model", server.model, "--model-batch", "3"]
-        line = [sys.executable, "-P", "-m", "eqforge", "build", "training-captions", *command]
-        line += ["--output", str(output), *RAW]
-        process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
-        assert enough.wait(300)
-        wait_for(lambda: len(kept(output)) >= 2)
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=300)[1]
-
-    assert process.returncode == 128 + signal.SIGINT
-    assert "run the same command again to resume" in said
-    assert len(kept(output)) == len(server.asked) < 25
 
 
 def kept(output: Path) -> list[Path]:

@@ -14,15 +14,6 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.video.pictures import number_of
 
 
-@pytest.mark.parametrize("name", ["{:d}.png", "{:05d}.jpg", "img_{:06d}.JPEG", "a1b-{:d}.tif"])
-def test_the_last_digits_are_the_number(name: str) -> None:
-    numbers = [1, 2, 9, 10, 99_999, 100_000]
-    found = number_frames("a", [name.format(number) for number in reversed(numbers)])
-    assert found.fault == ""
-    assert dict(found.files) == {number: name.format(number) for number in numbers}
-    assert found.last == 100_000
-
-
 def test_what_is_not_clear_is_said_alike_in_every_order() -> None:
     files = ["00001.png", "1.jpg", "img_2.png", "flow_3.png", "0.png", "Thumbs.db", ".4.png"]
     faults = {number_frames("a", files[n:] + files[:n]).fault for n in range(len(files))}
@@ -32,36 +23,6 @@ def test_what_is_not_clear_is_said_alike_in_every_order() -> None:
         == "a1.png and b2.png are named in different ways"
     )
     assert number_frames("a", ["0.png", "1.png"]).fault.startswith("0.png has the number 0")
-
-
-@pytest.mark.parametrize(
-    ("asked", "there"),
-    [
-        ("001YG.mp4", "001YG.mp4"),
-        ("001YG.mp4", "001YG"),
-        ("001YG", "001YG"),
-        ("001YG", "001YG.mp4"),
-        ("own/desk.MOV", "own/desk"),
-        ("a.b", "a.b"),
-    ],
-)
-def test_the_folder_is_found_with_and_without_the_ending(
-    tmp_path: Path, asked: str, there: str
-) -> None:
-    (tmp_path / there).mkdir(parents=True)
-    (tmp_path / there / "000089.png").write_bytes(b"\0")
-    found = find_video(SourceFolder(str(tmp_path)), asked, VIDEO_SUFFIXES)
-    assert isinstance(found, FoundFrames)
-    assert (found.name, found.path(89)) == (there, f"{there}/000089.png")
-
-
-@pytest.mark.parametrize("name", ["../frames", "missing", "/etc", "a/../../b"])
-def test_no_folder_elsewhere_is_found(tmp_path: Path, name: str) -> None:
-    (tmp_path / "frames").mkdir()
-    (tmp_path / "frames" / "1.png").write_bytes(b"\0")
-    (tmp_path / "videos").mkdir()
-    found = find_video(SourceFolder(str(tmp_path / "videos")), name, VIDEO_SUFFIXES)
-    assert isinstance(found, MissingFile)
 
 
 def test_a_folder_that_may_not_be_listed_is_unreadable(
@@ -104,15 +65,6 @@ def test_a_picture_is_shown_until_the_next_one_is() -> None:
         early = asked(time_s=-0.01, fps=fps)
         assert isinstance(early, Rejection)
         assert early.reason == "before_first_frame"
-
-
-def test_a_number_needs_no_rate_and_a_time_does() -> None:
-    assert asked(index=0, fps=None) == 1
-    assert asked(index=9, fps=None) == 10
-    missing = asked(index=10, fps=None)
-    assert missing == Rejection(reason="frame_missing", detail="no picture 11 in a")
-    with pytest.raises(InputError, match="--frames-fps"):
-        asked(time_s=1.0, fps=None)
 
 
 def trimmed(root: Path) -> TrimmedClips:

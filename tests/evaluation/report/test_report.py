@@ -130,36 +130,6 @@ def rows_images(dataset: Path) -> list[str]:
     return [row["image_id"] for row in open_dataset(str(dataset)).rows("images", ["image_id"])]
 
 
-def test_a_folder_of_something_else_is_left_alone(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
-    mine, theirs = tmp_path / "mine", write_report(other, tmp_path / "theirs")
-    mine.mkdir()
-    (mine / "notes.txt").write_bytes(b"mine")
-    for output, said in (
-        (mine, "contains files that do not belong to a report; choose a different folder"),
-        (theirs, "add --overwrite to replace them"),
-    ):
-        before = digests(output)
-        with pytest.raises(SystemExit) as left:
-            report.main([str(dataset), "--output", str(output)])
-        assert left.value.code == 2
-        assert said in capsys.readouterr().err
-        assert digests(output) == before
-
-
-def test_a_report_of_something_else_is_replaced_where_that_is_asked_for(
-    dataset: Path, written: Path, tmp_path: Path
-) -> None:
-    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(700), picture(701)])
-    output = write_report(other, tmp_path / "r")
-
-    write_report(dataset, output, "--overwrite")
-
-    assert digests(output) == digests(written)
-
-
 def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
     dataset: Path, tmp_path: Path
 ) -> None:

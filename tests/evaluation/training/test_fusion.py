@@ -1,11 +1,6 @@
 """Training fusion encoders, on tiny real models, and their losses against plain NumPy."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,8 +21,6 @@ optional("transformers")
 torch = optional("torch")
 
 main, score = status_of(command), status_of(score_command)
-COMMAND = [sys.executable, "-m", "eqforge", "finetune"]
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 COMMON = ["--device", "cpu", "--workers", "0", "--learning-rate", "1e-3", "--batch-size", "6"]
 LOSSES = ("itm", "ranking", "eqsim-v1", "eqsim-v2")
 ALL = [word for name in LOSSES for word in ("--loss", name)]
@@ -190,27 +183,6 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
     line = [str(folder / "pairs"), "--model", f"{kind}:{output}", "--output", str(scores)]
     assert score([*line, "--workers", "0"]) == 0
     assert any(scores.glob("data/*.parquet"))
-
-
-def test_two_runs_and_a_killed_one_have_the_same_bytes(folder: Path, tmp_path: Path) -> None:
-    more = [*ALL, "--close", "multinomial", "--close-count", "1", "--steps", "24"]
-    for name in ("one", "two"):
-        assert main(arguments(folder, "vilt", tmp_path / name, *more)) == 0
-    output = tmp_path / "killed"
-    line = arguments(folder, "vilt", output, *more, "--checkpoint-every", "4")
-    with subprocess.Popen(
-        [*COMMAND, *line], env=os.environ | ONE_THREAD, stderr=subprocess.DEVNULL
-    ) as process:
-        log = output / "log.jsonl"
-        while not log.exists() or log.read_bytes().count(b"\n") < 6:
-            assert process.poll() is None, "it has to be killed before it ends"
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-    assert not (output / "training.json").exists()
-    assert main(line) == 0
-    for name in ("model.safetensors", "config.json", "log.jsonl"):
-        once = (tmp_path / "one" / name).read_bytes()
-        assert once == (tmp_path / "two" / name).read_bytes() == (output / name).read_bytes(), name
 
 
 @pytest.mark.parametrize(

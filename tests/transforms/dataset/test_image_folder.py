@@ -31,23 +31,6 @@ def test_a_picture_is_stored_as_it_is(images: Path, tmp_path: Path) -> None:
     assert MediaStore(str(tmp_path / "media")).get(found.image_id, ".png") == data
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("none.png", "image_missing"),
-        ("../secret.png", "outside_root"),
-        ("text.jpg", "undecodable_image"),
-    ],
-)
-def test_what_is_no_picture_is_refused(
-    images: Path, tmp_path: Path, name: str, reason: str
-) -> None:
-    found = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media")).find(name)
-
-    assert isinstance(found, Rejection)
-    assert found.reason == reason
-
-
 def test_a_pointer_of_git_lfs_says_what_to_run(images: Path, tmp_path: Path) -> None:
     (images / "p.png").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")
     found = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media")).find("p.png")
@@ -57,14 +40,6 @@ def test_a_pointer_of_git_lfs_says_what_to_run(images: Path, tmp_path: Path) -> 
         "undecodable_image",
         "a pointer of Git LFS: run `git lfs pull`",
     )
-
-
-def test_too_many_pixels_are_refused_with_the_number(images: Path, tmp_path: Path) -> None:
-    folder = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media"), max_pixels=1_199)
-    found = folder.find("red.png")
-
-    assert isinstance(found, Rejection)
-    assert (found.reason, found.value, found.threshold) == ("too_many_pixels", 1_200, 1_199)
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").is_file(), reason="no file that gives EIO")

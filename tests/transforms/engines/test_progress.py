@@ -43,23 +43,9 @@ def test_counts_of_all_processes_add_up(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3  # a file a process: nobody waits for a lock
 
 
-def test_a_line_that_is_being_written_is_not_counted_yet(tmp_path: Path) -> None:
-    (tmp_path / "1-a.jsonl").write_text('["made", 1]\n["made", 1')
-
-    assert progress.totals(str(tmp_path)) == {"made": 1}
-
-
 def test_counting_needs_no_folder_and_no_driver(tmp_path: Path) -> None:
     progress.count(None, "made")
     progress.count(str(tmp_path / "removed by the driver"), "made")
-
-
-def test_watching_makes_its_folder_and_removes_it(tmp_path: Path) -> None:
-    folder = tmp_path / "notes"
-    with progress.watch(str(folder), {"made": (1, "videos")}):
-        progress.count(str(folder), "made")
-        assert progress.totals(str(folder)) == {"made": 1}
-    assert not folder.exists()
 
 
 def test_the_folder_is_removed_after_an_error_too(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
-import os
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +13,7 @@ from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.imports.vlue import (
     Imported,
-    VlueBatch,
     VlueRules,
-    import_batch,
     import_item,
     match_name,
 )
@@ -53,51 +49,6 @@ def item(
 
 def found(findings: Sequence[Finding]) -> list[tuple[str, int, float | None]]:
     return [(finding.rule, finding.part, finding.value) for finding in findings]
-
-
-@pytest.mark.parametrize(
-    ("caption", "rules"),
-    [
-        (EIGHT, []),
-        (EIGHT.rpartition(" ")[0], [("few_words", 0, 7.0)]),
-        ("There is a very big dog on the grass.", [("there_is", 0, None)]),
-        ("  THERE  IS a very big dog on the grass.", [("there_is", 0, None)]),
-        ("There are two very big dogs on the grass.", []),
-        ("Over there is a very big dog in grass.", []),
-        ("There isn't a dog on the big green grass.", []),
-        ("There is.", [("few_words", 0, 2.0), ("there_is", 0, None)]),
-    ],
-)
-def test_captions_have_eight_words_and_do_not_start_with_there_is(
-    caption: str, rules: list[tuple[str, int, float | None]]
-) -> None:
-    assert found(list(lint_item(item(texts=[caption]), None, None))) == rules
-    assert not list(lint_item(item("vqa", [caption]), None, None)), "the rules are of captions"
-
-
-def test_each_of_several_captions_is_found_by_its_place() -> None:
-    findings = list(lint_item(item(texts=[EIGHT, "short", "too short"]), None, None))
-
-    assert found(findings) == [("few_words", 1, 1.0), ("few_words", 2, 2.0)]
-    assert [finding.text for finding in findings] == ["short", "too short"]
-
-
-def test_answers_are_looked_up_only_where_there_is_a_list() -> None:
-    question = item("vqa", ["what?"], answers=("maybe", "yes"))
-
-    assert not list(lint_item(question, None, None))
-    assert not list(lint_item(question, frozenset({"yes"}), None))
-    assert found(list(lint_item(question, frozenset({"no"}), None))) == [
-        ("answer_not_listed", 0, None)
-    ]
-
-
-def test_one_answer_to_both_questions_of_a_pair_is_found_unless_the_mode_is_the_papers() -> None:
-    question = replace(item("vqa", ["what?"], answers=("yes",)), same_answer=True)
-    for by_image, rules in ((True, ["same_answer"]), (False, [])):
-        made = import_item(question, VlueRules(by_image=by_image))
-        assert isinstance(made, Imported)
-        assert [finding.rule for finding in made.findings] == rules
 
 
 @pytest.mark.parametrize(
@@ -168,36 +119,6 @@ def test_a_name_that_is_not_there_stays_for_the_folder_to_judge(
     folder: ImageFolder, name: str
 ) -> None:
     assert match_name(folder.root, name) == name
-
-
-def test_items_that_cannot_be_used_are_rejects_and_the_rest_is_kept(folder: ImageFolder) -> None:
-    os.symlink("/etc", Path(folder.root.root) / "out")
-    items = [
-        item(name="good"),
-        item(name="missing", images=["b.png"]),
-        item(name="broken", images=["broken.png"]),
-        item(name="outside", images=["out/passwd"]),
-        item(name="empty", texts=[EIGHT, "  "]),
-        item(name="control", texts=["a \0 b"]),
-        item("nlvr2", name="half", images=["a.png", "b.png"]),
-        item("nlvr2", name="both", images=["a.png", COMPOSED]),
-    ]
-
-    work = import_batch(VlueBatch(items=tuple(items)), VlueRules(by_image=True, images=folder))
-
-    assert [row.sample_id for row in work.samples] == ["captioning/good", "nlvr2/both"]
-    assert {row.candidate_id: row.reason for row in work.rejects} == {
-        "captioning/missing": "image_missing",
-        "captioning/broken": "undecodable_image",
-        "captioning/outside": "outside_root",
-        "captioning/empty": "empty_caption",
-        "captioning/control": "control_characters",
-        "nlvr2/half": "image_missing",
-    }
-    (tally,) = work.tallies
-    assert (tally.candidates, tally.kept) == (8, 2)
-    (statement,) = work.nlvr2
-    assert {statement.image_0_id, statement.image_1_id} == {row.image_id for row in work.images}
 
 
 def test_the_page_lists_every_rule_and_reason() -> None:

@@ -8,21 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.core.errors import InputError
-from eqforge.generators.text.rule_precision import Precision
 from eqforge.schemas.records.judgements import (
     QUESTIONS,
     JudgeAnswer,
-    Part,
     disputed_by_judges,
     disputed_by_rules,
 )
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.judges import decide
-from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample, refuse
-from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges
-
-KINDS: dict[Part, str] = {"hard_positive": "swap/noun_phrase", "hard_negative": "negation"}
+from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, refuse
+from eqforge.transforms.judges.settings import JudgeSettings, prepare_judges
 
 
 def said(question: str, probability: float | None, judge: str = "nli") -> JudgeAnswer:
@@ -33,10 +28,6 @@ def said(question: str, probability: float | None, judge: str = "nli") -> JudgeA
 
 def settings(**limits: Any) -> JudgeSettings:
     return JudgeSettings(verify=("nli:x",), **limits)
-
-
-def judging(**limits: Any) -> Judging:
-    return Judging(settings=settings(**limits), judges=(), by_rules=True, ledger_root="unused")
 
 
 @pytest.mark.parametrize(
@@ -60,12 +51,6 @@ def test_a_limit_refuses_what_is_below_it(question: str, limit: str, reason: str
     )
     assert found is not None
     assert found.reason in JUDGE_REASONS
-
-
-def test_what_a_judge_could_not_read_is_not_let_through_by_its_limit() -> None:
-    found = refuse([said("caption_shown", None)], settings(shown_min=0.0))
-    assert found is not None
-    assert found.reason == "not_judged"
 
 
 def test_all_judges_of_a_text_have_to_refuse_it_where_that_is_asked_for() -> None:
@@ -119,48 +104,6 @@ def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAn
     assert disputed_by_rules(found) == any(
         each.probability is not None and each.probability <= 0.5 for each in found
     )
-
-
-def test_the_probability_is_the_precision_of_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {
-        ("hard_positive", "swap/noun_phrase"): Precision(right=190, wrong=10),
-        ("hard_negative", "negation"): Precision(right=99, wrong=1),
-    }
-    monkeypatch.setattr(decide, "precision_of", lambda *key: table.get(key))
-
-    found = judge_sample("a", [], KINDS, judging())
-
-    assert isinstance(found, Judgement)
-    assert (found.probability, found.basis) == (0.9405, "rules")
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low < 0.9405 < found.high
-    alone = judge_sample("a", [], {"hard_negative": "negation"}, judging())
-    assert isinstance(alone, Judgement)
-    assert alone.probability == 0.99
-    written: dict[Part, str] = {"hard_positive": "llm/swap", "hard_negative": "negation"}
-    for kinds, basis in ((written, ""), ({}, "source")):
-        unknown = judge_sample("a", [], kinds, judging())
-        assert isinstance(unknown, Judgement)
-        assert (unknown.probability, unknown.low, unknown.basis) == (None, None, basis)
-    other = judge_sample("a", [], KINDS, replace(judging(), by_rules=False))
-    assert isinstance(other, Judgement)
-    assert (other.probability, other.basis) == (None, "")
-
-
-def test_the_least_probability_refuses_what_is_less_likely_or_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(decide, "precision_of", lambda part, _: Precision(right=8, wrong=2))
-    assert isinstance(judge_sample("a", [], KINDS, judging(probability_min=0.64)), Judgement)
-    found = judge_sample("a", [], KINDS, judging(probability_min=0.65))
-    assert isinstance(found, Rejection)
-    assert (found.reason, found.value, found.threshold) == ("low_probability", 0.64, 0.65)
-    original = judge_sample("a", [], {}, judging(probability_min=0.9))
-    assert isinstance(original, Judgement)
-
-    monkeypatch.setattr(decide, "precision_of", lambda part, _: None)
-    assert isinstance(judge_sample("a", [], KINDS, judging(probability_min=0.0)), Rejection)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from eqforge.core.ledger import Ledger
-from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip, FrameRequest
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import quality
@@ -64,33 +63,6 @@ def test_every_frame_carries_the_scores_of_its_image(tmp_path: Path) -> None:
         assert found["contrast"] == pytest.approx(strongest, abs=1e-6)
         assert (frame.image.width_px, frame.image.height_px) == (60, 40)
         assert len(frame.image.phash) == 48
-
-
-def test_a_damaged_image_is_a_reject_and_takes_no_other_along(tmp_path: Path) -> None:
-    media = MediaStore(str(tmp_path))
-    work = clip_of(media, encoded(NOISE), b"no picture", encoded(NOISE)[:500])
-
-    work = drop_frames(score(work, tmp_path), FILTERS)
-
-    assert [frame.stored.frame_id for frame in work.frames] == ["d/v/0"]
-    reasons = {reject.candidate_id: reject.reason for reject in work.rejects}
-    assert reasons == {"d/v/1": "error:BadImage", "d/v/2": "error:BadImage"}
-    assert work.tallies == (Tally(stage="frames", candidates=3, kept=1),)
-
-
-def test_what_failed_is_tried_again_and_what_was_scored_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    media = MediaStore(str(tmp_path))
-    work = clip_of(media, encoded(NOISE))
-    with monkeypatch.context() as failing:
-        failing.setattr(quality, "score_quality", fail)
-        assert score(work, tmp_path).rejects[-1].reason == "error:ZeroDivisionError"
-    scored = score(work, tmp_path)
-    assert scored.rejects == ()
-
-    monkeypatch.setattr(quality, "score_quality", fail)
-    assert score(work, tmp_path) == scored
 
 
 def fail(*_: Any) -> Any:

@@ -1,32 +1,25 @@
 """Pairs of real photographs judged by a random model: what is scored, remembered and refused."""
 
 import io
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import apache_beam as beam
-import numpy as np
 import pytest
-from apache_beam.testing.util import assert_that
 from PIL import Image
 from skimage import data as photographs
 
-from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.ledger import Ledger
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.frames import Clip, FrameSettings
+from eqforge.schemas.records.frames import Clip
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings
-from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, Source
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
-from eqforge.transforms.video.rules import FramePairFilters, VideoPairRules
-from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
+from eqforge.transforms.video.rules import FramePairFilters
 from tests.optional import optional
 from tests.samples import all_pairs, kept_frame
 from tests.tiny_models import save_blip
@@ -105,20 +98,6 @@ def scores(work: ClipWork) -> dict[str, tuple[float | None, ...]]:
     }
 
 
-def test_every_pair_gets_four_scores(blip: Path, media: MediaStore) -> None:
-    filters = filters_of(blip, oracle_min=None, oracle_max=None)
-    work = judged(measured(media, filters), media, filters)
-
-    found = scores(work)
-    assert len(found) == 6
-    assert {len(values) for values in found.values()} == {4}
-    # The photograph and caption of frame 0 are in three pairs, and score the same in each.
-    own = {found[f"d/v/0-{other}"][0] for other in (1, 2, 3)}
-    assert np.ptp(list(own)) < 1e-5
-    assert np.ptp([value for values in found.values() for value in values]) > 0.01
-    assert work.tallies == (Tally(stage="pairs", candidates=6, kept=6),)
-
-
 def test_a_poisoned_picture_takes_only_its_own_pairs_along(blip: Path, media: MediaStore) -> None:
     filters = filters_of(blip, oracle_min=None, oracle_max=None)
     work = measured(media, filters)
@@ -181,41 +160,3 @@ def test_an_accelerator_out_of_memory_ends_the_run_instead_of_refusing_pairs(
     monkeypatch.setattr(oracle_scores.CellScorer, "score_pair", exhaust)
     with pytest.raises(torch.OutOfMemoryError):
         judged(work, media, filters)
-
-
-def test_without_an_oracle_pairs_pass_as_they_are(media: MediaStore, blip: Path) -> None:
-    filters = replace(filters_of(blip), oracle=prepare_oracle(OracleSettings()))
-    work = measured(media, filters)
-    assert score_matches(work, media, filters, ledger(media, "match", filters)) is work
-    assert len(judged(work, media, filters).pairs) == 6
-
-
-def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaStore) -> None:
-    filters = filters_of(blip, oracle_min=0.0, oracle_max=1.0)
-    rules = VideoPairRules(
-        videos=SourceFolder("videos"),
-        work=str(media.root).removesuffix("/media"),
-        frames=FrameSettings(),
-        decoder_timeout_s=1.0,
-        image_filters=ImageFilters(),
-        pair_filters=filters,
-    )
-    works = [clip_of(media, name) for name in ("v", "w")]
-    expected = [judged(measured(media, filters, name), media, filters) for name in ("v", "w")]
-
-    with beam.Pipeline(runner="FnApiRunner") as root:
-        found = (
-            root
-            | beam.Create(works)
-            | MeasurePairs(rules)
-            | MatchCaptions(rules)
-            | DropPairs(rules)
-        )
-        assert_that(found, lambda got: check_equal(got, expected))
-
-
-def check_equal(got: list[ClipWork], expected: list[ClipWork]) -> None:
-    def by_name(works: list[ClipWork]) -> Iterator[ClipWork]:
-        yield from sorted(works, key=lambda work: work.clip.clip_id)
-
-    assert list(by_name(got)) == list(by_name(expected))
