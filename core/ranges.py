@@ -3,6 +3,7 @@
 import dataclasses
 import math
 import os
+import sys
 from typing import Any
 
 from eqforge.core.errors import InputError
@@ -43,6 +44,13 @@ def check_numbers(settings: Any) -> None:
 
 
 WORKERS_A_CORE = 8
+
+
+def usable_cores() -> int:
+    """Return the number of CPU cores that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def check_workers(workers: int, least: int = 1) -> None:

@@ -116,6 +116,16 @@ def import_torch() -> Any:
         raise MissingExtra("torch and transformers", "models") from error
 
 
+def exact_convolutions() -> Any:
+    """Return a context in which GPU convolutions keep 24 bits, and always take one algorithm.
+
+    By default they use TF32 (a 10-bit mantissa) and the fastest algorithm.
+    """
+    return import_torch().backends.cudnn.flags(
+        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+    )
+
+
 @contextlib.contextmanager
 def torch_threads(count: int | None) -> Iterator[None]:
     """Set the number of torch's CPU threads, which changes the last bits of a sum.

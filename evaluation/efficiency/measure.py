@@ -19,6 +19,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import derive_seed, versions_of
+from eqforge.core.ranges import usable_cores
 from eqforge.evaluation.efficiency.result import (
     BatchSpeed,
     Efficiency,
@@ -30,13 +31,14 @@ from eqforge.evaluation.scoring.answer import inputs_of, questions_of
 from eqforge.evaluation.scoring.index import Task, task_of
 from eqforge.evaluation.tables.samples import read_columns
 from eqforge.models.answerers import BlipGrounder, Pixels, load_answerer
-from eqforge.models.pretrained import torch_threads
+from eqforge.models.pretrained import exact_convolutions, torch_threads
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model, parse_spec
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
 from eqforge.schemas.records.questions import VLUE, Question
 from eqforge.schemas.records.scores import Identity
+from eqforge.sources.vlue import read_answer_list
 
 STAGES = ("decode", "prepare", "model")
 ANSWERER = "answer"
@@ -87,7 +89,7 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
     dataset = open_dataset(settings.dataset)
     is_answerer = settings.model.startswith(f"{ANSWERER}:")
     model = (_load_answerer if is_answerer else _load_scorer)(dataset, settings)
-    with torch_threads(settings.threads):
+    with torch_threads(settings.threads), exact_convolutions():
         before = clocks(model.device)
         times = model.time()
         after, described = clocks(model.device), machine(model.device)
@@ -143,12 +145,14 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     """Load a model that answers a task of VLUE; it answers one question at a time."""
     if settings.detector_s is not None:
         raise InputError("--detector-s: a model that answers reads pixels; leave the option out")
-    spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device"})})
+    spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device", "list"})})
     if settings.task is None:
         raise InputError(f"--task: pass one of {', '.join(VLUE)}")
     task = settings.task
     asked = questions_of(dataset, task)
-    model, is_chat = load_answerer(spec.weights(), task, ())
+    listed = spec.path("list")
+    answers = [] if listed is None else sorted(read_answer_list(listed))
+    model, is_chat = load_answerer(spec.weights(), task, answers)
     if isinstance(model, BlipGrounder):
         raise InputError(f"--model {settings.model}: models that choose regions cannot be timed")
     chosen = heapq.nsmallest(
@@ -157,6 +161,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         key=lambda one: derive_seed(settings.seed, one[0]["sample_id"], "efficiency", 1),
     )
     images = make_shelf(dataset).read({key for _, one in chosen for key in one.images})
+    chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
     wait = _synchroniser(spec.device)
 
     def time_one(asked: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
@@ -202,7 +207,7 @@ def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
 
 
 def _warnings(load: float, items: int) -> Iterator[str]:
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     if load > cores / 2:
         yield (
             f"the machine was already busy, with a load of {load:.1f} on {cores} cores; measure "
@@ -295,7 +300,7 @@ def time_each(
     for number, item in enumerate([*warm, *items]):
         try:
             times, one = time_one(item)
-        except (KeyError, ValueError) as error:  # missing, broken, or unsuitable for the model
+        except ValueError as error:  # broken, or unsuitable for the model
             failures[type(error).__name__] += number >= len(warm)
             continue
         if number >= len(warm):
@@ -370,7 +375,7 @@ def machine(device: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "libraries": versions_of(*_LIBRARIES),
         "cpu": names[0] if names else platform.machine(),
-        "cpu_cores": len(os.sched_getaffinity(0)),
+        "cpu_cores": usable_cores(),
         "memory_gib": round(int(sizes[0].removesuffix(" kB")) / 2**20, 1) if sizes else None,
         "torch_threads": torch.get_num_threads(),
         "device": device,
@@ -399,8 +404,10 @@ def _in_proc(file: str, name: str) -> list[str]:
 
 
 def _nvidia(device: str) -> dict[str, str] | None:
-    number = device.partition(":")[2] or "0"
-    command = ["nvidia-smi", f"--id={number}", f"--query-gpu={_ASKED}", "--format=csv,noheader"]
+    import torch
+
+    uuid = torch.cuda.get_device_properties(device).uuid  # a number would count hidden GPUs
+    command = ["nvidia-smi", f"--id=GPU-{uuid}", f"--query-gpu={_ASKED}", "--format=csv,noheader"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):

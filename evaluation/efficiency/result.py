@@ -30,8 +30,8 @@ class EfficiencySettings:
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """Model, in the same form as for `eqforge score`. Or answer:FOLDER[,device=...] for a model
-    that answers VLUE's questions, as `eqforge answer` runs it."""
+    """Model, in the same form as for `eqforge score`. Or answer:FOLDER[,device=...][,list=FILE]
+    for a model that answers VLUE's questions, as `eqforge answer` runs it."""
 
     output: Path
     """JSON file to write."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted
@@ -73,8 +74,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     """
     from eqforge.core.console import Ticker
     from eqforge.core.identity import fingerprint, versions_of
+    from eqforge.evaluation.scoring.run import device_name
     from eqforge.models.answerers import BlipGrounder, load_answerer
-    from eqforge.models.pretrained import torch_threads
+    from eqforge.models.pretrained import exact_convolutions, torch_threads
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.schemas.dataset.shelf import make_shelf
     from eqforge.sources.vlue import read_answer_list, read_regions
@@ -97,14 +99,14 @@ def answer_dataset(settings: AnswerSettings) -> str:
             else f"{settings.model}: finds no boxes by itself; pass candidate boxes with --regions"
         )
     versions = versions_of("eqforge", "torch", "transformers", "tokenizers", "pillow", "numpy")
-    limits = [settings.device, settings.max_pixels, settings.task]
+    limits = [device_name(settings.device), settings.max_pixels, settings.task]
     run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, regions, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
     done = _begin(part, run)
     left = [one for one in asked if one[0]["sample_id"] not in done]
     failures: Counter[str] = Counter()
     ticker = Ticker(len(asked), "answers", before=len(done))
-    with part.open("a", encoding="utf-8") as stream, torch_threads(1):
+    with part.open("a", encoding="utf-8") as stream, torch_threads(1), exact_convolutions():
         for place, (key, said, why) in enumerate(
             _answers(left, shelf, model, is_chat, regions or {}, settings), start=len(done) + 1
         ):
@@ -115,14 +117,14 @@ def answer_dataset(settings: AnswerSettings) -> str:
                 print(json.dumps(line, ensure_ascii=False), file=stream, flush=True)
             ticker.show(place)
     ticker.close()
-    lines = part.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
+    _, *lines = _whole_lines(part)
     if without := dataset.manifest.num_rows(settings.task) - len(asked):
         failures["no image"] = without
     reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
     if not lines:
         raise InputError(f"{settings.dataset}: nothing could be answered: {reasons}")
-    part.write_text("".join(sorted(lines)), encoding="utf-8")
-    part.replace(settings.output)
+    storage.write_bytes(str(settings.output), "".join(f"{x}\n" for x in sorted(lines)).encode())
+    part.unlink()
     advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
     return f"{settings.output}: {counted(len(lines), 'answers')}{advice}"
 
@@ -165,18 +167,21 @@ def _begin(part: Path, run: str) -> set[str]:
     """Open a file of unfinished answers; return the ids that it has, without a broken last line."""
     header = json.dumps({"run": run})
     if not part.exists():
-        part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(f"{header}\n", encoding="utf-8")
+        storage.write_bytes(str(part), f"{header}\n".encode())
         return set()
-    first, *lines = part.read_text(encoding="utf-8").splitlines(keepends=True) or [""]
-    if first.rstrip("\n") != header:
+    first, *whole = _whole_lines(part) or [""]
+    if first != header:
         raise InputError(
             f"{part}: contains unfinished answers of another dataset, model or version; delete it, "
             "or choose another --output"
         )
-    whole = [line for line in lines if line.endswith("\n")]
-    part.write_text("".join([first, *whole]), encoding="utf-8")
+    storage.write_bytes(str(part), "".join(f"{line}\n" for line in (first, *whole)).encode())
     return {json.loads(line)["sample_id"] for line in whole}
+
+
+def _whole_lines(part: Path) -> list[str]:
+    # A text may contain other line ends, such as U+2028.
+    return part.read_bytes().decode(errors="replace").split("\n")[:-1]
 
 
 def _answers(
@@ -190,38 +195,48 @@ def _answers(
     """Yield each row's id, its answer with a chat model's own text, and why it has none."""
     from more_itertools import batched
 
-    from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
     from eqforge.evaluation.tasks.answers import TASKS
-    from eqforge.models.answerers import BlipGrounder
-    from eqforge.sources.vlue import regions_of
 
     for some in batched(asked, ROWS_AT_ONCE):
         images = shelf.read({image for _, question in some for image in question.images})
         for row, question in some:
-            said: dict[str, Any] = {}
-            why = ""
-            try:
-                pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
-                if isinstance(model, BlipGrounder):
-                    own = regions_of(regions, row["image"])
-                    answer: Any = model.locate(pixels[0], row["phrase"], own)
-                else:
-                    answer = model.answer(
-                        *inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
-                    )
-                said = {"answer": answer}
-                if is_chat:
-                    read = TASKS[settings.task].from_text(answer, row)
-                    said = {"answer": "" if read is None else read, "text": answer}
-            except KeyError:
-                why = "image not in the dataset"
-            except TooManyPixels:
-                why = "too many pixels"
-            except BadImage:
-                why = "undecodable image"
-            except ValueError as error:
-                why = str(error)[:80]
+            answer, why = _ask(model, is_chat, row, question, images, regions, settings)
+            said = {"answer": answer}
+            if is_chat and not why:
+                read = TASKS[settings.task].from_text(answer, row)
+                said = {"answer": "" if read is None else read, "text": answer}
             yield row["sample_id"], said, why
+
+
+def _ask(
+    model: "Answerer | BlipGrounder",
+    is_chat: bool,
+    row: Mapping[str, Any],
+    question: Question,
+    images: Mapping[str, bytes],
+    regions: Mapping[str, Sequence["Box"]],
+    settings: AnswerSettings,
+) -> tuple[Any, str]:
+    """Return the answer to a question, or why there is none."""
+    from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+    from eqforge.models.answerers import BlipGrounder
+    from eqforge.sources.vlue import regions_of
+
+    if not images.keys() >= {*question.images}:
+        return None, "image not in the dataset"
+    try:
+        pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
+    except TooManyPixels:
+        return None, "too many pixels"
+    except BadImage:
+        return None, "undecodable image"
+    try:
+        if isinstance(model, BlipGrounder):
+            return model.locate(pixels[0], row["phrase"], regions_of(regions, row["image"])), ""
+        read = inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
+        return model.answer(*read), ""
+    except ValueError as error:  # the model cannot read the text or an image
+        return None, str(error)[:80]
 
 
 def answer_command(settings: AnswerSettings) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,7 +32,7 @@ from eqforge.evaluation.scoring.pictures import (
     prepared_batches,
     process_context,
 )
-from eqforge.models.pretrained import torch_threads
+from eqforge.models.pretrained import exact_convolutions, torch_threads
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import Dataset
@@ -96,12 +97,8 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
     autocast: Any = contextlib.nullcontext()
     if job.settings.autocast is not None:
         autocast = torch.autocast(kind, dtype=torch.bfloat16)
-    # By default GPU convolutions use TF32 (a 10-bit mantissa) and the fastest algorithm.
-    exact: Any = torch.backends.cudnn.flags(
-        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
-    )
     try:
-        with torch_threads(1 if kind == "cpu" else None), exact, autocast:
+        with torch_threads(1 if kind == "cpu" else None), exact_convolutions(), autocast:
             if is_dual_encoder(scorer):
                 yield from _encode_captions(job, scorer)
             yield from _go_through_images(job, scorer)
@@ -193,6 +190,9 @@ class _Scores:
         return iter(())
 
 
+_PAGE = 4096
+
+
 def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
     """Memory-map a float32 file; create it, with zeros, if it is missing."""
     path = folder / f"{name}.npy"
@@ -201,7 +201,14 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
         np.lib.format.open_memmap(temporary, mode="w+", dtype=np.float32, shape=shape).flush()
         # Allocated up front: writing to a mapped page on a full disk kills the process silently.
         with open(temporary, "r+b") as stream:
-            os.posix_fallocate(stream.fileno(), 0, temporary.stat().st_size)
+            size = temporary.stat().st_size
+            if sys.platform == "linux":
+                os.posix_fallocate(stream.fileno(), 0, size)
+            for start in range(0, 0 if sys.platform == "linux" else size, _PAGE):
+                stream.seek(start)
+                page = stream.read(_PAGE)
+                stream.seek(start)
+                stream.write(page)
         # Only one of several processes creates it: link, unlike rename, never replaces a file.
         with contextlib.suppress(FileExistsError):
             os.link(temporary, path)

@@ -14,7 +14,6 @@ runner, first cancels the job of a note that a killed run left.
 import contextlib
 import http.client
 import json
-import os
 import re
 import socket
 import time
@@ -34,6 +33,7 @@ from apache_beam.options.pipeline_options import (
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.ranges import usable_cores
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.transforms.engines.listening import LOOPBACK
 from eqforge.transforms.engines.placement import YEAR_S, Options, plain_name, worker_options
@@ -67,7 +67,7 @@ def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
     }
     master = PipelineOptions(list(beam_args)).view_as(FlinkRunnerOptions).flink_master
     if is_embedded(master):
-        cores = str(len(os.sched_getaffinity(0)))
+        cores = str(usable_cores())
         return found | {"parallelism": cores, "sdk_worker_parallelism": cores}
     cluster = overview(master)
     if "job_endpoint" not in given:

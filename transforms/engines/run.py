@@ -16,7 +16,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from eqforge.core import errors
-from eqforge.core.errors import BuildError, EqforgeError, InputError
+from eqforge.core.errors import BuildError, EqforgeError, InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.transforms.engines import beam_patches, flink
@@ -82,6 +82,8 @@ def run(
                 beam.Pipeline(options=options) as root,
             ):
                 wire(root)
+        except MissingExtra:
+            raise
         except EqforgeError as error:
             raise type(error)(str(error).partition(" [while running")[0]) from error
         except Exception as error:
@@ -151,7 +153,7 @@ def _own_error(
             return InputError(message)
         kind: type[EqforgeError] = getattr(errors, name, BuildError)
         return kind(message)
-    if "KeyboardInterrupt" in text:
+    if re.search(r"^KeyboardInterrupt\b", text, re.MULTILINE):
         return KeyboardInterrupt()
     logging.getLogger("apache_beam").error("the run failed", exc_info=error)
     if _LOST_WORKER in text and (death := beam_patches.death()) is not None:

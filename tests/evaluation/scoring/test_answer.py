@@ -92,7 +92,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def answers_of(path: Path) -> dict[str, Any]:
-    lines = map(json.loads, path.read_text().splitlines())
+    lines = map(json.loads, path.read_text().split("\n")[:-1])
     return {line["sample_id"]: line["answer"] for line in lines}
 
 
@@ -218,14 +218,24 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
     monkeypatch.undo()
     part = tmp_path / "a.jsonl.part"
     assert len(part.read_text().splitlines()) == 3
-    with part.open("a") as stream:
-        stream.write('{"sample_id": "vq')  # torn by a crash
+    with part.open("ab") as stream:
+        stream.write('{"sample_id": "vq\N{LINE SEPARATOR}\xe9'.encode()[:-1])  # torn by a crash
     other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
     assert main([str(dataset), *other, "--output", str(output)]) == 2
     assert "unfinished answers of another dataset, model or version" in capsys.readouterr().err
     assert answer(dataset, "vqa", folder, output) == whole
     assert output.read_bytes() == b"".join(lines)
     assert not part.exists()
+
+
+def test_lines_end_at_line_feeds_alone(
+    dataset: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.models.answerers import ViltAnswerer
+
+    monkeypatch.setattr(ViltAnswerer, "answer", lambda *_: "a\N{LINE SEPARATOR}b")
+    found = answer(dataset, "vqa", models["ViltForQuestionAnswering"], tmp_path / "a.jsonl")
+    assert list(found.values()) == ["a\N{LINE SEPARATOR}b"] * len(QUESTIONS)
 
 
 @pytest.mark.parametrize(

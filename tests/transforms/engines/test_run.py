@@ -89,7 +89,7 @@ def test_what_beam_would_ignore_is_refused(beam_args: list[str], message: str) -
     assert message in str(refused.value)
 
 
-def fail(error: Exception) -> Any:
+def fail(error: BaseException) -> Any:
     raise error
 
 
@@ -155,9 +155,10 @@ def test_of_a_trace_of_java_its_last_cause_is_said(tmp_path: Path) -> None:
         run(wire, pipeline_options([], 1), str(tmp_path / "log"))
 
 
-def test_ctrl_c_within_a_step_stays_ctrl_c(tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ctrl_c_within_a_step_stays_ctrl_c(tmp_path: Path, workers: int) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run_failing(KeyboardInterrupt(), tmp_path)
+        run_failing(KeyboardInterrupt(), tmp_path, workers=workers)
 
 
 def test_logging_and_threads_are_as_they_were_after_a_run(tmp_path: Path) -> None:
