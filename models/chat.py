@@ -191,7 +191,8 @@ class VqaScorer:
     geometric mean of the probabilities of "Yes" and of the token that ends the answer.
 
     Source: Lin et al. 2024, "Evaluating Text-to-Visual Generation with Image-to-Text Generation",
-      section 3; `t2v_metrics` asks the same question.
+      section 3; `t2v_metrics` asks the same question. For InstructBLIP, it puts "Question: " before
+      it and scores "yes".
     """
 
     QUESTION: Final = 'Does this figure show "{}"? Please answer yes or no.'

@@ -84,7 +84,7 @@ class OpenClipScorer(VectorScorer):
         self.identity = Identity(
             kind="open-clip",
             family="clip" if bias is None else "siglip",
-            model=Path(source).name if Path(source).is_dir() else source,
+            model=_model_name(source, checkpoint),
             revision=revision,
             precision=precision,
             preprocessing=fingerprint([*prepared, library.__version__]),
@@ -119,6 +119,12 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
         raise ValueError(f"{picture.key}: no pixels")
     values = transform(Image.fromarray(picture.pixels, "RGB"))
     return np.asarray(values, dtype=np.float32)
+
+
+def _model_name(source: str, checkpoint: Path | None) -> str:
+    if checkpoint is not None:
+        return f"{source},weights={checkpoint.name}"
+    return Path(source).name if Path(source).is_dir() else source
 
 
 def _find(

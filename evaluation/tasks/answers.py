@@ -172,11 +172,8 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             for task, count in unread.items()
             if count
         ]
-        notes += [
-            f"{name}: contains no answers to the task {task}"
-            for task in asked.columns
-            if task not in judged[name]
-        ]
+        if left := [task for task in asked.columns if task not in judged[name]]:
+            notes.append(f"{name}: contains no answers to {', '.join(left)}")
     if bleu_of:
         notes.append(
             f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval. "

@@ -26,8 +26,6 @@ from eqforge.transforms.filters.plausibility import KIND
 
 OTHER_BYTES = "with different content than the recipe's"
 SHOWN = 10
-_ARCHITECTURE = re.compile("RN[0-9]|ViT|vit|EVA0|PE-|MobileCLIP|convnext_|coca_|swin_|roberta-ViT")
-"""Beginning of open_clip's names of architectures, which a user completes with weights."""
 _TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
 """Texts that a recipe may set. The user sets all others, which may name code or files to load."""
 
@@ -284,9 +282,10 @@ def _model(identity: Mapping[str, str]) -> str:
     """Return an option's text for a model, from its identity in a manifest."""
     is_public = re.fullmatch(r"[0-9a-f]{40}", identity["revision"])
     name, revision = identity["model"], identity["revision"]
+    architecture, is_checkpoint, weights = name.partition(",weights=")
     place = f"{name}@{revision}" if is_public else f"{FOLDER}/{name}"
-    if identity["kind"] == "open-clip" and _ARCHITECTURE.match(name) and not is_public:
-        place = f"{name},weights={FOLDER}/weights"
+    if is_checkpoint:
+        place = f"{architecture},weights={FOLDER}/{weights}"
     if (precision := identity.get("precision")) in ("float16", "bfloat16"):
         place += f",precision={precision}"
     return place if identity["kind"] == KIND else f"{identity['kind']}:{place}"

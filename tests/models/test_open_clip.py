@@ -129,6 +129,7 @@ def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
     assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
     assert np.ptp(found.cosines) > 1e-3
     assert scorer.identity.revision.startswith("sha256:")
+    assert scorer.identity.model == f"{tiny},weights=negCLIP.pt"
 
 
 @pytest.mark.parametrize("prefix", [b"", b"ccollections\nOrderedDict\n)RNb0"])

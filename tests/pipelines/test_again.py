@@ -63,3 +63,24 @@ def test_names_of_files_cannot_add_words_to_the_command(tmp_path: Path) -> None:
     manifest = replace(manifest, config=config)
     assert built_again(manifest)["captions"] == config["captions"]
     assert built_again(manifest)["run"]["seed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "revision", "shown"),
+    [
+        ("open-clip", "PE,weights=a b.pt", "sha256:1", "PE,weights=path/to/a b.pt"),
+        ("open-clip", "ViT-mine", "sha256:1", "path/to/ViT-mine"),
+        ("open-clip", "laion/ViT", 40 * "a", f"laion/ViT@{40 * 'a'}"),
+        ("clip", "RN50", "sha256:1", "path/to/RN50"),
+    ],
+)
+def test_the_command_names_the_weights_of_an_oracle(
+    kind: str, model: str, revision: str, shown: str
+) -> None:
+    manifest = load_manifest(str(next(p for p in OLD if p.parent.name == "eq-video").parent))
+    settings = manifest.config["settings"]
+    identity = {"kind": kind, "model": model, "revision": revision, "precision": "bfloat16"}
+    oracle = settings["oracle"] | {"oracle": [identity]}
+    config = manifest.config | {"settings": settings | {"oracle": oracle}}
+    words = shlex.split(command_of(replace(manifest, config=config)))
+    assert words[words.index("--oracle") + 1] == f"{kind}:{shown},precision=bfloat16"

@@ -183,7 +183,7 @@ class Endpoint:
     async def _answer(self, client: "openai.AsyncOpenAI", question: Question) -> Answer:
         path = self.address.url.removeprefix(self.address.base)
         status, found = await self._request(client, path, self._body(question))
-        error = found.get("error") if isinstance(found, dict) else found
+        error = found.get("error") if isinstance(found, dict) else None
         if status == 200 and not error:
             return self._read(found)
         said = error if isinstance(error, dict) else {"message": error or found}
@@ -233,7 +233,8 @@ class Endpoint:
             text = choice["message"]["content"] if self.address.chat else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(
-                f"{self.title}: the response is not from an OpenAI-compatible server"
+                f"{self.title}: the response is not from an OpenAI-compatible server: "
+                f"{shortened(str(found), 300)}"
             ) from error
         text = text if isinstance(text, str) else ""
         used = found.get("usage")
