@@ -279,7 +279,9 @@ def _rows(task: Task, path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
 
 def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
     if not value:
-        raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of texts")
+        raise InputError(
+            f"{path.name}: {place}.{field}: expected a text or a list of texts, found none"
+        )
     return (value,) if isinstance(value, str) else tuple(value)
 
 

@@ -14,6 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.core.visible import counted
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, read_answer
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.render import Report, Rules
@@ -136,6 +137,16 @@ def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
     ]
 
 
+def describe_failures(folder: str, files: Sequence[DataFile]) -> str:
+    """Return how many pairs have no answer, and the first reason; empty without any."""
+    columns = ["sample_id", "reason", "detail"]
+    found = [row for file in files for row in rows_of(folder, file.path, columns)]
+    if not found:
+        return ""
+    first = "{sample_id} ({reason}: {detail})".format(**found[0])
+    return f"{counted(len(found), 'pairs')} without an answer, such as {first}"
+
+
 def open_answers(folder: str) -> AnswersManifest | None:
     url = storage.join(folder, FILE_NAME)
     if not storage.exists(url):
@@ -214,9 +225,7 @@ def answers_report(
     answers = list(answers)
     keys, credits = judge_answers(answers)
     if not keys:
-        raise InputError(
-            f"{dataset}: no pair has an answer; see the table of failures for the reasons"
-        )
+        raise InputError(f"{dataset}: {model} has no answer to any pair")
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
         raise InputError(f"{strange[0]}: has an answer, but the dataset has no such sample")
     missing = sorted(set(samples.keys.tolist()) - set(keys))

@@ -10,6 +10,7 @@ import tyro
 from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import Command
+from eqforge.core.visible import visible
 from eqforge.evaluation.conversations.questions import QUESTION, check_template
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import FORMATS
@@ -121,6 +122,7 @@ def converse_command(settings: ConverseSettings) -> int:
 
     from eqforge.evaluation.conversations.answers import (
         answers_report,
+        describe_failures,
         read_answers,
         read_foreign_answers,
     )
@@ -138,7 +140,10 @@ def converse_command(settings: ConverseSettings) -> int:
     else:
         manifest = converse(dataset, pairs, settings)
         (name,) = model_names([manifest.model.name], [settings.folder()])
-        found = read_answers(str(settings.folder()), manifest.tables["answers"])
+        folder = str(settings.folder())
+        found = read_answers(folder, manifest.tables["answers"])
+        if failures := describe_failures(folder, manifest.tables["failures"]):
+            print(visible(f"{folder}: {failures}"), file=sys.stderr)
     samples = read_samples(dataset, "source_id", settings.by)
     report = answers_report(
         dataset.manifest.dataset,

@@ -6,7 +6,6 @@ import math
 import re
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import tyro
 
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
-from eqforge.core.files.checked import shown
+from eqforge.core.files.checked import read_toml, shown
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.shell import Command
 from eqforge.core.visible import visible
@@ -89,8 +88,8 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_grid(path: Path) -> Grid:
     try:
-        grid = msgspec.convert(tomllib.loads(read_bytes(path).decode("utf-8")), Grid)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        grid = msgspec.convert(read_toml(path), Grid)
+    except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from error
     if not (grid.train and grid.rows and grid.test):
         raise InputError(f"{path}: expected at least one entry in train, rows and test")

@@ -298,9 +298,9 @@ def test_a_refusal_is_of_one_question(status: int) -> None:
     [
         ((404, {"error": {"message": "no such model"}}), "answers 404: no such model"),
         ((404, b"<html>Not Found</html>"), "answers 404: <html>Not Found</html> .does the address"),
-        ((200, b"<html>hello</html>"), "answers 200: <html>hello</html>"),
+        ((200, b"<html>hello</html>"), "OpenAI-compatible server: <html>hello</html>"),
         ((200, {"choices": []}), "not from an OpenAI-compatible server"),
-        ((200, [1, 2]), r"answers 200: \[1, 2\]"),
+        ((200, [1, 2]), r"OpenAI-compatible server: \[1, 2\]"),
         ((200, {"error": {"message": "upstream", "code": 500}}), "answers 200: upstream"),
     ],
 )

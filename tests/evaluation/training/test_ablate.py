@@ -82,6 +82,8 @@ def test_a_grid_is_trained_scored_and_printed_once(
 ) -> None:
     """The table has the numbers of `metrics` for each cell; a second run trains nothing."""
     grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
+    # As an editor on Windows saves it.
+    grid.write_bytes(b"\xef\xbb\xbf" + grid.read_bytes().replace(b"\n", b"\r\n"))
     assert main([str(grid), "--output", str(output)]) == 0
     text = capsys.readouterr().out
     content = json.loads((output / "ablation.json").read_text())
