@@ -16,19 +16,6 @@ def ledger(folder: Path, step: str = "step", basis: object = "basis") -> Ledger:
     return Ledger(root=str(folder), step=step, basis=basis)
 
 
-def test_a_result_is_computed_once_and_comes_back_exactly(tmp_path: Path) -> None:
-    result = Result(values=(0.1 + 0.2, 1e-300, -0.0))
-    made = []
-
-    def compute() -> Result:
-        made.append(1)
-        return result
-
-    for _ in range(3):
-        assert ledger(tmp_path).remember(["a", 1], Result, compute) == result
-    assert made == [1]
-
-
 @pytest.mark.parametrize(
     ("other", "inputs"),
     [({"step": "other"}, ["a"]), ({"basis": {"version": 2}}, ["a"]), ({}, ["b"]), ({}, [["a"]])],

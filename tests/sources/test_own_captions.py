@@ -70,13 +70,6 @@ def test_own_captions_say_the_same_in_every_form_and_order(tmp_path: Path, name:
         assert set(read_captions(tmp_path / name)) == EXPECTED
 
 
-@pytest.mark.parametrize("name", FORMS)
-def test_one_caption_alone_is_enough(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(FORMS[name]([{"caption": "a dog"}]))
-    (record,) = read_captions(tmp_path / name)
-    assert (record.image, record.caption, record.split) == ("", "a dog", "all")
-
-
 def test_equal_captions_without_image_are_told_apart_by_id_or_number(tmp_path: Path) -> None:
     path = tmp_path / "c.csv"
     path.write_text("id,caption\n1,a dog\n2,a dog\n,a dog\n,a dog\n")
@@ -95,9 +88,3 @@ def test_a_list_of_captions_of_one_image_is_several(tmp_path: Path) -> None:
     path.write_text(json.dumps([{"image": "a.jpg", "caption": ["a dog", "a pet"], "id": 3}]))
     found = [(record.caption_id, record.caption) for record in read_captions(path)]
     assert found == [("3/0", "a dog"), ("3/1", "a pet")]
-
-
-def test_a_number_as_id_counts_as_its_text(tmp_path: Path) -> None:
-    path = tmp_path / "c.jsonl"
-    path.write_text('{"caption": "x", "id": 7}\n{"caption": "y", "id": "8"}\n')
-    assert [record.caption_id for record in read_captions(path)] == ["7", "8"]

@@ -1,4 +1,3 @@
-import json
 import re
 from pathlib import Path
 
@@ -16,19 +15,6 @@ def test_records_keep_order_and_captions(tmp_path: Path) -> None:
             index=0, image="VG_100K/1.jpg", positives=("big dog",), negatives=("small dog",)
         )
     ]
-
-
-def test_names_do_not_depend_on_where_a_record_stands(tmp_path: Path) -> None:
-    path = tmp_path / "size.json"
-    records = [[f"{i % 3}.jpg", {"POS": ["big dog"], "NEG": ["small dog"]}] for i in range(5)]
-    names = []
-    for order in (records, records[::-1]):
-        path.write_text(json.dumps(order))
-        read = read_vl_checklist(path)
-        assert [record.index for record in read] == [0, 1, 2, 3, 4]
-        names.append({record.name: record.image for record in read})
-    assert names[0] == names[1]
-    assert sorted(names[0].values()) == ["0.jpg", "0.jpg", "1.jpg", "1.jpg", "2.jpg"]
 
 
 @pytest.mark.parametrize(

@@ -38,39 +38,6 @@ def test_bytes_come_back_by_their_digest(root: str) -> None:
     assert store.get(DIGEST, ".jpg") == DATA
 
 
-def test_an_image_lies_in_a_folder_named_by_its_first_two_digits(root: str) -> None:
-    store = MediaStore(root)
-    store.put(DATA, ".jpg")
-    with fsspec.open(f"{root}/{DIGEST[:2]}/{DIGEST}.jpg") as file:
-        assert file.read() == DATA
-    with fsspec.open(store.path(DIGEST, ".jpg")) as file:
-        assert file.read() == DATA
-
-
-def test_an_image_that_is_not_there_is_not_found(root: str) -> None:
-    with pytest.raises(FileNotFoundError):
-        MediaStore(root).get("0" * 64, ".jpg")
-
-
-def test_the_same_bytes_are_written_once(tmp_path: Path) -> None:
-    store = MediaStore(str(tmp_path))
-    store.put(DATA, ".jpg")
-    (file,) = files_of(tmp_path)
-    os.utime(file, ns=(1, 1))
-    assert store.put(DATA, ".jpg") == DIGEST
-    assert files_of(tmp_path) == [file]
-    assert file.stat().st_mtime_ns == 1
-
-
-def test_a_file_cut_short_by_a_power_cut_is_written_again(tmp_path: Path) -> None:
-    store = MediaStore(str(tmp_path))
-    store.put(DATA, ".jpg")
-    (file,) = files_of(tmp_path)
-    file.write_bytes(DATA[:5])
-    store.put(DATA, ".jpg")
-    assert store.get(DIGEST, ".jpg") == DATA
-
-
 def test_a_write_that_fails_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
