@@ -187,7 +187,7 @@ def class_places(names: dict[Any, str], model: str) -> list[int]:
     if len(names) != len(CLASSES) or any(len(places) != 1 for places in found):
         raise InputError(
             f"{model}: its classes are {', '.join(map(str, names.values()))}; expected a natural "
-            f"language inference model, whose config names the classes {', '.join(CLASSES)} "
+            f"language inference model with the classes {', '.join(CLASSES)} in its config "
             "(id2label)"
         )
     return [int(places[0]) for places in found]

@@ -44,14 +44,14 @@ class ParetoSettings:
     score of a model is the mean of --metric over --subsets."""
 
     subsets: tuple[str, ...] = ("nlvr2", "vqa")
-    """Subsets in --metrics to average. VLUE averages NLVR2 and VQA."""
+    """Subsets over which the score is averaged. VLUE averages NLVR2 and VQA."""
 
     metric: str | None = None
     """Metric of `eqforge metrics` to use as the score (default: group; with --metrics:
     accuracy)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
+    """Credit for a tie: none, one half, or that of a random guess."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Drop a model only if another model is better in both score and time."""

@@ -37,7 +37,7 @@ class EfficiencySettings:
     """JSON file to write."""
 
     task: str | None = None
-    """Task, as for `eqforge score`, or as for `eqforge answer`. It sets what is timed."""
+    """Task, as for `eqforge score` or `eqforge answer`."""
 
     items: int = 100
     """Number of image-caption pairs to time one at a time."""

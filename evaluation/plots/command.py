@@ -42,7 +42,7 @@ class PlotSettings:
     """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
     how consistently scores change with image and caption. `minimality` shows scores of pairs by how
     much they differ. `bars` shows text, image and group score with intervals. `drops` shows the
-    loss under each perturbation. `lambdas` shows the SIMAT score against strength. `pareto` shows
+    loss under each perturbation. `lambdas` shows the SIMAT score by lambda. `pareto` shows
     score against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
@@ -80,7 +80,7 @@ class PlotSettings:
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: credit for a tie, 0 (`strict`), 0.5 (`half`), or the expected value."""
+    """For minimality: credit for a tie, as for `eqforge metrics`."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """For equivariance and minimality: skip samples without a score instead of failing."""

@@ -222,8 +222,8 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
     names = _SUMS[kind]
     if missing := [name for name in names.values() if name not in found.metrics]:
         raise InputError(
-            f"{path}: is of the task {shown(found.task)} and has no {missing[0]}; expected a "
-            "result of --task image_caption_selection"
+            f"{path}: contains results of the task {shown(found.task)} without {missing[0]}; "
+            "expected a result of --task image_caption_selection"
         )
     for name in names.values():
         count = found.metrics[name] * samples

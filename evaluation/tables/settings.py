@@ -69,7 +69,7 @@ class MetricsSettings:
     column c1_i0 holds the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: 0 (`strict`), 0.5 (`half`), or the expected value."""
+    """Credit for a tie: none, one half, or that of a random guess."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""

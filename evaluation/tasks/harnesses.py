@@ -79,7 +79,9 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     names = model_names([path.stem for path in paths], paths)
     parts = {name: _part(asked, path) for name, path in zip(names, paths, strict=True)}
     if asked.notes and any(part.sums for part in parts.values()):
-        raise InputError("--errata: CLIP_benchmark writes only sums, so no sample can be left out")
+        raise InputError(
+            "--errata: CLIP_benchmark writes only totals, so single samples cannot be left out"
+        )
     number, clusters = len(asked.samples.keys), len(np.unique(asked.samples.clusters))
     measures: list[Measure] = []
     for name, part in parts.items():

@@ -23,7 +23,7 @@ class SceneSettings:
     """Pairs, objects and cameras to propose, and limits on the renderings."""
 
     pairs: int = 6000
-    """Number of pairs, split evenly among the kinds. The paper has 2,000 of each kind."""
+    """Number of pairs, split evenly among the kinds. The paper uses 2,000 per kind."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
     """Kinds of difference between the two scenes of a pair. The kinds are `attribute`, `counting`,

@@ -40,7 +40,7 @@ class Arguments:
     """Leave out full-size images. Thumbnails are 320 pixels wide."""
 
     overwrite: bool = False
-    """Replace a report on a different dataset, or with different scores, in the folder."""
+    """Overwrite an earlier report of a different dataset, or with different scores."""
 
 
 def report_command(arguments: Arguments) -> int:
