@@ -97,10 +97,10 @@ class ConverseSettings:
             raise InputError("--seed: expected at least 0")
         if self.gap_px < 0 or (self.samples is not None and self.samples < 1):
             raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
-        if (self.answers is None) == (self.model is None):
-            raise InputError("pass either --model or --answers")
         if self.endpoint is not None and self.model is None:
             raise InputError("--endpoint: also pass --model NAME")
+        if (self.answers is None) == (self.model is None):
+            raise InputError("pass either --model or --answers")
         usual = {each.name: each.default for each in fields(self)}
         for name in ("chat_template", "precision", "device", "threads"):
             if self.endpoint is not None and getattr(self, name) != usual[name]:

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.cli import main as command
+from eqforge.core.errors import InputError
+from eqforge.evaluation.conversations.command import ConverseSettings
 from eqforge.evaluation.conversations.questions import QUESTION
 from eqforge.generators.text.llm.endpoint import KEY
 from eqforge.models.chat import ChatModel
@@ -180,6 +182,11 @@ def test_wrong_settings_are_one_clear_error(
     assert converse(asked_dataset, biased_folder, tmp_path / "a", *options) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
+
+
+def test_a_server_needs_the_name_of_a_model() -> None:
+    with pytest.raises(InputError, match="--endpoint: also pass --model NAME"):
+        ConverseSettings(dataset="pairs", endpoint="http://localhost/v1")
 
 
 def test_other_settings_do_not_mix_with_answers_that_are_there(
