@@ -89,6 +89,7 @@ FORMS: dict[Form, str] = {
 }
 """How an answer was parsed; from `empty` on, why it was not."""
 
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _ECHOES = (
     r"#?index for the left image\s*[;,]\s*#?index for the right image",
     r"for example,?\s*[\"“”']*\s*1\s*;\s*2\s*[\"“”']*\s*represents that caption 1 corresponds to "
@@ -129,7 +130,8 @@ class Reading:
 
 
 def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
-    """Parse an answer; quoted captions count as their numbers."""
+    """Parse an answer; quoted captions count as their numbers, and thoughts do not count."""
+    answer = _THOUGHTS.sub("", answer)
     if not answer.strip():
         return Reading(form="empty")
     text = _ECHO.sub(" ", answer)

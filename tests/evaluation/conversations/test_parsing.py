@@ -42,6 +42,7 @@ IN_ORDER = [
     "cut the red onion; fry the onion in a pan on the left",
     'Caption 1 ("cut the red onion") describes the left-hand picture.',
     "The left image is caption 1, as caption 1 corresponds to the left image.",
+    "<think>Is it 2;1?\nNo.</think> 1;2",
 ]
 EXCHANGED = [
     "2;1",
