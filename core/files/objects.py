@@ -62,7 +62,7 @@ def stat(url: str) -> dict[str, Any]:
         if info["type"] != "file":
             raise FileNotFoundError(path)
         if info["size"] is None:
-            raise FetchFailed(DOWNLOAD_FAILED, "the server does not say how long the file is")
+            raise FetchFailed(DOWNLOAD_FAILED, "the server does not report the size of the file")
         return info
 
     return retried(ask)

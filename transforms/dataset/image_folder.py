@@ -222,7 +222,7 @@ def png_of_array(data: bytes, max_pixels: int) -> bytes:
     if shape[0] * shape[1] > max_pixels:
         raise TooManyPixels(shape[0] * shape[1])
     if 0 in shape or len(data) - stream.tell() != shape[0] * shape[1] * _CHANNELS:
-        raise BadImage("an array without pixels, or cut short")
+        raise BadImage("the array is empty, or the file is truncated")
     pixels = np.load(io.BytesIO(data), allow_pickle=False)[:, :, ::-1]
     encoded = io.BytesIO()
     Image.fromarray(np.ascontiguousarray(pixels)).save(encoded, format="PNG")

@@ -38,7 +38,7 @@ class SceneGates:
     """Maximum fraction of a captioned object that is hidden or outside the image."""
 
     min_blob_gap: float | None = 0.004
-    """Minimum gap between two counted copies, in image widths."""
+    """Minimum gap between two copies of a counted object, in image widths."""
 
     min_side_margin: float | None = 0.08
     """Minimum offset for "left of" and "right of", between box centres, in image widths."""

@@ -146,8 +146,8 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min: works only if the rules of corrected mode wrote all texts, "
-            "because the probability is otherwise unknown"
+            "--probability-min: works only if all texts are from the rules of corrected mode; the "
+            "probability of other texts is unknown"
         )
     if not settings.verify and not by_rules:
         return None

@@ -26,7 +26,7 @@ CAPTIONS_STAGE = Stage(
     {
         **FOLDER_REASONS,
         "bad_box": BAD_BOX,
-        "not_english": "The caption is not English, which the rules require.",
+        "not_english": "The caption is not in English. The rules handle only English.",
         **CAPTION_REASONS,
     },
 )
