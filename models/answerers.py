@@ -205,7 +205,8 @@ class BlipGrounder(_Head):
 
         def score(region: Box) -> float:
             x, y, width, height = region
-            inside = shown[max(0, int(y)) : int(y + height), max(0, int(x)) : int(x + width)]
+            bottom, right = max(0, int(y + height)), max(0, int(x + width))
+            inside = shown[max(0, int(y)) : bottom, max(0, int(x)) : right]
             return float(inside.sum()) / math.sqrt(width * height)
 
         return max(regions, key=score)

@@ -121,6 +121,8 @@ def exact_convolutions() -> Any:
 
     By default they use TF32 (a 10-bit mantissa) and the fastest algorithm.
     """
+    if "torch" not in sys.modules:
+        return contextlib.nullcontext()
     return import_torch().backends.cudnn.flags(
         enabled=True, benchmark=False, deterministic=True, allow_tf32=False
     )

@@ -21,6 +21,7 @@ Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Languag
   `refcoco+_bbox100_vlue_test.json`; the last two have the fields of X-VLM's `refcoco+` files.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -304,16 +305,18 @@ _Side = Annotated[float, msgspec.Meta(gt=0)]
 def read_regions(path: Path) -> dict[str, list[tuple[float, float, _Side, _Side]]]:
     """Read candidate boxes, x, y, width and height in pixels, by image.
 
-    A JSON object has a list of boxes for each image, whose key is its file name, with or without
-    folder and ending, or its COCO id, as in ALBEF's `dets.json`.
+    A JSON object has a list of boxes for each image, whose key is its name, with or without ending,
+    or its COCO id, as in ALBEF's `dets.json`.
     """
     kind = dict[str, list[tuple[float, float, _Side, _Side]]]
-    return decode(read_bytes(path), kind, path.name)
+    found = decode(read_bytes(path), kind, path.name)
+    return {canonical_name(name): boxes for name, boxes in found.items()}
 
 
 def regions_of(regions: Mapping[str, Sequence[T]], image: str) -> Sequence[T]:
     """Return the boxes of an image; none if it has none."""
     file = PurePosixPath(image)
-    coco_id = file.stem.rpartition("_")[2].lstrip("0")
-    names = (image, file.name, file.stem, coco_id)
+    names = [image, str(file.with_suffix(""))]
+    if coco := re.fullmatch(r"(?:COCO_\w+_)?(\d{12})", file.stem):
+        names.append(coco[1].lstrip("0"))
     return next((regions[name] for name in names if name in regions), ())

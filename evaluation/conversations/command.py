@@ -99,6 +99,8 @@ class ConverseSettings:
             raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
         if self.endpoint is not None and self.model is None:
             raise InputError("--endpoint: also pass --model NAME")
+        if self.answers is not None and self.endpoint is not None:
+            raise InputError("--endpoint: has no effect with --answers; leave it out")
         if (self.answers is None) == (self.model is None):
             raise InputError("pass either --model or --answers")
         usual = {each.name: each.default for each in fields(self)}

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from eqforge.core.errors import InputError
+from eqforge.schemas.records.lettered import without_thoughts
 
 QUESTION: Final = (
     "There are two images (left and right). Now you have two captions: caption 1: {caption_1}; "
@@ -89,7 +90,6 @@ FORMS: dict[Form, str] = {
 }
 """How an answer was parsed; from `empty` on, why it was not."""
 
-_THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 _ECHOES = (
     r"#?index for the left image\s*[;,]\s*#?index for the right image",
     r"for example,?\s*[\"“”']*\s*1\s*;\s*2\s*[\"“”']*\s*represents that caption 1 corresponds to "
@@ -131,7 +131,7 @@ class Reading:
 
 def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
     """Parse an answer; quoted captions count as their numbers, and thoughts do not count."""
-    answer = _THOUGHTS.sub("", answer)
+    answer = without_thoughts(answer)
     if not answer.strip():
         return Reading(form="empty")
     text = _ECHO.sub(" ", answer)

@@ -40,7 +40,7 @@ from eqforge.evaluation.conversations.respondents import Refused, Respondent, op
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.models.chat import QuestionTooLong
-from eqforge.models.pretrained import torch_threads
+from eqforge.models.pretrained import exact_convolutions, torch_threads
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
@@ -124,7 +124,7 @@ def converse(
         pairs[start : start + settings.shard_samples]
         for start in range(0, len(pairs), settings.shard_samples)
     ]
-    with torch_threads(settings.threads):
+    with torch_threads(settings.threads), exact_convolutions():
         _ask_all(folder, shards, shelf, model, settings)
     tables = {name: describe(folder, name, len(shards)) for name in ("answers", "failures")}
     failed = sum(file.rows for file in tables["failures"])

@@ -10,7 +10,7 @@ from eqforge.evaluation.efficiency.result import Efficiency, EfficiencySettings
 def summary(found: Efficiency) -> str:
     threads = f"{found.machine['cpu']}, {found.machine['torch_threads']} threads"
     lines = [f"{found.model.name} on {found.machine.get('gpu') or threads}"]
-    lines.append("one image with one caption at a time:")
+    lines.append("one item at a time:")
     for name, stage in found.stages.items():
         label = "detector (as given)" if name == "detector" else name
         times = (1000 * seconds for seconds in (stage.median, stage.low, stage.high, stage.mean))

@@ -8,7 +8,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -143,14 +143,19 @@ def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 
 def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     """Load a model that answers a task of VLUE; it answers one question at a time."""
-    if settings.detector_s is not None:
-        raise InputError("--detector-s: a model that answers reads pixels; leave the option out")
+    usual = {each.name: each.default for each in fields(settings)}
+    for name in ("detector_s", "batches", "repeats"):
+        if getattr(settings, name) != usual[name]:
+            flag = name.replace("_", "-")
+            raise InputError(f"--{flag}: has no effect on a model that answers; leave it out")
     spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device", "list"})})
     if settings.task is None:
         raise InputError(f"--task: pass one of {', '.join(VLUE)}")
     task = settings.task
     asked = questions_of(dataset, task)
     listed = spec.path("list")
+    if listed is not None and task != "vqa":
+        raise InputError(f"list={listed}: has no effect on {task}; leave it out")
     answers = [] if listed is None else sorted(read_answer_list(listed))
     model, is_chat = load_answerer(spec.weights(), task, answers)
     if isinstance(model, BlipGrounder):
@@ -162,6 +167,8 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     )
     images = make_shelf(dataset).read({key for _, one in chosen for key in one.images})
     chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
+    if not chosen:
+        raise InputError(f"{dataset.folder}: the images of the questions are missing")
     wait = _synchroniser(spec.device)
 
     def time_one(asked: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
@@ -178,9 +185,9 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 
     def time_answers() -> Times:
         seconds, _, failures = time_each(chosen, time_one, ("decode", "answer"), settings.warm_up)
-        total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
-        one = spread(total, settings.resamples, settings.seed)
-        speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=None)
+        one = spread(seconds["answer"], settings.resamples, settings.seed)
+        peak = _peak_memory_mib(spec.device)
+        speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=peak)
         stopped = "the model answers one question at a time"
         return Times(seconds=seconds, sweep=[speed], stopped=stopped, failures=failures)
 
@@ -358,11 +365,17 @@ def sweep(
                 raise
             return found, f"out of memory with a batch of {batch}"
         times = spread(seconds, settings.resamples, settings.seed)
-        speed, peak = batch / times.median, None
-        if on_gpu:
-            peak = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+        speed, peak = batch / times.median, _peak_memory_mib(device)
         found.append(BatchSpeed(batch=batch, seconds=times, per_second=speed, peak_memory_mib=peak))
     return found, None
+
+
+def _peak_memory_mib(device: str) -> float | None:
+    import torch
+
+    if not device.startswith("cuda"):
+        return None
+    return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
 
 
 def machine(device: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from eqforge.evaluation.plots.tables import colour, draw_line, drawing, panels, 
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
-from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.samples import check_label_column, read_columns, text_array
 from eqforge.evaluation.tables.scores import places_of
 from eqforge.evaluation.tasks.samples import TASKS
 from eqforge.schemas.dataset.reader import Dataset
@@ -70,7 +70,9 @@ def read_pair_scores(
         raise InputError(
             f"pass scores of {dataset.folder} after the dataset; eqforge score computes them"
         )
-    rows = read_columns(dataset, "samples", wanted)
+    if by is not None:
+        check_label_column(dataset.schema("samples"), by, dataset.folder)
+    rows = read_columns(dataset, "samples", list(dict.fromkeys(wanted)))
     keys = text_array(rows["sample_id"])
     measured = np.full(len(keys), np.nan)
     try:
@@ -78,7 +80,11 @@ def read_pair_scores(
             measured[place] = np.nan if value is None else value
     except (TypeError, ValueError) as error:
         raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
-    subsets = text_array([str(value) for value in rows[by]] if by else [""] * len(keys))
+    subsets = text_array(
+        ["(none)" if value is None else str(value) for value in rows[by]]
+        if by
+        else [""] * len(keys)
+    )
     found = [PAIRS.read(path, dataset, quantity) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
     read = []

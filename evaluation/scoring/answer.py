@@ -16,6 +16,7 @@ from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import Command
 from eqforge.core.visible import counted
 from eqforge.models.pretrained import Precision, Weights
+from eqforge.schemas.records.lettered import without_thoughts
 from eqforge.schemas.records.questions import VLUE, Question
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ def _begin(part: Path, run: str) -> set[str]:
     if not part.exists():
         storage.write_bytes(str(part), f"{header}\n".encode())
         return set()
-    first, *whole = _whole_lines(part) or [""]
+    first, *lines = _whole_lines(part) or [""]
+    whole = [line for line in lines if _is_json(line)]  # others are damaged, and asked again
     if first != header:
         raise InputError(
             f"{part}: contains unfinished answers of another dataset, model or version; delete it, "
@@ -177,6 +179,13 @@ def _begin(part: Path, run: str) -> set[str]:
         )
     storage.write_bytes(str(part), "".join(f"{line}\n" for line in (first, *whole)).encode())
     return {json.loads(line)["sample_id"] for line in whole}
+
+
+def _is_json(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except ValueError:
+        return False
 
 
 def _whole_lines(part: Path) -> list[str]:
@@ -203,7 +212,7 @@ def _answers(
             answer, why = _ask(model, is_chat, row, question, images, regions, settings)
             said = {"answer": answer}
             if is_chat and not why:
-                read = TASKS[settings.task].from_text(answer, row)
+                read = TASKS[settings.task].from_text(without_thoughts(answer), row)
                 said = {"answer": "" if read is None else read, "text": answer}
             yield row["sample_id"], said, why
 

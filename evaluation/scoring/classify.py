@@ -144,6 +144,7 @@ def classify(settings: ClassifySettings) -> Report:
     from more_itertools import batched
 
     from eqforge.evaluation.scoring.batches import encode_images
+    from eqforge.models.pretrained import exact_convolutions
     from eqforge.models.scorer import is_dual_encoder
     from eqforge.models.spec import device_of, load_model
 
@@ -166,11 +167,12 @@ def classify(settings: ClassifySettings) -> Report:
     vectors = _finite(class_vectors(scorer, names, settings.templates), names)
     files = [(place, each) for place, one in enumerate(classes.values()) for each in one]
     found = []
-    for some in batched(files, settings.image_batch):
-        states = list(encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch))
-        images = _finite(np.stack(states), [_name(*each) for each in some])
-        own = np.array([place for place, _ in some])
-        found.append(ranks(images @ vectors.T, own))
+    with exact_convolutions():
+        for some in batched(files, settings.image_batch):
+            states = list(encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch))
+            images = _finite(np.stack(states), [_name(*each) for each in some])
+            own = np.array([place for place, _ in some])
+            found.append(ranks(images @ vectors.T, own))
     rank = np.concatenate(found)
     kept = [k for k in KS if k < len(classes)]
     judged = Judged(

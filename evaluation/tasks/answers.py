@@ -252,7 +252,7 @@ def _read_log(asked: _Asked, path: Path, unread: Counter[str]) -> dict[str, Any]
             for question in form.questions(row):
                 known.add(question.question_id)
                 if (text := log.get(question.question_id)) is not None:
-                    said = TASKS[name].from_text(text, row)
+                    said = TASKS[name].from_text(lettered.without_thoughts(text), row)
                     unread[name] += said is None
                     found[row["sample_id"]] = TASKS[name].unread if said is None else said
     check_known(path, log, known, "answers are to questions")

@@ -19,7 +19,13 @@ _NAMED = re.compile(rf"\(([A-Z])\)|{_CALLED}(?i:\s+is)?[\s:\"'*(]*([A-Z])(?![\w'
 FOR_LETTER = "Answer with the option's letter from the given choices directly."
 """How lmms-eval asks for it, in `tasks/mmvp` and others (0.7.3)."""
 
+_THOUGHTS = re.compile(r"\A.*</think>|<think>.*\Z", re.DOTALL)
 _WRAPPING = " \t\n.,:;!\"'`*()[]\u201c\u201d\u2018\u2019"
+
+
+def without_thoughts(answer: str) -> str:
+    """Return an answer without what a model thinks before it; nothing if it never ends to think."""
+    return _THOUGHTS.sub("", answer)
 
 
 def read_letter(answer: str, options: list[str]) -> str | None:
@@ -48,6 +54,7 @@ def read_answer(answer: str, options: list[str], right: str) -> str | None:
       options: the texts of the options A, B, …; empty where the question itself names them.
       right: the right answer: a letter; without options also yes, no, true or false in any case.
     """
+    answer = without_thoughts(answer)
     if options or right in list(LETTERS):
         return read_letter(answer, options or list(LETTERS))
     found = _YES_OR_NO.search(answer)

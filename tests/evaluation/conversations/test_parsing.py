@@ -43,6 +43,7 @@ IN_ORDER = [
     'Caption 1 ("cut the red onion") describes the left-hand picture.',
     "The left image is caption 1, as caption 1 corresponds to the left image.",
     "<think>Is it 2;1?\nNo.</think> 1;2",
+    "Is it 2;1?\nNo.</think> 1;2",
 ]
 EXCHANGED = [
     "2;1",
@@ -59,6 +60,7 @@ EXCHANGED = [
 UNREAD = [
     ("", "empty"),
     (" \n", "empty"),
+    ("<think>Is it 2;1? The left", "empty"),
     ("I see an onion.", "no_answer"),
     ("1", "no_answer"),
     ("12", "no_answer"),

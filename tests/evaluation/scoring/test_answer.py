@@ -219,6 +219,7 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
     part = tmp_path / "a.jsonl.part"
     assert len(part.read_text().splitlines()) == 3
     with part.open("ab") as stream:
+        stream.write(b"\0\0\0\n")  # as a cut of power leaves a line
         stream.write('{"sample_id": "vq\N{LINE SEPARATOR}\xe9'.encode()[:-1])  # torn by a crash
     other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
     assert main([str(dataset), *other, "--output", str(output)]) == 2
@@ -298,9 +299,13 @@ def test_a_model_s_answers_and_their_time_make_a_front(
     model = f"answer:{models['ViltForQuestionAnswering']}"
     for options, message in (
         (["--task", "poetry"], "--task poetry"),
-        (["--task", "vqa", "--detector-s", "1"], "--detector-s: a model that answers reads pixels"),
+        (
+            ["--task", "vqa", "--detector-s", "1"],
+            "--detector-s: has no effect on a model that answers",
+        ),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
         ([], "--task: pass one of"),
+        (["--task", "vqa", "--repeats", "3"], "--repeats: has no effect on a model"),
     ):
         arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
         assert efficiency([str(dataset), *arguments]) == 2
@@ -334,6 +339,7 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
         torch.tensor(heat.reshape(1, 1, side, side)), size=(40, 60), mode="bicubic"
     )[0, 0].numpy()
     boxes: list[list[float]] = [[0, 0, 20, 20], [30.5, 2, 10, 30], [5, 20, 50, 15.2], [58, 0, 1, 1]]
+    outside = [[3, -30, 20, 10]]
     scores = []
     for x, y, width, height in boxes:
         inside = shown[int(y) : int(y + height), int(x) : int(x + width)]
@@ -343,7 +349,7 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
 
     regions = tmp_path / "dets.json"
     for key in ("0.png", "0"):
-        regions.write_text(json.dumps({key: boxes[::-1], "other": [[0, 0, 1, 1]]}))
+        regions.write_text(json.dumps({key: [*outside, *boxes[::-1]], "other": [[0, 0, 1, 1]]}))
         given = ["--regions", str(regions)]
         (box,) = answer(dataset, "grounding", folder, tmp_path / f"{key}.jsonl", *given).values()
         assert box == best
