@@ -1,16 +1,11 @@
 """Measure a model: one image with one caption, or one question, at a time; then larger batches."""
 
 import heapq
-import os
-import platform
-import re
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,8 +13,9 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.identity import derive_seed, versions_of
+from eqforge.core.identity import derive_seed
 from eqforge.core.ranges import usable_cores
+from eqforge.evaluation.efficiency.machine import clocks, machine
 from eqforge.evaluation.efficiency.result import (
     BatchSpeed,
     Efficiency,
@@ -44,8 +40,6 @@ STAGES = ("decode", "prepare", "model")
 ANSWERER = "answer"
 """KIND of a model that answers a task of VLUE, as `eqforge answer` runs it."""
 _PROTOCOL = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
-_LIBRARIES = ("eqforge", "torch", "transformers", "tokenizers", "numpy", "pillow", "pyarrow")
-_ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,persistence_mode"
 
 Action = Callable[[], object]
 T = TypeVar("T")
@@ -376,60 +370,3 @@ def _peak_memory_mib(device: str) -> float | None:
     if not device.startswith("cuda"):
         return None
     return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-
-
-def machine(device: str) -> dict[str, Any]:
-    import torch
-
-    names = _in_proc("cpuinfo", "model name")
-    sizes = _in_proc("meminfo", "MemTotal")
-    found: dict[str, Any] = {
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "libraries": versions_of(*_LIBRARIES),
-        "cpu": names[0] if names else platform.machine(),
-        "cpu_cores": usable_cores(),
-        "memory_gib": round(int(sizes[0].removesuffix(" kB")) / 2**20, 1) if sizes else None,
-        "torch_threads": torch.get_num_threads(),
-        "device": device,
-    }
-    if device.startswith("cuda"):
-        found["gpu"] = torch.cuda.get_device_name(device)
-        cudnn: Any = torch.backends.cudnn
-        found["cuda"], found["cudnn"] = torch.version.cuda, cudnn.version()
-        found["tf32"] = torch.backends.cuda.matmul.allow_tf32
-    return found
-
-
-def clocks(device: str) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "load_average": list(os.getloadavg()),
-        "cpu_mhz": [float(mhz) for mhz in _in_proc("cpuinfo", "cpu MHz")],
-        "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
-    }
-    if device.startswith("cuda"):
-        found["nvidia_smi"] = _nvidia(device)
-    return found
-
-
-def _in_proc(file: str, name: str) -> list[str]:
-    return re.findall(rf"^{name}\s*:\s*(.+)$", _text(f"/proc/{file}") or "", re.MULTILINE)
-
-
-def _nvidia(device: str) -> dict[str, str] | None:
-    import torch
-
-    uuid = torch.cuda.get_device_properties(device).uuid  # a number would count hidden GPUs
-    command = ["nvidia-smi", f"--id=GPU-{uuid}", f"--query-gpu={_ASKED}", "--format=csv,noheader"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return dict(zip(_ASKED.split(","), done.stdout.strip().split(", "), strict=False))
-
-
-def _text(path: str) -> str | None:
-    try:
-        return Path(path).read_text(encoding="utf-8").strip()
-    except OSError:
-        return None

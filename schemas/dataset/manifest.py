@@ -17,7 +17,7 @@ from eqforge.core.files.checked import clipped, shown
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import escaped_json
 from eqforge.schemas.records.judgements import Erratum
-from eqforge.schemas.records.ranges import Sha256
+from eqforge.schemas.records.values import Sha256
 
 FILE_NAME = "dataset.json"
 WORK = "_work"

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eqforge.core.files.objects import DOWNLOAD_FAILED
-from eqforge.schemas.records.ranges import Finite, Sha256, Text
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import Finite, Sha256, Text
 
 ERROR_PREFIX = "error:"
 """The prefix of the reason if an exception ended the work on a record: `error:<Type>`."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from eqforge.schemas.records.ranges import Share, Text
+from eqforge.schemas.records.values import Share, Text
 
 Part = Literal["original", "hard_positive", "hard_negative"]
 

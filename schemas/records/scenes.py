@@ -11,8 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.ranges import Finite, Share, Text, Whole32
-from eqforge.schemas.records.values import PixelBox
+from eqforge.schemas.records.values import Finite, PixelBox, Share, Text, Whole32
 
 Vector = tuple[float, float, float]
 Kind = Literal[

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from eqforge.schemas.records.ranges import Finite, Text
+from eqforge.schemas.records.values import Finite, Text
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

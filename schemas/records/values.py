@@ -1,17 +1,31 @@
-"""Small values of records: spans of text, and boxes in images.
+"""Small values of records: ranges of columns, spans of text, and boxes in images.
+
+Builds write only values in the range of their column, and `eqforge verify` rejects others. `RULES`
+of a record say by column whether it fits the others of its row.
 
 Boxes are in pixels, (0, 0) the upper left corner of the image, in the three forms in use.
 """
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from eqforge.schemas.records.ranges import Finite, Int32, Whole, Whole32
-
 SCHEMA_VERSION = "1"
+
+Int32 = Annotated[int, "int32"]
+"""A whole number that a column stores in 32 bits; others have 64."""
+
+Whole = Annotated[int, Meta(ge=0)]
+Whole32 = Annotated[Int32, Meta(ge=0)]
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+Positive = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Similarity = Annotated[float, Meta(ge=-1, le=1)]
+Sha256 = Annotated[str, Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Text = Annotated[str, Meta(min_length=1)]
 
 PictureSuffix = Annotated[str, "picture", Meta(pattern=r"\A\.(jpg|png|webp|gif|bmp|tif)\Z")]
 """The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.records.ranges import Sha256, Text
-from eqforge.schemas.records.values import CornerBox
+from eqforge.schemas.records.values import CornerBox, Sha256, Text
 from eqforge.schemas.tables.description import DatasetType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS

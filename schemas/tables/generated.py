@@ -7,10 +7,19 @@ and `rejects`.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from eqforge.schemas.records.ranges import Sha256, Share, Similarity, Text, Whole, Whole32
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import CornerBox, PictureSuffix, Span
+from eqforge.schemas.records.values import (
+    CornerBox,
+    PictureSuffix,
+    Sha256,
+    Share,
+    Similarity,
+    Span,
+    Text,
+    Whole,
+    Whole32,
+)
 from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIR_RULES, REJECTS_TABLE, Bits, LumaShift
 

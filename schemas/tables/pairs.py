@@ -10,9 +10,17 @@ from typing import Annotated, ClassVar
 from msgspec import Meta
 
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.ranges import Sha256, Share, Similarity, Text, Whole, Whole32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import PictureSuffix, Span
+from eqforge.schemas.records.values import (
+    PictureSuffix,
+    Sha256,
+    Share,
+    Similarity,
+    Span,
+    Text,
+    Whole,
+    Whole32,
+)
 from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 
 UNKNOWN_S = -1.0

@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from eqforge.schemas.records.ranges import Sha256, Share, Text, Whole32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import CornerBox
+from eqforge.schemas.records.values import CornerBox, Sha256, Share, Text, Whole32
 from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from eqforge.schemas.records.judgements import JudgeAnswer, Part
-from eqforge.schemas.records.ranges import Positive, Sha256, Share, Text, Whole, Whole32
-from eqforge.schemas.records.values import CornerBox, Span
+from eqforge.schemas.records.values import (
+    CornerBox,
+    Positive,
+    Sha256,
+    Share,
+    Span,
+    Text,
+    Whole,
+    Whole32,
+)
 from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
-from eqforge.schemas.records.ranges import Finite, Text, Whole32
-from eqforge.schemas.records.values import XywhBox
+from eqforge.schemas.records.values import Finite, Text, Whole32, XywhBox
 from eqforge.schemas.tables.description import DatasetType, TableType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

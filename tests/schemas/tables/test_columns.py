@@ -5,8 +5,7 @@ from typing import Literal
 import pyarrow as pa
 import pytest
 
-from eqforge.schemas.records.ranges import Int32
-from eqforge.schemas.records.values import PictureSuffix
+from eqforge.schemas.records.values import Int32, PictureSuffix
 from eqforge.schemas.tables.columns import IMAGE, schema_of
 
 
