@@ -48,10 +48,12 @@ _CONTRASTIVE = ARCHITECTURES["blip-itc"]
 
 def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     """Check that a kind of fusion encoder can be trained with the settings."""
+    origin = "" if settings.preset == "none" else f" of --preset {settings.preset}"
     for name in settings.weights():
         if name not in _LOSSES[kind]:
             raise InputError(
-                f"--loss {name}: models of kind {kind} train with {', '.join(_LOSSES[kind])}"
+                f"--loss {name}{origin}: models of kind {kind} train with "
+                f"{', '.join(_LOSSES[kind])}"
             )
     if not any(name in settings.weights() for name in MATCHING):
         raise InputError(
