@@ -34,9 +34,10 @@ def test_the_shipped_table_follows_from_the_labels(tmp_path: Path) -> None:
 
 def test_the_page_states_what_the_table_says() -> None:
     page = PAGE.read_text(encoding="utf-8")
+    gone = {"clothing", "possession", "voice"}  # rules that were read and then removed
     for (part, family), (read, right) in by_family(labelled()).items():
         row = f"| {part.replace('_', ' ')} | `{family}` | {read:,} | {right:,} |"
-        assert row in page, "run make docs"
+        assert (row in page) == (family not in gone), "run make docs"
 
 
 def test_texts_are_counted_by_kind_and_family() -> None:
