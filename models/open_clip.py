@@ -47,6 +47,7 @@ class OpenClipScorer(VectorScorer):
       revision: the commit on the hub; None for a folder or an architecture.
       checkpoint: the file of an architecture's weights: safetensors, or a `.pt` checkpoint as
         open_clip trains it and NegCLIP publishes it, of which torch reads tensors and runs no code.
+        LoRA layers, as in the checkpoints of SVLC and DAC, are merged into the weights.
     """
 
     def __init__(
@@ -62,12 +63,18 @@ class OpenClipScorer(VectorScorer):
         check_device(device)
         name, weights, revision = _find(source, revision, checkpoint)
         with _quiet(), _loading(source):
+            has_lora = False
             if checkpoint is not None and checkpoint.suffix != ".safetensors":
                 # open_clip reads a file that this rejects once more, and then runs its code.
-                self._torch.load(checkpoint, map_location="meta", weights_only=True)
-            model = library.create_model(
-                name, pretrained=weights, require_pretrained=True, weights_only=True
-            )
+                state = self._torch.load(checkpoint, map_location="meta", weights_only=True)
+                has_lora = any(key.endswith("lora_A") for key in state.get("state_dict", state))
+            if has_lora:
+                model = library.create_model(name)
+                model.load_state_dict(_merge_lora(library.factory.load_state_dict(str(checkpoint))))
+            else:
+                model = library.create_model(
+                    name, pretrained=weights, require_pretrained=True, weights_only=True
+                )
             self._tokenizer = library.get_tokenizer(name)
         self._device, self._dtype = device, getattr(self._torch, precision)
         self._model = onto_device(model.to(self._dtype), device)
@@ -110,6 +117,25 @@ def import_open_clip() -> Any:
         raise MissingExtra(
             f"{error.name or 'open_clip'}, which open_clip's models need,", "models"
         ) from error
+
+
+def _merge_lora(state: dict[str, Any]) -> dict[str, Any]:
+    """Add the product of each pair of LoRA matrices, divided by their rank, to its weight.
+
+    The matrices of `x.weight` are `x.lora_A` and `x.lora_B`, those of an attention's
+    `in_proj_weight` are `in_proj_weight_lora_A` and `_B`. A convolution's have a row of A for each
+    rank and row of the kernel.
+
+    Source: `loralib/layers.py` of SVLC (Doveh et al. 2023), with its `lora_alpha` of 1.
+    """
+    merged = {key: tensor for key, tensor in state.items() if "lora_" not in key}
+    for key in (key for key in state if key.endswith("lora_A")):
+        stem = key.removesuffix("lora_A")
+        weight = merged[stem.removesuffix("_") if stem.endswith("_") else f"{stem}weight"]
+        kernel = weight.shape[-1] if weight.ndim == 4 else 1
+        product = state[f"{stem}lora_B"].float() @ state[key].float()
+        weight += (product.view(weight.shape) * kernel / len(state[key])).to(weight)
+    return merged
 
 
 def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:

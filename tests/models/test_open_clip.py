@@ -132,6 +132,77 @@ def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
     assert scorer.identity.model == f"{tiny},weights=negCLIP.pt"
 
 
+def test_lora_layers_of_a_checkpoint_score_as_in_svlcs_network(
+    library: Any, tiny: str, pictures: list[Picture], tmp_path: Path
+) -> None:
+    """Each layer of the expected network adds x A^T B^T / rank to its output, as SVLC's do."""
+    import torch
+    from torch.nn import functional
+
+    torch.manual_seed(4)
+    rank = 2
+    model, _, transform = library.create_model_and_transforms(tiny)
+    saved = {f"module.{name}": tensor.clone() for name, tensor in model.state_dict().items()}
+
+    def matrices(prefix: str, columns: int, rows: int, kernel: int = 1) -> tuple[Any, Any]:
+        shapes = {"A": (rank * kernel, columns * kernel), "B": (rows * kernel, rank * kernel)}
+        made = {f"{prefix}lora_{side}": torch.randn(shape) / 4 for side, shape in shapes.items()}
+        saved.update({f"module.{name}": tensor for name, tensor in made.items()})
+        first, second = made.values()
+        return first, second
+
+    def added(first: Any, second: Any, given: Any) -> Any:
+        return given @ first.T @ second.T / rank
+
+    def adapt_linear(layer: Any, name: str) -> None:
+        pair = matrices(f"{name}.", layer.in_features, layer.out_features)
+        layer.register_forward_hook(lambda _, given, found: found + added(*pair, given[0]))
+
+    def adapt_attention(layer: Any, name: str) -> None:
+        width, heads = layer.embed_dim, layer.num_heads
+        inner = matrices(f"{name}.in_proj_weight_", width, 3 * width)
+        outer = matrices(f"{name}.out_proj.", width, width)
+
+        def attend(given: Any, *_: Any, attn_mask: Any = None, **__: Any) -> tuple[Any, None]:
+            stacked = functional.linear(given, layer.in_proj_weight, layer.in_proj_bias)
+            stacked = stacked + added(*inner, given)
+            query, key, value = (
+                each.unflatten(-1, (heads, -1)).transpose(1, 2) for each in stacked.chunk(3, -1)
+            )
+            mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask)
+            mixed = mixed.transpose(1, 2).flatten(2)
+            linear = functional.linear(mixed, layer.out_proj.weight, layer.out_proj.bias)
+            return linear + added(*outer, mixed), None
+
+        layer.forward = attend
+
+    def adapt_patches(layer: Any, name: str) -> None:
+        kernel = layer.kernel_size[0]
+        first, second = matrices(f"{name}.", 3, layer.out_channels, kernel)
+        change = (second @ first).view(layer.weight.shape) / rank
+        layer.register_forward_hook(
+            lambda _, given, found: found + functional.conv2d(given[0], change, stride=kernel)
+        )
+
+    adapt_patches(model.visual.conv1, "visual.conv1")
+    for tower, prefix in ((model.visual.transformer, "visual."), (model.transformer, "")):
+        for number, block in enumerate(tower.resblocks):
+            name = f"{prefix}transformer.resblocks.{number}"
+            adapt_attention(block.attn, f"{name}.attn")
+            for part in ("c_fc", "c_proj"):
+                adapt_linear(getattr(block.mlp, part), f"{name}.mlp.{part}")
+    torch.save({"epoch": 5, "state_dict": saved}, tmp_path / "svlc.pt")
+    with torch.inference_mode():
+        images = model.eval().encode_image(torch.stack([transform(image_of(p)) for p in pictures]))
+        texts = model.encode_text(library.get_tokenizer(tiny)(CAPTIONS))
+        expected = torch.nn.functional.cosine_similarity(images[:, None], texts[None], dim=-1)
+
+    scorer = load(tiny, f",weights={tmp_path / 'svlc.pt'}")
+    found = score_pictures(scorer, pictures, CAPTIONS, np.argwhere(np.ones((2, 2))))
+
+    assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
+
+
 @pytest.mark.parametrize("prefix", [b"", b"ccollections\nOrderedDict\n)RNb0"])
 def test_code_in_a_checkpoint_is_not_run(
     library: Any, tiny: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefix: bytes
