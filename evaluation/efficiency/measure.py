@@ -39,6 +39,8 @@ from eqforge.sources.vlue import read_answer_list
 STAGES = ("decode", "prepare", "model")
 ANSWERER = "answer"
 """KIND of a model that answers a task of VLUE, as `eqforge answer` runs it."""
+MISSING = "missing image"
+"""The key of a failure: the dataset does not contain the image."""
 _PROTOCOL = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
 
 Action = Callable[[], object]
@@ -121,17 +123,22 @@ def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     device = device_of(settings.model) or "cpu"
     scorer = load_model(settings.model, device)
     _check_detector(scorer, settings)
-    items = choose_items(dataset, task, settings.items, settings.seed)
+    items, missing = choose_items(dataset, task, settings.items, settings.seed)
 
     def time_scorer() -> Times:
         seconds, ready, failures = time_items(scorer, items, settings, device)
+        failures += Counter({MISSING: missing})
         speeds, stopped = sweep(scorer, ready, settings, device)
         if settings.detector_s is not None:
             seconds["detector"] = [settings.detector_s] * len(ready)
         return Times(seconds=seconds, sweep=speeds, stopped=stopped, failures=failures)
 
     return Loaded(
-        identity=scorer.identity, device=device, task=task.name, items=len(items), time=time_scorer
+        identity=scorer.identity,
+        device=device,
+        task=task.name,
+        items=len(items) + missing,
+        time=time_scorer,
     )
 
 
@@ -160,6 +167,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         key=lambda one: derive_seed(settings.seed, one[0]["sample_id"], "efficiency", 1),
     )
     images = make_shelf(dataset).read({key for _, one in chosen for key in one.images})
+    drawn = len(chosen)
     chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
     if not chosen:
         raise InputError(f"{dataset.folder}: the images of the questions are missing")
@@ -179,6 +187,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 
     def time_answers() -> Times:
         seconds, _, failures = time_each(chosen, time_one, ("decode", "answer"), settings.warm_up)
+        failures += Counter({MISSING: drawn - len(chosen)})
         one = spread(seconds["answer"], settings.resamples, settings.seed)
         peak = _peak_memory_mib(spec.device)
         speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=peak)
@@ -189,7 +198,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         identity=model.identity,
         device=spec.device,
         task=task,
-        items=len(chosen),
+        items=drawn,
         time=time_answers,
     )
 
@@ -218,8 +227,10 @@ def _warnings(load: float, items: int) -> Iterator[str]:
         yield f"{items} times are too few for a reliable interval"
 
 
-def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:
-    """Return images with a caption each, in an order that depends only on the seed and the ids.
+def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> tuple[list[Item], int]:
+    """Return images with a caption each, and how many of the chosen images are missing.
+
+    The order depends only on the seed and the ids.
 
     Captions need not describe their images, as this does not change the time. The n-th column of
     images is paired with the n-th of captions.
@@ -237,7 +248,7 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[It
     ]
     if not items:
         raise InputError(f"{dataset.folder}: contains no image with a caption")
-    return items
+    return items, len(chosen) - len(items)
 
 
 def _named(dataset: Dataset, task: Task) -> Iterator[tuple[str, str]]:

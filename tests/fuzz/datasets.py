@@ -202,7 +202,7 @@ def _scored(folder: Path) -> object:
     ready = Preparation(
         dataset=dataset, batches=batches, prepare=str, reads_pixels=True, max_pixels=10**6
     )
-    return [ready[number] for number in range(len(ready))], choose_items(dataset, task, 3, 0)
+    return [ready[number] for number in range(len(ready))], choose_items(dataset, task, 3, 0)[0]
 
 
 def _trained(folder: Path) -> object:

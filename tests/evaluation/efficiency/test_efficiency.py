@@ -163,7 +163,7 @@ def test_a_model_of_precomputed_regions_needs_the_detectors_time(
 ) -> None:
     matrix = tmp_path / "matrix.npy"
     opened = open_dataset(str(dataset))
-    items = choose_items(opened, task_of(opened), 100, 0)
+    items, _ = choose_items(opened, task_of(opened), 100, 0)
     images = sorted({item.image_id for item in items})
     captions = sorted({item.caption for item in items})
     np.save(matrix, np.ones((len(images), len(captions)), np.float32))
@@ -184,22 +184,23 @@ def test_a_model_of_precomputed_regions_needs_the_detectors_time(
 def test_images_that_cannot_be_used_are_counted_and_left_out(clip: Path, tmp_path: Path) -> None:
     tables = pair_tables(1)
     tables["images"][0]["image"]["bytes"] = b"no image"
+    del tables["images"][1]
     damaged = write_pairs(tmp_path / "damaged", tables)
     assert measure(damaged, f"clip:{clip}", tmp_path / "x.json", "--items", "99") == 0
     found = json.loads((tmp_path / "x.json").read_text())
     used, left_out = len(found["seconds"]), sum(found["failures"].values())
     assert found["settings"]["items"] == used + left_out
-    assert left_out == 1
-    assert list(found["failures"]) == ["BadImage"]
+    assert left_out == 2
+    assert list(found["failures"]) == ["BadImage", "missing image"]
 
 
 def test_items_depend_on_the_seed_and_not_on_their_number(dataset: Path) -> None:
     opened = open_dataset(str(dataset))
     task = task_of(opened)
-    few, more = (choose_items(opened, task, count, 0) for count in (3, 5))
+    few, more = (choose_items(opened, task, count, 0)[0] for count in (3, 5))
     assert more[:3] == few
-    assert choose_items(opened, task, 5, 1) != more
-    assert len({item.image for item in choose_items(opened, task, 100, 0)}) > 5
+    assert choose_items(opened, task, 5, 1)[0] != more
+    assert len({item.image for item in choose_items(opened, task, 100, 0)[0]}) > 5
 
 
 def test_where_everything_is_compared_with_everything_each_image_gets_some_caption(
@@ -216,7 +217,7 @@ def test_where_everything_is_compared_with_everything_each_image_gets_some_capti
         "images": images,
     }
     opened = open_dataset(str(write_dataset(tmp_path / "simat", "simat", tables)))
-    items = choose_items(opened, task_of(opened), 100, 0)
+    items, _ = choose_items(opened, task_of(opened), 100, 0)
     assert sorted(item.image_id for item in items) == [f"i{n}" for n in range(5)]
     assert {item.caption for item in items} == {"caption 0", "caption 1"}
 

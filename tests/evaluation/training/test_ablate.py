@@ -1,6 +1,9 @@
 """A grid of trainings as one table, on a tiny real model and datasets of coloured squares."""
 
+import contextlib
+import io
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +69,19 @@ def write_grid(root: Path, path: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def finished(root: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """Return a grid, the folder of its finished ablation, and what the command printed."""
+    folder = tmp_path_factory.mktemp("finished")
+    grid, output = write_grid(root, folder / "grid.toml"), folder / "out"
+    # As an editor on Windows saves it.
+    grid.write_bytes(b"\xef\xbb\xbf" + grid.read_bytes().replace(b"\n", b"\r\n"))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert main([str(grid), "--output", str(output)]) == 0
+    return grid, output, printed.getvalue()
+
+
 def test_the_average_is_the_papers() -> None:
     """Rows of tables 5, 6, 9 and 10 as printed: their average is the plain mean of the columns."""
     for printed, *row in (
@@ -78,14 +94,13 @@ def test_the_average_is_the_papers() -> None:
 
 
 def test_a_grid_is_trained_scored_and_printed_once(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    root: Path,
+    finished: tuple[Path, Path, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The table has the numbers of `metrics` for each cell; a second run trains nothing."""
-    grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
-    # As an editor on Windows saves it.
-    grid.write_bytes(b"\xef\xbb\xbf" + grid.read_bytes().replace(b"\n", b"\r\n"))
-    assert main([str(grid), "--output", str(output)]) == 0
-    text = capsys.readouterr().out
+    grid, output, text = finished
     content = json.loads((output / "ablation.json").read_text())
     assert [(cell["train"], cell["row"]) for cell in content["cells"]] == [
         ("F30K", "FT"),
@@ -113,12 +128,10 @@ def test_a_grid_is_trained_scored_and_printed_once(
     assert capsys.readouterr().out == text
 
 
-def test_parameters_are_those_of_the_model(root: Path, tmp_path: Path) -> None:
+def test_parameters_are_those_of_the_model(finished: tuple[Path, Path, str]) -> None:
     from safetensors.numpy import load_file
 
-    grid = write_grid(root, tmp_path / "grid.toml", ('[rows."+ EqSim"]', "[rows.B]"))
-    assert main([str(grid), "--output", str(tmp_path / "out")]) == 0
-    model = tmp_path / "out" / "F30K--B" / "model"
+    model = finished[1] / "F30K--EqSim" / "model"
     count = sum(
         int(np.prod(each.shape)) for each in load_file(model / "model.safetensors").values()
     )
@@ -128,11 +141,15 @@ def test_parameters_are_those_of_the_model(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_cell_that_fails_is_named_and_the_others_are_finished(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path,
+    finished: tuple[Path, Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """After the fix, only that cell is trained."""
     bad = ("learning-rate = 1e-3", "learning-rate = 1e25")
     grid, output = write_grid(root, tmp_path / "grid.toml", bad), tmp_path / "out"
+    shutil.copytree(finished[1] / "F30K--FT", output / "F30K--FT")
     assert main([str(grid), "--output", str(output)]) == 1
     captured = capsys.readouterr()
     failed = "eqforge: cell 2 of 2 (F30K, + EqSim) failed: eqforge finetune ended with status 1"
@@ -141,19 +158,20 @@ def test_a_cell_that_fails_is_named_and_the_others_are_finished(
     assert "failed" in captured.out.splitlines()[2]
     first = (output / "F30K--FT" / "cell.json").stat().st_mtime_ns
     write_grid(root, grid, ("learning-rate = 1e-3", "learning-rate = 2e-3"))
-    import shutil
-
     shutil.rmtree(output / "F30K--EqSim")
     assert main([str(grid), "--output", str(output)]) == 0
     assert (output / "F30K--FT" / "cell.json").stat().st_mtime_ns == first
 
 
 def test_a_finished_cell_of_other_settings_is_kept(
-    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    root: Path,
+    finished: tuple[Path, Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    grid, output = write_grid(root, tmp_path / "grid.toml"), tmp_path / "out"
-    assert main([str(grid), "--output", str(output)]) == 0
-    write_grid(root, grid, ("steps = 3", "steps = 4"))
+    output = tmp_path / "out"
+    shutil.copytree(finished[1], output)
+    grid = write_grid(root, tmp_path / "grid.toml", ("steps = 3", "steps = 4"))
     assert main([str(grid), "--output", str(output)]) == 1
     assert "was made with other settings: finetune is" in capsys.readouterr().err
 
@@ -181,7 +199,9 @@ def test_a_wrong_grid_is_one_clear_error(
 def test_a_subset_that_is_not_there_names_those_that_are(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    grid = write_grid(root, tmp_path / "grid.toml", ('subset = "all"', 'subset = "moon"'))
+    moon = ('subset = "all"', 'subset = "moon"')
+    one_row = ('[rows."+ EqSim"]\nloss = ["infonce=1", "eqsim-v2=0.5"]\nlearning-rate = 1e-3', "")
+    grid = write_grid(root, tmp_path / "grid.toml", moon, one_row)
     assert main([str(grid), "--output", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert "test Wino: " in error
