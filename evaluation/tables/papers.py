@@ -27,7 +27,7 @@ PRINTED = Path(__file__).parent / "printed"
 ROUNDING = 0.011
 """A mean of printed numbers differs from the printed mean by less, unless a number is wrong."""
 
-DIFFERENCE, INTERVAL, CHANCE = "difference", "95 % interval", "chance"
+DIFFERENCE, INTERVAL, SAMPLES, CHANCE = "difference", "95 % interval", "samples", "chance"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,7 +52,8 @@ class TablesSettings:
     """Number of decimals (default: as printed)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95 % confidence intervals below each of your models."""
+    """Add a row of 95 % confidence intervals below each of your models. Text always has a row with
+    the number of your samples in each column."""
 
     show: Literal["text", "latex"] = "text"
     """Output format. LaTeX needs the package booktabs and has the best numbers in bold."""
@@ -66,6 +67,7 @@ class _Number(msgspec.Struct, frozen=True):
     low: float | None = None
     high: float | None = None
     chance: float | None = None
+    scored: int | None = None
 
 
 class _Measured(msgspec.Struct):
@@ -238,12 +240,14 @@ def table_rows(
     places: Sequence[int],
     *,
     intervals: bool,
+    sizes: bool = False,
     named: Collection[str] = (),
 ) -> list[Row]:
     """Return the printed rows, each followed by the model of its name, then other models.
 
     Args:
       places: the columns to show; no rows are returned if no model has a number in them.
+      intervals, sizes: add rows of intervals, and of numbers of samples, below each model.
     """
 
     def scaled(numbers: Sequence[_Number | None], name: str) -> list[float]:
@@ -265,6 +269,10 @@ def table_rows(
             ends = zip(texts(scaled(numbers, "low")), texts(scaled(numbers, "high")), strict=True)
             shown = ["-" if low == "-" else f"[{low}, {high}]" for low, high in ends]
             yield Row(INTERVAL, [], shown, is_model=False)
+        counts = [one and one.scored for one in (numbers[place] for place in places)]
+        if sizes and any(counts):
+            shown = ["" if count is None else f"{count:,}" for count in counts]
+            yield Row(SAMPLES, [], shown, is_model=False)
 
     printed_rows = {n: [values[place] for place in places] for n, values in table.rows.items()}
     found = {model: of_columns(table.columns, one, named) for model, one in measured.items()}
@@ -367,7 +375,13 @@ def tables_command(settings: TablesSettings) -> int:
         columns = [table.columns[place] for place in places]
         digits = table.digits if settings.digits is None else settings.digits
         rows = table_rows(
-            table, by[table.by], digits, places, intervals=settings.intervals, named=claimed
+            table,
+            by[table.by],
+            digits,
+            places,
+            intervals=settings.intervals,
+            sizes=settings.show == "text",
+            named=claimed,
         )
         if not rows:
             continue

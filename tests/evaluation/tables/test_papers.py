@@ -71,7 +71,8 @@ def test_eqbens_fifteen_numbers_and_their_mean_stand_beside_the_printed_row(
     capsys.readouterr()
     printed = [*map(float, FIBER.split()), 44.86]
     expected = scores_by_hand()
-    shown: dict[str, list[str]] = {"FIBER": [], "FIBER (yours)": [], "difference": [], "chance": []}
+    shown: dict[str, list[str]] = {"FIBER": [], "FIBER (yours)": [], "difference": []}
+    shown |= {"samples": [], "chance": []}
     for domain in ("Eq-YouCook2", "Eq-GEBC", "Eq-AG", "Eq-Kubric", "Eq-SD"):
         assert main([*eqben, "--paper", "eqben", "--labels", "FIBER", "--columns", domain]) == 0
         first = capsys.readouterr().out.split("EqBen and EqSim")[1]
@@ -82,6 +83,7 @@ def test_eqbens_fifteen_numbers_and_their_mean_stand_beside_the_printed_row(
     assert shown["FIBER (yours)"] == [f"{value:.2f}" for value in expected[:-1]]
     gains = [f"{own - old:+.2f}" for own, old in zip(expected, printed, strict=True)]
     assert shown["difference"] == gains[:-1]
+    assert shown["samples"] == ["10"] * 15
     assert shown["chance"] == ["25.00", "25.00", "16.67"] * 5
     assert main([*eqben, "--paper", "eqben", "--labels", "FIBER"]) == 0
     out = capsys.readouterr().out
