@@ -116,7 +116,7 @@ FAULTS: dict[str, Callable[[Label], tuple[bool, bool]]] = {
         label.positives[1] in POSITIVES[2:],
     ),
     "hard negative: not clearly false or ungrammatical": negative_faults,
-    "hard positive has nearly the meaning of the negative": lambda label: label.near,
+    "hard positive means nearly the same as the hard negative": lambda label: label.near,
 }
 """What can be wrong with a row."""
 
