@@ -34,8 +34,8 @@ class ConsoleOptions:
     """Print log messages from libraries, and tracebacks of errors."""
 
     config: Path | None = None
-    """TOML file of settings, with the same names as the options. It overrides environment variables
-    such as EQFORGE_SEED=3; the command line overrides both."""
+    """TOML file whose keys are the names of options. The file overrides environment variables such
+    as EQFORGE_SEED=3. The command line overrides both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,8 @@ class DocumentOptions(ConsoleOptions):
     """Console output and configuration file."""
 
     json: bool = False
-    """Print one JSON document to stdout and everything else to stderr. The document is described in
-    docs/reference/python.md."""
+    """Print one JSON document to stdout and everything else to stderr. For the fields of the
+    document, see docs/reference/python.md."""
 
 
 class _LastLine(io.TextIOBase):

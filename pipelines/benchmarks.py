@@ -48,14 +48,14 @@ class Config(DatasetConfig):
     """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. A record whose image is
-    missing is rejected. If the benchmark has no images either, rows contain only their names."""
+    """Folder or URL of images, or tar shards, to store in the dataset. Records without an image
+    file are rejected. If the benchmark contains its images, you do not need this option."""
 
     unconfirmed: bool = False
     """Keep VALSE items that the annotators did not confirm."""
 
     columns: tuple[str, ...] = ()
-    """Column names in your table, such as caption_0=left_text image_0=left."""
+    """Rename columns of your table to eqforge's names, such as caption_0=left_text image_0=left."""
 
 
 class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):

@@ -41,18 +41,18 @@ SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Combine finished datasets of one kind into one, such as EqBen's five subsets.
+    """Combine finished datasets of the same kind into one dataset, such as EqBen's five subsets.
 
-    Ids stay the same, and rejected candidates are carried over. --sample and --limit apply to each
-    subset. A subset is one kind of pair in an input dataset, such as eq-kubric/location, or else
-    the whole dataset.
+    The combined dataset keeps all ids and all rejected candidates. --sample and --limit apply to
+    each subset. A subset is one kind of pair in an input dataset, such as eq-kubric/location. An
+    input dataset without kinds is a single subset.
     """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"
     """Mode of the inputs: paper if any of them was built in paper mode."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
-    """Folders or URLs of the datasets, in any order; NAME=FOLDER sets a dataset's name."""
+    """Folders or URLs of the datasets, in any order. NAME=FOLDER sets the name of a dataset."""
 
 
 class Combined(Pipeline[Config, "Piece"]):

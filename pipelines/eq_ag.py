@@ -28,7 +28,7 @@ from eqforge.transforms.video.scene_graphs import (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Build pairs of frames between which a person's relations to an object change."""
+    """Build pairs of video frames in which a person's relations to an object differ."""
 
     objects: Path
     """Action Genome's object_bbox_and_relationship.pkl."""
@@ -40,10 +40,11 @@ class Config(VideoDataset):
     """Action Genome's frame_list.txt, to limit the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Minimum number of relation kinds (attention, spatial, contacting) that differ."""
+    """Minimum number of relation kinds that differ: attention, spatial and contacting relations."""
 
     skip_frames: int = 1
-    """Number of annotated frames to skip after a chosen one; the paper (section 4.1) skips 2."""
+    """Number of annotated frames to skip after a selected frame. The paper skips 2 (section
+    4.1)."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):

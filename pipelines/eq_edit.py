@@ -53,29 +53,32 @@ BATCH = 32  # captions
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(CaptionDataset):
-    """Build pairs of a photograph and an edited version that shows its hard negative.
+    """Build pairs of a photograph and an edited version that shows a hard negative of the caption.
 
-    `--model tiny` builds a tiny random model, so you can try everything except the image quality.
+    `--model tiny` creates a small model with random weights. It lets you test everything except
+    image quality.
     """
 
     images: MediaRoot
     """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
-    can be a table, JSON or a Hugging Face folder with image and caption columns. Optional columns
-    are id, split, hard_negative (what the edit should show), kind, instruction (for the editor) and
-    mask (a file in the masks folder)."""
+    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
+    file can be a table, JSON or a Hugging Face folder. It needs the columns image and caption.
+    Optional columns are id, split, kind, hard_negative (the caption of the edited photograph),
+    instruction (for the editor) and mask (a file in the masks folder)."""
 
     masks: MediaRoot | None = None
-    """Folder of masks with the names and sizes of their photographs; black areas are kept. A
-    photograph without a mask is rejected unless a grounder finds the area to edit."""
+    """Folder of masks with the same names and sizes as their photographs. Black areas stay
+    unchanged. A photograph without a mask is rejected, unless the --grounder finds the area to
+    edit."""
 
     max_side: int | None = None
-    """Longest side of a stored photograph in pixels. Larger photographs are scaled down first."""
+    """Longest side of a stored photograph in pixels. Larger photographs are scaled down before
+    editing."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of negatives that the rules write. Editors seldom manage the other kinds well."""
+    """Kinds of hard negatives that the rules write. Image editors often fail on the other kinds."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

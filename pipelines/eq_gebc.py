@@ -39,16 +39,17 @@ class Config(VideoDataset):
     """Build pairs of frames before and after event boundaries (GEB+ and Kinetics)."""
 
     annotations: tuple[Path, ...]
-    """One or more GEB+ files: train.json, val.json, test.json. File names become splits."""
+    """One or more GEB+ files: train.json, val.json, test.json. The names of the files become the
+    names of the splits."""
 
     action_words: Path | None = None
-    """List of words, one per line. Captions that contain any of them are dropped. The default is
-    the paper's list: up, down, upward, downward, towards."""
+    """File of words, one per line. Captions that contain one of these words are rejected. The
+    default is the paper's list: up, down, upward, downward, towards."""
 
     grounding: Annotated[bool, FlagCreatePairsOff] = False
-    """Build the samples of boundary grounding: for each boundary, all pairs of adjacent frames of
-    the video at 5 frames per second, with the captions before and after the boundary. It needs
-    --mode paper, in which no filter drops frames."""
+    """Build samples for boundary grounding. For each boundary, these are all pairs of adjacent
+    frames at 5 frames per second, with the captions before and after the boundary. This option
+    requires --mode paper, because filters would drop frames in corrected mode."""
 
 
 class EqGebc(VideoPipeline[Config]):

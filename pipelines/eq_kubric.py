@@ -70,7 +70,7 @@ class Config(DatasetConfig):
     """Build rendered pairs that differ in an attribute, a count or a location.
 
     A pair takes 8.3 s on one core and 0.22 MB of storage, so 6,000 pairs take about 14 core hours.
-    To measure it on your machine, run `eqforge plan eq-kubric`.
+    For an estimate on your machine, run `eqforge plan eq-kubric`.
     """
 
     assets: Annotated[str, Trace.NAME] = BUILTIN
@@ -80,7 +80,7 @@ class Config(DatasetConfig):
     render: OmitArgPrefixes[RenderSettings] = field(default_factory=RenderSettings)
 
     render_timeout_s: Annotated[float, Trace.NONE] = TIMEOUT_S
-    """Seconds without progress after which the renderer restarts, once per pair."""
+    """Restart the renderer after this number of seconds without progress, at most once per pair."""
 
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)

@@ -49,17 +49,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingSettings(DrawnSettings):
-    """Filters for generated pairs, and selection of the best drawing."""
+    """Filters for generated pairs, and selection of the best seed."""
 
     scenes_keep_background: bool = False
-    """Also apply the limits on changed area to pairs whose scene changes."""
+    """Also apply the limits on changed area to pairs in which the scene changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build pairs of images generated from two prompts that differ in one thing.
+    """Build pairs of images generated from two prompts that differ in one detail.
 
-    `--model tiny` builds a tiny random model, so you can try everything except the image quality.
+    `--model tiny` creates a small model with random weights. It lets you test everything except
+    image quality.
     """
 
     pairs: int | None = None
@@ -67,8 +68,8 @@ class Config(DatasetConfig):
     kind."""
 
     object_pairs: int | None = None
-    """Number of pairs whose object changes. If you set it, kinds that you do not set get no
-    pairs."""
+    """Number of pairs whose object changes. If you set the number for any kind, the other kinds get
+    no pairs by default."""
 
     scene_pairs: int | None = None
     """Number of pairs whose scene changes."""
@@ -77,8 +78,8 @@ class Config(DatasetConfig):
     """Number of pairs whose attribute changes."""
 
     additions: bool = False
-    """Also generate pairs that add a scene or attribute. The first caption is then true of both
-    images."""
+    """Also generate pairs whose second caption adds a scene or attribute. The first caption of
+    these pairs is true of both images."""
 
     vocabulary: Path | None = None
     """Your own vocabulary as JSON, in the format of generators/diffusion/data/vocabulary.json."""

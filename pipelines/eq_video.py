@@ -29,16 +29,18 @@ class Config(VideoDataset):
     """Build pairs of captioned frames from your own videos."""
 
     captions: Path
-    """Captions with times: JSON Lines, a JSON array, a table, subtitles or text. A JSON line has
-    the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. It may have
-    timestamp_s or frame instead of start_s and end_s; id, split and licence are optional. Times are
-    seconds or text such as 0:01.5. Tables (.csv, .tsv, Hugging Face folders) have columns with
-    these names. Subtitles (.srt, .vtt) and text (.txt, whose lines begin with times) are one file
-    or a folder of files named after the videos, such as talk.vtt or talk.en.vtt. The JSON files of
-    ActivityNet Captions, YouCook2 and Ego4D are read as published."""
+    """Captions with times: JSON Lines, a JSON array, a table, subtitles or text. A JSON record has
+    the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. The field
+    timestamp_s or frame can replace start_s and end_s. The fields id, split and licence are
+    optional. Times are seconds or text such as 0:01.5. Tables (.csv, .tsv, Hugging Face folders)
+    have columns with the same names as the fields. Subtitles (.srt, .vtt) and text (.txt, with a
+    time at the start of each line) are one file, or a folder with one file per video, such as
+    talk.vtt or talk.en.vtt. You can also pass the published JSON files of ActivityNet Captions,
+    YouCook2 and Ego4D."""
 
     subtitle_language: str | None = None
-    """Language of the subtitles to use, such as `en`, if a video has several."""
+    """Language of the subtitles to use, such as `en`, if a video has subtitles in several
+    languages."""
 
 
 class EqVideo(VideoPipeline[Config]):

@@ -23,10 +23,10 @@ from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pa
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
-    """Build pairs of frames that show steps of a cooking video, from YouCook2."""
+    """Build pairs of frames from YouCook2 that show different steps of a cooking video."""
 
     annotations: tuple[Path, ...]
-    """YouCook2's youcookii_annotations_trainval.json, or several files like it."""
+    """YouCook2's youcookii_annotations_trainval.json, or several files in this format."""
 
 
 class EqYouCook2(VideoPipeline[Config]):

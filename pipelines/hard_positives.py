@@ -56,17 +56,20 @@ BATCH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Config(TextSources, ModelSettings, DatasetConfig):
-    """Build REPLACE and SWAP: captions, each with a true rewording and a false one."""
+    """Build the REPLACE or SWAP set: captions, each with a true and a false rewording."""
 
     lexicon: Path | None = None
-    """Your lexicon. It replaces the rules for --vl-checklist and extends them for --captions."""
+    """File of your own words and replacements. With --vl-checklist, it replaces the rules. With
+    --captions, it extends the rules."""
 
     weak_synonyms: bool = True
-    """Use weak synonyms (silver, metallic) in corrected mode; --no-weak-synonyms avoids them."""
+    """Use weak synonyms (silver, metallic) in corrected mode, or avoid them with
+    --no-weak-synonyms."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. A record whose image is
-    missing is rejected. Images are cropped to the boxes of a pairs file, as in ARO."""
+    """Folder or URL of images, or tar shards, to store in the dataset. Records without an image
+    file are rejected. If the --pairs file has boxes, as in ARO, eqforge crops the images to the
+    boxes."""
 
     spacy_model: str | None = None
     """spaCy pipeline for swaps. The built-in default tagger needs no download."""

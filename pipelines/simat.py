@@ -59,7 +59,7 @@ class SimatSettings:
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     drop_synonyms: bool = True
-    """Reject queries whose two words are synonyms; --no-drop-synonyms keeps them."""
+    """Reject queries whose two words are synonyms, or keep them with --no-drop-synonyms."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,7 +67,8 @@ class Config(SimatFiles, DatasetConfig):
     """Build image crops from Visual Genome, and queries that change one word (SIMAT)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of Visual Genome's images, or tar shards. Without it, no crops are made."""
+    """Folder or URL of Visual Genome's images, or tar shards. Without images, eqforge stores no
+    crops."""
 
     image_format: Literal["png", "jpeg"] = "png"
     """File format of the crops. The authors' code writes PNG."""

@@ -38,10 +38,11 @@ class Config(ModelSettings, CaptionDataset):
     """Build captions, each with a hard positive and a hard negative, to fine-tune models."""
 
     lexicon: Path | None = None
-    """Your own words and replacements, in addition to the rules."""
+    """File of your own words and replacements, which extend the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives to write. Negation is tried last, the others in random order."""
+    """Kinds of hard negatives to write. The other kinds are tried in random order, and negation
+    last."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -41,7 +41,7 @@ COUNTED: dict[Task, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build VLUE's test sets, or your own in the same form, and list violations of its rules."""
+    """Build VLUE's test sets, or your own test sets in its format, and list rule violations."""
 
     retrieval: Path | None = None
     """JSON file for retrieval. Each item has the form {"image": "a.jpg", "caption": ["...",
@@ -64,15 +64,15 @@ class Config(DatasetConfig):
     "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """Answers that a VQA classifier can give, as JSON or one per line. Other answers become
-    findings."""
+    """File of the answers that a VQA classifier can give, as JSON or one per line. Items with other
+    answers are listed in the table `findings`."""
 
     min_words: int = MIN_WORDS
-    """Minimum number of words per caption. Shorter captions become findings."""
+    """Minimum number of words per caption. Shorter captions are listed in the table `findings`."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. An item whose image is
-    missing is rejected. Without this option, rows contain only the image names."""
+    """Folder or URL of images, or tar shards, to store in the dataset. Items without an image file
+    are rejected. Without this option, rows contain only the image names."""
 
 
 class Vlue(TextPipeline[Config, VlueBatch]):

@@ -196,7 +196,7 @@ def _columns(record: type) -> Iterator[str]:
         lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
     for origin, names in shared.items():
         name = ANCHORS[origin].replace("-", " ")
-        yield f"As in [{name}](#{ANCHORS[origin]}): {', '.join(names)}.\n"
+        yield f"Defined in [{name}](#{ANCHORS[origin]}): {', '.join(names)}.\n"
     yield "| column | type | meaning |\n|---|---|---|"
     for (kind, meaning), names in lines.items():
         yield f"| {', '.join(names)} | {kind} | {meaning} |"
@@ -206,7 +206,7 @@ def _origin(record: type, column: str) -> str:
     """Returns the name of the record that explains a column; empty for the record itself."""
     for names, meaning in ENTRY.findall(inspect.cleandoc(record.__doc__ or "")):
         if column in re.split(r",\s+", names) and (
-            same := re.fullmatch(r"as in (\w+)\.\s*", meaning)
+            same := re.fullmatch(r"as\s+in\s+(\w+)\.\s*", meaning)
         ):
             (other,) = {each.record for each in TABLE_TYPES if each.record.__name__ == same[1]}
             return _origin(other, column) or same[1]

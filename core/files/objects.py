@@ -23,9 +23,10 @@ State = tuple[str, ...]
 
 DOWNLOAD_FAILED = "download_failed"
 STORE_REASONS = {
-    DOWNLOAD_FAILED: "Reading the file from its store failed repeatedly. This counts towards "
+    DOWNLOAD_FAILED: "Downloading the file failed repeatedly. These failures count towards "
     "--max-error-rate.",
-    "too_large_to_copy": "The file is larger than --cache-gb, the space for copies from stores.",
+    "too_large_to_copy": "The file is larger than --cache-gb, the space for copies of remote "
+    "files.",
 }
 """Additional reasons for which a stored file cannot be used."""
 

@@ -19,22 +19,23 @@ from eqforge.models.pretrained import Precision, Weights
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ConverseSettings:
-    """Ask a multimodal language model which caption belongs to which image, in every order."""
+    """Ask a multimodal language model which caption belongs to which image, in different orders."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of a dataset of pairs."""
 
     model: str | None = None
-    """Folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub. With --endpoint,
-    pass the model's name on the server."""
+    """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. With
+    --endpoint, pass the model's name on the server."""
 
     endpoint: str | None = None
-    """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set its key in the
-    environment variable EQFORGE_MODEL_KEY. The number of requests is printed first."""
+    """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set the API key in
+    the environment variable EQFORGE_MODEL_KEY. The number of requests is printed before the first
+    request."""
 
     orders: Literal[2, 4] = 4
-    """Number of questions per pair. Four exchange the images and the captions; two exchange only
-    the captions, as in the paper."""
+    """Number of questions per pair. With 4, the questions swap images and captions. With 2, they
+    swap only the captions, as in the paper."""
 
     output: Path | None = None
     """Folder for the answers. Run the same command again to resume an interrupted run."""
@@ -56,10 +57,10 @@ class ConverseSettings:
     """Text of the question, with the placeholders {caption_1} and {caption_2}."""
 
     chat_template: Path | None = None
-    """Jinja file with a chat template, for a model that has none."""
+    """Jinja file with a chat template, for a model without a template."""
 
     gap_px: int = 0
-    """Width in pixels of a white bar between the two images."""
+    """Width of the white bar between the two images, in pixels."""
 
     max_tokens: int = 64
     """Maximum number of tokens per answer."""
@@ -74,7 +75,7 @@ class ConverseSettings:
     """PyTorch device, such as cuda:0."""
 
     threads: int = 1
-    """Number of CPU threads. A different number can change an answer."""
+    """Number of CPU threads. A different number can change answers."""
 
     shard_samples: int = 100
     """Number of pairs per output file. A resumed run repeats only the unfinished file."""

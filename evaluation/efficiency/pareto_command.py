@@ -31,7 +31,7 @@ class ParetoSettings:
     results: tyro.conf.Positional[tuple[Path, ...]]
     """Files written by `eqforge efficiency`, one per model, or one CSV table. The table has the
     columns model, score and seconds. For 95 % intervals, it also has score_low, score_high,
-    seconds_low and seconds_high. With --metrics, CSV tables need no score."""
+    seconds_low and seconds_high. With --metrics, the table needs no score columns."""
 
     dataset: Path | None = None
     """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
@@ -51,7 +51,7 @@ class ParetoSettings:
     accuracy)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or that of a random guess."""
+    """Credit for a tie: none, one half, or that of a random choice."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Drop a model only if another model is better in both score and time."""

@@ -30,8 +30,8 @@ class EfficiencySettings:
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """Model, in the same form as for `eqforge score`. Or answer:FOLDER[,device=...][,list=FILE]
-    for a model that answers VLUE's questions, as `eqforge answer` runs it."""
+    """Model, in the same form as for `eqforge score`. To measure a model that answers VLUE's
+    questions, as in `eqforge answer`, pass answer:FOLDER[,device=...][,list=FILE]."""
 
     output: Path
     """JSON file to write."""
@@ -52,7 +52,7 @@ class EfficiencySettings:
     """Batch sizes, ascending. A GPU may run out of memory at larger sizes."""
 
     detector_s: float | None = None
-    """Seconds per image of a separate object detector, if the model needs one."""
+    """Seconds per image that a separate object detector takes, if the model needs a detector."""
 
     threads: int | None = None
     """Number of CPU threads (default: PyTorch's own)."""

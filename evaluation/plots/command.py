@@ -40,10 +40,10 @@ class PlotSettings:
 
     kind: tyro.conf.Positional[Kind]
     """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
-    how consistently scores change with image and caption. `minimality` shows scores of pairs by how
-    much they differ. `bars` shows text, image and group score with intervals. `drops` shows the
-    loss under each perturbation. `lambdas` shows the SIMAT score by lambda. `pareto` shows
-    score against time."""
+    how consistently scores change with image and caption. `minimality` shows the scores of pairs by
+    the difference between their images. `bars` shows text, image and group scores with intervals.
+    `drops` shows how much each perturbation lowers a metric. `lambdas` shows the SIMAT score by
+    lambda. `pareto` shows scores against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
@@ -61,17 +61,17 @@ class PlotSettings:
     """For equivariance: type of the scores in your files."""
 
     by: str | None = None
-    """For equivariance: column of the samples, such as subset or kind. Each of its values gets a
-    panel."""
+    """For equivariance: column of the samples, such as subset or kind. Each value of the column
+    gets its own panel."""
 
     subset: str | None = None
     """For bars and lambdas: subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
-    """For minimality: column of the samples. For example, ssim or changed_area_fraction."""
+    """For minimality: numeric column of the samples, such as ssim."""
 
     bins: int = 5
-    """For minimality: number of bins with about equally many pairs."""
+    """For minimality: number of bins. All bins have about the same number of pairs."""
 
     labels: tuple[str, ...] = ()
     """Model names to show in the plot, in order."""

@@ -12,15 +12,16 @@ Tool = Literal["pages", "label-studio"]
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "the more frequent vote (keep or drop) wins; a tie, or no votes, is unsure",
-    "unanimous": "all votes must agree; otherwise the decision is unsure",
-    "weighted": "like majority, but reviewers who answer repeats the same way count more",
+    "majority": "the more frequent vote (keep or drop) wins. Without votes, or with a tie, the "
+    "decision is unsure",
+    "unanimous": "the votes of all reviewers must agree. Otherwise, the decision is unsure",
+    "weighted": "like majority, but reviewers who answer repeated items consistently count more",
 }
 """How several votes become one decision."""
 
 _PROTOCOL: Final = (
-    "Name of a review protocol, or a TOML file with your own. "
-    f"The names are {', '.join(protocols())}. Your own file contains the keys name, question, "
+    "Name of a review protocol, or a TOML file with your own protocol. "
+    f"The names are {', '.join(protocols())}. The TOML file contains the keys name, question, "
     "guide, reasons, seconds, source, form and fields."
 )
 _RULE: Final = "Rule that combines several votes into one decision.\n\n" + "\n\n".join(
@@ -44,7 +45,7 @@ class Plan:
     """Folder for the tasks. Send it to each reviewer, or import it into Label Studio."""
 
     tool: Tool = "pages"
-    """Form of the tasks: web pages to open from disk, or Label Studio tasks."""
+    """Form of the tasks: local web pages, or tasks for Label Studio."""
 
     overlap: int | None = None
     """Number of reviewers per item (default: 2; 1 for texts, boxes or a single reviewer). With
@@ -58,15 +59,16 @@ class Plan:
     items for each value of the column."""
 
     of: Path | None = None
-    """JSON Lines file of items that the dataset does not contain. For picture-ranking, these are
-    queries with id, text and images. For vlue-expressions, pass the boxes that `review import`
+    """JSON Lines file of items that the dataset does not contain. For picture-ranking, each item is
+    a query with id, text and images. For vlue-expressions, pass the boxes that `review import`
     wrote."""
 
     answer_list: Path | None = None
     """For vlue-questions: file of the allowed answers, as JSON or one per line."""
 
     disagreed: Path | None = None
-    """File of decisions. Review only items with conflicting, unsure or missing votes."""
+    """File of decisions from an earlier round. Review only items with conflicting, unsure or
+    missing votes."""
 
     disputed: Literal["judges", "rules"] | None = None
     """Review only items on which --verify judges disagree with each other or with the rules."""
@@ -98,7 +100,8 @@ class Import:
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
     earlier: Path | None = None
-    """Decisions from an earlier round. The new votes replace them unless they are unsure."""
+    """Decisions from an earlier round. New decisions replace these decisions, unless the new
+    decision is `unsure`."""
 
     of: Path | None = None
     """The file that you passed to `review plan` as --of."""

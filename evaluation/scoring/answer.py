@@ -34,14 +34,14 @@ class AnswerSettings:
     """Answer VLUE's questions, statements, captions or phrases with a local model."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset of `eqforge build vlue`, with images."""
+    """Folder or URL of a dataset that `eqforge build vlue` built with images."""
 
     task: Literal["vqa", "nlvr2", "captioning", "grounding"]
     """Task to answer."""
 
     model: str
-    """Folder that Transformers saved, or ID@COMMIT on the Hugging Face Hub. ViLT answers VQA or
-    NLVR2, BLIP answers VQA, writes captions or chooses regions, and a chat model answers every
+    """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. ViLT answers
+    VQA or NLVR2. BLIP answers VQA, writes captions or chooses regions. A chat model answers every
     task."""
 
     output: Path
@@ -49,12 +49,13 @@ class AnswerSettings:
     interrupted run."""
 
     answer_list: Path | None = None
-    """File of the answers that ViLT or BLIP choose from in VQA. It is a JSON array, a JSON object
-    whose keys are answers, or a text file with an answer per line. The papers use 3,129 answers."""
+    """File of the possible answers in VQA, from which ViLT or BLIP chooses. The file is a JSON
+    array, a JSON object whose keys are answers, or a text file with one answer per line. The papers
+    use 3,129 answers."""
 
     regions: Path | None = None
-    """JSON file of candidate boxes for grounding with BLIP, which chooses one. It has the form
-    {IMAGE: [[x, y, width, height], ...]}, as ALBEF's dets.json."""
+    """JSON file of candidate boxes for grounding, from which BLIP chooses. The file has the form
+    {IMAGE: [[x, y, width, height], ...]}, as in ALBEF's dets.json."""
 
     precision: Precision = "float32"
     """Data type of the model weights."""
@@ -63,7 +64,7 @@ class AnswerSettings:
     """PyTorch device, such as cuda:0."""
 
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels per image. Larger images are left out."""
+    """Maximum number of pixels per image. Larger images are skipped."""
 
 
 def answer_dataset(settings: AnswerSettings) -> str:

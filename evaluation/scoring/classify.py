@@ -34,19 +34,20 @@ _CAPTIONS = 128
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClassifySettings:
-    """Classify images by the similarity of prompts such as "a photo of a dog." (zero-shot)."""
+    """Classify images zero-shot, by their similarity to prompts such as "a photo of a dog"."""
 
     images: tyro.conf.Positional[Path]
-    """Folder with a folder of images for each class (ImageFolder), or with CIFAR's binary files."""
+    """Folder with one subfolder of images per class (ImageFolder), or with CIFAR's binary files."""
 
     model: str
     """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
 
     names: Path | None = None
-    """Text file with a line FOLDER<TAB>NAME for each class (default: the folders' names)."""
+    """Text file with one line FOLDER<TAB>NAME per class (default: the folder names)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
-    """Prompts, with {} for the class. A class is the mean of its prompts' vectors, as in CLIP."""
+    """Prompts, with {} for the class. The vector of a class is the mean of its prompts' vectors, as
+    in CLIP."""
 
     output: Path | None = None
     """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads it."""

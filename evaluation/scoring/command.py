@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreSettings:
-    """Score a dataset's images and captions with a model, encoding each one only once."""
+    """Score a dataset with a model, and encode each image and caption only once."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of the dataset."""
@@ -44,7 +44,7 @@ class ScoreSettings:
     """Number of processes per device. On a CPU, each process uses one thread."""
 
     workers: int = 2
-    """Number of processes that prepare images for each scoring process; 0 uses none."""
+    """Number of processes that prepare images, per scoring process."""
 
     prefetch: int = 2
     """Number of batches that each worker prepares in advance."""

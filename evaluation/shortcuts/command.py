@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditSettings:
-    """Measure how well text alone separates true captions from false ones, or answers questions."""
+    """Measure how well text alone separates true from false captions, or answers questions."""
 
     path: tyro.conf.Positional[Path]
     """Text pairs or questions: a file, a Hugging Face folder, or a dataset. Supported formats are
@@ -29,11 +29,11 @@ class AuditSettings:
     """Second file of a published hard-positive set, in addition to PATH."""
 
     by: str | None = None
-    """Column to break the audit down by: each of its values is audited separately, too. For files,
-    only `kind` is possible."""
+    """Column whose values define subsets. Each subset is also audited separately. For files, only
+    `kind` is possible."""
 
     language_model: str | None = None
-    """Causal language model to test as well: a folder, or an id on the Hugging Face Hub."""
+    """Causal language model to audit in addition: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
@@ -42,7 +42,8 @@ class AuditSettings:
     """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of cross-validation folds. An image or group of questions is never split."""
+    """Number of cross-validation folds. The texts of an image, or of a group of questions, are
+    never split between folds."""
 
     seed: int = 0
     """Random seed for the bootstrap."""
@@ -54,7 +55,7 @@ class AuditSettings:
     """Print JSON."""
 
     fail_above: float | None = None
-    """Fraction of correct answers, in [0, 1], above which the exit status is 1."""
+    """Exit with status 1 if the fraction of correct answers exceeds this limit, in [0, 1]."""
 
 
 def audit_command(settings: AuditSettings) -> int:

@@ -50,15 +50,16 @@ class MetricsSettings:
     """Compute the tables of the papers from scores."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Dataset, followed by scores: `eqforge score` folders, tables, or harness files. A table needs
-    one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl, VLMEvalKit's
-    MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format eqben, pass one or more files of
-    vectors."""
+    """Dataset, followed by its scores: `eqforge score` folders, tables, or harness files. A table
+    needs one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl,
+    VLMEvalKit's MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format eqben, pass one or more
+    files of vectors."""
 
     format: Format = "dataset"
-    """Type of input: a dataset with scores, or only score files. `eqben`: EqBen's vectors; `pairs`,
-    `hard-positives`, `foils`: scores without a dataset; `boundaries`: scores of frames around event
-    boundaries; `gap`: two metrics.json or metrics.csv files, in domain and out of domain."""
+    """Type of input: a dataset with scores, or only score files. `eqben` reads EqBen's vectors.
+    `pairs`, `hard-positives` and `foils` read scores without a dataset. `boundaries` reads scores
+    of frames around event boundaries. `gap` compares two metrics.json or metrics.csv files, in
+    domain and out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
@@ -69,7 +70,7 @@ class MetricsSettings:
     column c1_i0 holds the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or that of a random guess."""
+    """Credit for a tie: none, one half, or that of a random choice."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
@@ -85,13 +86,15 @@ class MetricsSettings:
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, R@k of
-    perturbed captions is divided by five captions or one image, and unchanged captions are kept.
-    For VLUE, a query counts if any true candidate is among the first k. For SIMAT, only the query's
-    own region is excluded."""
+    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, perturbed
+    captions that equal the original are kept. Their R@k is the number of true candidates among the
+    first k, divided by min(5, k) captions or by 1 image. For VLUE, a query counts if any true
+    candidate is among the first k. For SIMAT, only the query's own region is excluded from the
+    gallery."""
 
     relevance: Path | None = None
-    """For DCG_CM in retrieval: folder of scores with vectors. The paper uses CLIP ViT-B/32."""
+    """Folder of scores with vectors, for the retrieval metric DCG_CM. The paper uses CLIP
+    ViT-B/32."""
 
     oracle: str | None = None
     """For SIMAT: scores that judge the regions (default: the annotations). Pass
@@ -102,7 +105,7 @@ class MetricsSettings:
     """For SIMAT: step sizes by which an image vector is moved."""
 
     tokenizer: Tokenizer = "treebank"
-    """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own and needs Java."""
+    """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Skip samples without a score instead of failing."""
@@ -111,7 +114,7 @@ class MetricsSettings:
     """JSON Lines file of known errors by sample id. These samples are left out."""
 
     human: tuple[Path, ...] = ()
-    """Caption rankings from `eqforge review`, to add a row for human performance."""
+    """Caption rankings from `eqforge review import`, which add a row for human performance."""
 
     seed: int = 0
     """Random seed for the bootstrap."""
@@ -129,7 +132,7 @@ class MetricsSettings:
     """Model names to show in the table, in order. Notes keep the full names."""
 
     output: Path | None = None
-    """Folder to write metrics.json, .csv, .tex, .txt and comparisons.csv to."""
+    """Folder for the files metrics.json, .csv, .tex and .txt, and comparisons.csv."""
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or self.seed < 0:

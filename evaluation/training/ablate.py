@@ -32,10 +32,10 @@ COSTS = {"forward s": "forward_s", "step s": "step_s", "parameters": "parameters
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AblateSettings:
-    """Train and score a model with each combination of datasets and settings, in one table."""
+    """Train and score a model per combination of datasets and settings, and print one table."""
 
     grid: tyro.conf.Positional[Path]
-    """TOML file with the training datasets, the rows' settings and the test datasets."""
+    """TOML file with the training datasets, the settings of each row, and the test datasets."""
 
     output: Path
     """Folder for models, scores and tables. Run the same command again to resume."""

@@ -32,7 +32,7 @@ class FinetuneSettings:
     """Dataset with images: pairs, captions with hard texts, or plain captions."""
 
     model: str
-    """Model: clip:FOLDER, or clip:ID@COMMIT on the Hugging Face Hub. The fusion encoders are
+    """Model: clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion encoders are
     blip-itm and vilt; other kinds are dual encoders."""
 
     output: Path
@@ -42,9 +42,10 @@ class FinetuneSettings:
     """Settings from a paper. Options that you pass override them."""
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """Loss and its weight, such as infonce=1 (the default). Repeat to add losses. The losses are
-    infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative, hard-positive and in-modal; for fusion
-    encoders, itm, ranking, eqsim-v1, eqsim-v2, and for blip-itm also infonce."""
+    """Loss and its weight, such as infonce=1 (the default). Repeat the option to add losses. Dual
+    encoders can use infonce, sigmoid, eqsim-v1, eqsim-v2, hard-negative, hard-positive and
+    in-modal. Fusion encoders can use itm, ranking, eqsim-v1 and eqsim-v2. The fusion encoder
+    blip-itm can also use infonce."""
 
     train: Literal["all", "heads"] = "all"
     """Train all weights (`all`), or only a linear layer per encoder (`heads`)."""
@@ -74,10 +75,10 @@ class FinetuneSettings:
     """Number of steps over which the learning rate rises to its peak."""
 
     weight_decay: float = 0.1
-    """Weight decay for matrices. It is not applied to gains and biases."""
+    """Weight decay of matrices. Gains and biases have no weight decay."""
 
     max_grad_norm: float | None = None
-    """Maximum gradient norm. Longer gradients are clipped to it."""
+    """Maximum gradient norm. Longer gradients are clipped to this norm."""
 
     exclude_repeats: bool = True
     """Exclude negatives with the same image or caption; --no-exclude-repeats keeps them."""
@@ -86,15 +87,15 @@ class FinetuneSettings:
     """Add all hard negatives in the batch to infonce as extra texts for each image."""
 
     close: ClosePairs = "known"
-    """EqSim's close pairs: from the dataset, nearest in the batch, or drawn at random. For fusion
-    encoders, they are also the hard negatives."""
+    """Source of EqSim's close pairs: the dataset, the nearest in the batch, or a random draw. For
+    fusion encoders, the close pairs are also the hard negatives."""
 
     close_count: int = 4
-    """Number of close texts, and of close images, per sample. For fusion encoders, of texts."""
+    """Number of close texts per sample, and of close images. Fusion encoders use only close
+    texts."""
 
     distant_count: int = 4
-    """Fusion encoders: number of other texts per image, drawn at random for itm, ranking and
-    eqsim-v1."""
+    """For fusion encoders: number of other random texts per image in itm, ranking and eqsim-v1."""
 
     eqsim_scores: EqsimScores = "cosine"
     """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image.
@@ -102,16 +103,16 @@ class FinetuneSettings:
     over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
-    """EqSim v2: penalize the deviation on the text side, the image side, or both."""
+    """For EqSim v2: penalize the deviation on the text side, the image side, or both sides."""
 
     margin: float = 0.0
-    """EqSim v2: largest squared deviation without a penalty."""
+    """For EqSim v2: largest squared deviation without a penalty."""
 
     margin_mode: MarginMode = "after-mean"
-    """EqSim v2: subtract the margin after the mean, as published, or from each pair."""
+    """For EqSim v2: subtract the margin from the mean, as published, or from each pair."""
 
     distant_margin: float = 0.0
-    """EqSim v1: largest mean squared deviation without a penalty."""
+    """For EqSim v1: largest mean squared deviation without a penalty."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""

@@ -59,7 +59,7 @@ class DiffusionSettings:
     """Commit of the model on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline. The model must be a folder, or have been downloaded already."""
+    """Work offline. The model must be a folder or already downloaded."""
 
     device: str = "cpu"
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
@@ -68,7 +68,7 @@ class DiffusionSettings:
     """Data type of the model. `fp16` needs a GPU and halves memory use."""
 
     scheduler: Scheduler = "ddim"
-    """Noise scheduler; `model` uses the one saved with the model."""
+    """Noise scheduler. `model` selects the scheduler that is saved with the model."""
 
     steps: int = 50
     """Number of denoising steps. More steps take longer."""
@@ -83,8 +83,8 @@ class DiffusionSettings:
     """Number of CPU threads. A different number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Number of batch rows per denoising pass. Fewer rows need less memory, and are tried
-    automatically if memory runs out."""
+    """Number of batch rows per denoising pass. Fewer rows need less memory. If memory runs out,
+    eqforge tries fewer rows."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -99,28 +99,30 @@ class DiffusionSettings:
 # threshold from `LocalBlend` in their notebooks.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditSettings:
-    """Prompt-to-prompt: how the first image of a pair guides the second."""
+    """Prompt-to-prompt settings: how the first image of a pair guides the second image."""
 
     cross_replace: float = 0.8
-    """Fraction of steps, from the start, that reuse the first image's attention to shared words."""
+    """Fraction of steps that reuse the first image's attention to shared words, from the first
+    step."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
 
     reweight: float = 1.0
-    """Attention factor for changed or added words in the second image; 2 doubles it."""
+    """Factor for the attention to changed or added words in the second image."""
 
     self_replace: float = 0.4
     """Fraction of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Copy the first image's pixels outside the changed area; --no-local-blend redraws all."""
+    """Copy the first image outside the changed area, or redraw all pixels with --no-local-blend."""
 
     blend_threshold: float = 0.3
     """Fraction of the maximum attention above which a pixel belongs to a word."""
 
     alignment: Literal["exact", "published"] = "exact"
-    """Match prompt words exactly (`exact`), or as the authors' code does (`published`)."""
+    """Match the words of the two prompts exactly (`exact`), or like the authors' code
+    (`published`)."""
 
     def __post_init__(self) -> None:
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):

@@ -17,7 +17,7 @@ class EditorSettings:
     """Image editing model. Numbers that you omit take the defaults of the model's pipeline."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub. `tiny` builds a model with
+    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub. `tiny` creates a model with
     random weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
@@ -27,7 +27,7 @@ class EditorSettings:
     """Commit of the model on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline. The model must be a folder, or have been downloaded already."""
+    """Work offline. The model must be a folder or already downloaded."""
 
     device: str = "cpu"
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
@@ -36,7 +36,7 @@ class EditorSettings:
     """Data type of the model. `fp16` needs a GPU; `fp16` and `bf16` halve memory use."""
 
     offload: bool = False
-    """Keep only the active component of the model on the GPU: slower, but needs less memory."""
+    """Keep only the active component of the model on the GPU. This saves memory but is slower."""
 
     steps: int | None = None
     """Number of denoising steps. More steps take longer."""
@@ -52,8 +52,8 @@ class EditorSettings:
     original image is kept."""
 
     resolution: int | None = None
-    """Working resolution in pixels. Each image is scaled to an area of about this value squared,
-    edited, and scaled back."""
+    """Working resolution in pixels. Each image is scaled to about the area of a square with this
+    side, edited, and scaled back."""
 
     cpu_threads: int = 4
     """Number of CPU threads. A different number changes the images slightly."""

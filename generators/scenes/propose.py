@@ -38,7 +38,7 @@ NO_ARRANGEMENT = "no_arrangement"
 ROUNDS = 4  # of the permutation of contents
 SCENES_STAGE = Stage(
     "scenes",
-    {NO_ARRANGEMENT: "No arrangement was found that shows all objects clearly and separately."},
+    {NO_ARRANGEMENT: "eqforge found no arrangement that shows all objects clearly and separately."},
 )
 VERSION = 1  # version of the proposals; part of every seed
 

@@ -36,10 +36,11 @@ class SceneSettings:
     """Attributes that change in `attribute` pairs, used in turn."""
 
     max_count: int = 5
-    """Maximum number of copies of an object in counting scenes. The minimum is 1."""
+    """Maximum number of copies of an object in `counting` pairs. Counts start at 1."""
 
     stage: StageName = "photo"
-    """Photographed environment with textured floor (`photo`), or plain floor and sun (`plain`)."""
+    """Background: photographed environment and textured floor (`photo`), or plain floor
+    (`plain`)."""
 
     max_distractors: int | None = None
     """Maximum number of uncaptioned objects (default: 4; 1 with --stage plain)."""
@@ -56,7 +57,7 @@ class SceneSettings:
     photo."""
 
     hdri: tuple[str, ...] = ()
-    """Asset ids of environment images (default: bundled ones; none with --stage plain)."""
+    """Asset ids of environment images (default: bundled images; none with --stage plain)."""
 
     image_margin: float = 0.03
     """Minimum distance between objects and the image's edge, in image widths."""
@@ -65,7 +66,8 @@ class SceneSettings:
     """Minimum distance between two objects on the floor, in metres."""
 
     min_relation_margin_deg: float = 32.0
-    """Minimum angle between an object and the edge of its relation's 90-degree sector."""
+    """Minimum angle in degrees between an object and the edge of its relation's 90-degree
+    sector."""
 
     max_hidden: float | None = None
     """Maximum hidden fraction of an object's box (default: 0.45; 0.35 with --stage plain)."""

@@ -27,10 +27,12 @@ from eqforge.sources.simat import PARTS, Part, Region, Triplet
 from eqforge.sources.visual_genome import Relation
 
 TRIPLET_REASONS = {
-    "implausible": "No image can plausibly show the annotated triplet: a man running in a man.",
-    "too_few_regions": "Too few regions show the triplet.",
-    "one_way_object": "The triplet's object occurs in too few different relations.",
-    "rare_object": "Other objects are more frequent with this subject and relation.",
+    "implausible": "No image can plausibly show the annotated triplet, such as 'a man running in "
+    "a man'.",
+    "too_few_regions": "Too few regions show the triplet (--min-regions).",
+    "one_way_object": "The object of the triplet occurs in too few different relations "
+    "(--min-relations).",
+    "rare_object": "Other objects occur more often with this subject and relation (--top-objects).",
     "no_neighbour": "No other triplet differs in exactly one word, so there is no query.",
 }
 _BODY_PARTS = frozenset(("arm", "back", "hand", "head", "leg"))
@@ -44,7 +46,7 @@ class TripletSettings:
     """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions that show a triplet; in corrected mode, number of images."""
+    """Minimum number of regions that show a triplet, or number of images in corrected mode."""
 
     min_relations: int = 2
     """Minimum number of different relations in which an object appears."""

@@ -75,7 +75,7 @@ def _encoder() -> "Tokenizer":
 
 
 CAPTION_REASONS = {
-    "empty_caption": "The caption has no visible character.",
+    "empty_caption": "The caption contains no visible characters.",
     "control_characters": "The caption contains a control character or half of a surrogate pair.",
     "caption_too_long_chars": "The caption has too many characters.",
     "caption_too_long_tokens": "The caption has too many CLIP tokens.",
@@ -92,7 +92,7 @@ _VISIBLE = re.compile(r"[^\s\u200b-\u200f\u2028-\u202e\u2060-\u2064\ufeff]")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionSettings:
-    """Length limits for captions; pass None to turn a limit off."""
+    """Length limits for captions (None turns a limit off)."""
 
     max_chars: int | None = 2_000
     """Maximum number of characters. The longest of 68,000 published captions has 373 characters."""

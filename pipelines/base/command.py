@@ -53,7 +53,8 @@ class PlanOptions(DocumentOptions):
     """Console output, configuration file and cost estimate."""
 
     pilot: int | None = None
-    """Number of records to build in a temporary folder to estimate time and storage."""
+    """Number of records to build in a temporary folder, as a basis for estimating time and
+    storage."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:

@@ -28,7 +28,7 @@ JUDGED_STAGES = (IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE)
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnSettings(PairFilters):
-    """Filters for generated pairs, and selection of the best drawing."""
+    """Filters for generated pairs, and selection of the best seed."""
 
     ranking: Annotated[OmitArgPrefixes[RankSettings], Trace.IF_CHANGED] = field(
         default_factory=RankSettings

@@ -55,7 +55,7 @@ class DrawSettings:
     """Replacement of rejected pairs."""
 
     max_draws_per_pair: float = 4.0
-    """Maximum number of draws per requested pair. At 1, no rejected pair is replaced."""
+    """Maximum number of attempts per requested pair. With 1, rejected pairs are not replaced."""
 
     def __post_init__(self) -> None:
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
@@ -72,7 +72,7 @@ class PairFilters(ImageFilters):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs with two identical captions; --no-distinct-captions keeps them."""
+    """Reject pairs with two identical captions, or keep them with --no-distinct-captions."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -45,28 +45,29 @@ class RunSettings:
     """Folder or URL for the dataset. Run the same command again to resume an interrupted build."""
 
     overwrite: Annotated[bool, Trace.NONE] = False
-    """Replace the dataset in the output folder once the new one is complete."""
+    """Replace the dataset in the output folder when the new dataset is complete."""
 
     only: tuple[str, ...] = ()
-    """Build only the samples with these ids, into a separate folder."""
+    """Build only the samples with these ids. Choose a new output folder for them."""
 
     limit: int | None = None
-    """Maximum number of candidates to use, counted from the start of the plan."""
+    """Number of candidates to use, from the start of the plan (default: all)."""
 
     sample: str = "100%"
-    """Percentage of the source videos, images or scenes to use, such as 1%. A hash of their ids
-    decides which ones are used."""
+    """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends
+    only on a hash of their ids."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the media folder. By default, files that such links
-    point to are rejected."""
+    """Follow symbolic links that lead out of the media folder. By default, the linked files are
+    rejected."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
-    """Disk space in GB for copies of remote media, in $EQFORGE_CACHE/copies."""
+    """Maximum disk space in GB for copies of remote media. The copies are in
+    $EQFORGE_CACHE/copies."""
 
     errata: Path | None = None
-    """JSON Lines file of known errors by sample id, as written by `eqforge lint --errata`. Each
-    line drops a sample, corrects one of its texts, or adds a note."""
+    """JSON Lines file of known errors, as written by `eqforge lint --errata`. Each line drops a
+    sample, corrects one of its texts, or adds a note."""
 
     decisions: Path | None = None
     """JSON Lines file of reviewer decisions, as written by `eqforge review import`."""
@@ -78,13 +79,14 @@ class RunSettings:
     """Random seed. Every random choice depends only on the seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
-    """Fraction of candidates that may fail in a stage before the build stops."""
+    """Maximum fraction of candidates in a stage that may cause an error. Above it, the build
+    fails."""
 
     samples_per_file: int = 50_000
-    """Number of candidates per samples file."""
+    """Number of candidates per Parquet file of samples."""
 
     images_per_file: int = 4_000
-    """Number of images per images file."""
+    """Number of images per Parquet file of images."""
 
     def __post_init__(self) -> None:
         check_workers(self.workers)

@@ -48,16 +48,16 @@ class CaptionDataset(DatasetConfig):
     """Settings shared by all datasets built from captions."""
 
     captions: Path
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
-    can be a table, JSON or a Hugging Face folder with a `caption` column. The columns `image`, `id`
-    and `split` are optional."""
+    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
+    file can be a table, JSON or a Hugging Face folder. It needs the column `caption`. The columns
+    `image`, `id` and `split` are optional."""
 
     source: Source | None = None
     """Format of the captions file (default: detected from its content)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. A caption whose image is
-    missing is rejected. Without this option, rows contain only the image names."""
+    """Folder or URL of images, or tar shards, to store in the dataset. Captions without an image
+    file are rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None
     """spaCy pipeline, such as en_core_web_sm. The default tagger needs no download."""

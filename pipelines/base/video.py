@@ -76,11 +76,11 @@ class VideoSettings(ImageFilters, _Frames):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs with two identical captions; --no-distinct-captions keeps them."""
+    """Reject pairs with two identical captions, or keep them with --no-distinct-captions."""
 
     max_pairs_per_video: int | None = None
-    """Maximum number of pairs per video. If a video has more, a hash of their ids decides which
-    pairs are kept."""
+    """Maximum number of pairs per video. If a video has more pairs, a hash of their ids decides
+    which pairs are kept."""
 
     def __post_init__(self) -> None:
         most = self.max_pairs_per_video
@@ -92,16 +92,16 @@ class VideoDataset(DatasetConfig):
     """Settings shared by all video datasets; each dataset adds its own annotations."""
 
     videos: MediaRoot
-    """Folder or URL of the videos, or tar shards (their folder, or 'shards/*.tar'). Captions and
-    annotations refer to the files by name, with or without an extension such as .mp4."""
+    """Folder or URL of the videos, or of tar shards, such as 'shards/*.tar'. Captions and
+    annotations contain the file names, with or without an extension such as .mp4."""
 
     frames_fps: float | None = None
-    """Frame rate of videos stored as folders of frames. It is required if captions are timed in
-    seconds. The frame at t seconds is file number t * RATE + 1, rounded down, such as
-    VIDEO/00001.jpg."""
+    """Frame rate of videos stored as folders of frames. The rate is required if the captions have
+    times in seconds. The frame at t seconds has the number t * RATE + 1, rounded down. For example,
+    the frame at 0 seconds is VIDEO/00001.jpg."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
-    """Number of seconds without progress after which decoding of a video stops."""
+    """Stop decoding a video after this number of seconds without progress."""
 
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 

@@ -37,7 +37,7 @@ class ModelSettings:
     model: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the hard positives (default: rules write them). Pass the folder of
     a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an OpenAI-compatible
-    server, such as llama-2-70b-chat@http://localhost:8000/v1. The server's API key is read from the
+    server, such as llama-2-70b-chat@http://localhost:8000/v1. Set the server's API key in the
     environment variable EQFORGE_MODEL_KEY."""
 
     model_for: Literal["all", "rest"] = "all"
@@ -45,12 +45,12 @@ class ModelSettings:
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
     """Prompts for the model. Captions with "and" use `swap`. Other captions use one of the
-    remaining prompts, chosen at random. `replace_printed` is printed in the paper; the others come
-    from its code."""
+    remaining prompts, chosen at random. `replace_printed` is the prompt in the text of the paper.
+    The other prompts come from the authors' code."""
 
     model_answers: Taken = "checked"
-    """Check the model's answers (`checked`), or accept them as the authors did (`raw`). The check
-    requires exactly one edit of the kind that the prompt requests, in dictionary words."""
+    """Check the model's answers (`checked`), or accept them as the authors did (`raw`). A checked
+    answer must contain exactly one edit of the requested kind, and only dictionary words."""
 
     model_revision: str | None = None
     """Branch, tag or commit of the model on the Hub. Only a commit makes runs reproducible."""
@@ -62,7 +62,7 @@ class ModelSettings:
     """Data type of the model weights."""
 
     model_batch: int = 32
-    """Number of prompts per batch, or of parallel requests to a server."""
+    """Number of prompts per batch, or number of parallel requests to a server."""
 
     model_sample: bool = False
     """Sample the model's answers with a seed per caption, instead of decoding greedily."""
@@ -71,28 +71,29 @@ class ModelSettings:
     """Sampling temperature for --model-sample."""
 
     model_top_p: float = 0.95
-    """Nucleus sampling with --model-sample: total probability of the tokens to draw from."""
+    """Total probability of the tokens from which --model-sample draws (nucleus sampling)."""
 
     model_chat: bool = False
-    """Use the chat template of a Transformers model. Servers apply their own."""
+    """Use the chat template of a Transformers model. Servers always apply their own templates."""
 
     model_retries: int = 3
-    """Number of retries after an invalid answer, each with the next seed."""
+    """Number of retries after an invalid answer. Each retry uses the next seed."""
 
     model_timeout_s: Annotated[float, Trace.NONE] = 120.0
     """Number of seconds to wait for a server's answer before retrying."""
 
     model_prices: Annotated[tuple[float, float] | None, Trace.NONE] = None
-    """Price per million input tokens and price per million output tokens."""
+    """Price per million input tokens, followed by the price per million output tokens."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost at --model-prices. The build stops as soon as it might exceed this limit."""
+    """Maximum cost of the requests at --model-prices. The build stops before it exceeds this
+    limit."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of requests. The build stops as soon as it might exceed this limit."""
+    """Maximum number of requests. The build stops before it exceeds this limit."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL in which to cache answers shared across datasets (default: not shared)."""
+    """Folder or URL of a cache that shares answers between datasets (default: no sharing)."""
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:

@@ -25,9 +25,9 @@ class Reject:
       candidate_id: id of the annotation record, frame or pair.
       stage: stage of the build that rejected the candidate.
       reason: one of the stage's reasons, or `error:<Type>`.
-      value, threshold: score that decided, and its limit; None without one.
+      value, threshold: score that decided, and its limit, or None without a score.
       detail: explanation for people.
-      source_id, source_path, source_sha256: source of the candidate, as far as the stage knows it.
+      source_id, source_path, source_sha256: source of the candidate, if the stage knows the source.
     """
 
     candidate_id: str

@@ -21,24 +21,23 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 """The float nearest to a frame's time may lie so far below it."""
 
 FRAME_REASONS: dict[str, str] = {
-    "video_missing": "The video folder has no file with that name.",
-    "outside_root": "The path is absolute, leaves the folder (links may, with --follow-links), or "
-    "is a loop of links.",
+    "video_missing": "The video folder does not contain a file with this name.",
+    "outside_root": "The path is absolute, leads out of the folder, or is a loop of links. "
+    "--follow-links allows links out of the folder.",
     "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
     "video_empty": "The video file is empty, or its frame folder has no numbered image.",
-    "video_unreadable": "The video's container or codec cannot be opened.",
-    "no_video_stream": "The file contains no moving images, only sound, subtitles or cover art.",
+    "video_unreadable": "eqforge cannot open the video's container or codec.",
+    "no_video_stream": "The file contains no video, only sound, subtitles or cover art.",
     "too_many_pixels": "The image has more pixels than allowed.",
     "before_first_frame": "The time is before the first frame.",
-    "after_last_frame": "The time is after the last frame ends. Times are in seconds, not "
-    "milliseconds.",
-    "undecodable": "The data that the frame needs is damaged or truncated.",
-    "frames_unclear": "The frame folder has duplicate numbers, a frame number 0, or names of "
-    "several kinds.",
-    "frame_missing": "The frame folder has no image with the frame's number.",
+    "after_last_frame": "The time, in seconds, is after the end of the last frame.",
+    "undecodable": "The video data for the frame is damaged or truncated.",
+    "frames_unclear": "The frame folder contains duplicate numbers, the number 0, or different "
+    "styles of file names.",
+    "frame_missing": "The frame folder does not contain an image with the frame's number.",
     "decoder_crashed": "The decoder's process died before it reached this frame.",
-    "decoder_timeout": "The decoder's process did not respond for too long.",
+    "decoder_timeout": "The decoder's process stopped responding (--decoder-timeout-s).",
 }
 """Why a frame is missing: the closed list of reasons, each in one sentence."""
 
@@ -54,9 +53,10 @@ class FrameSettings:
     max_side: int | None = None
     """Longest side of a stored frame in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels as in the file: not made square, deinterlaced or tone-mapped."""
+    """Store the pixels exactly as in the file, without scaling to squares, deinterlacing or tone
+    mapping."""
     end_tolerance_s: float = 0.1
-    """Number of seconds after the end of a video for which its last frame is used."""
+    """Use the last frame for times up to this number of seconds after the end of the video."""
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels (width times height) of a video. Larger videos are rejected."""
 

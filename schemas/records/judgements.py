@@ -28,10 +28,10 @@ class JudgeAnswer:
     Attributes:
       judge: `nli`, `llm` or `vqa`.
       model: Hugging Face id, folder, or the model's name on a server.
-      revision: Hub commit, or `sha256:` and a digest of the files; for an endpoint, the revision
-        that it reports.
+      revision: commit on the Hugging Face Hub, `sha256:` with a digest of the files, or the
+        revision that a server reports.
       question: name of a question in `eqforge.schemas.records.judgements.QUESTIONS`.
-      probability: probability of the answer yes, in [0, 1]; None if the judge could not read the
+      probability: probability of the answer yes, in [0, 1], or None if the judge could not read the
         texts or the image.
     """
 

@@ -290,8 +290,8 @@ class RenderSettings:
     """Size, quality and device for rendering."""
 
     resolution: int = 256
-    """Image width and height in pixels, 16 to 4096. Rendering time grows with the square of the
-    size."""
+    """Image width and height in pixels, 16 to 4096. The rendering time grows with the square of the
+    resolution."""
 
     samples: int | None = None
     """Number of light paths per pixel, 1 to 65536 (default: depends on --stage)."""
@@ -328,9 +328,9 @@ class RenderedObject:
     Attributes:
       name: name of the object in the scene.
       asset: id of the object's asset.
-      box: bounding box of the visible pixels; None if none is visible.
+      box: bounding box of the visible pixels, or None if no pixel is visible.
       visible_px: number of visible pixels.
-      full_px: number of pixels without occlusion or image edges.
+      full_px: number of pixels that would be visible without occlusion and image edges.
       visible_fraction: visible_px / full_px, in [0, 1].
       depth_m: distance from the camera to the object's centre along the view, in metres.
     """

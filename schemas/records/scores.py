@@ -18,8 +18,8 @@ class Score:
     """One measurement of an image or a pair, with everything needed to reproduce it.
 
     Attributes:
-      name: what was measured; unique among the scores of a record.
-      value: the measurement; None if the scorer produced no result.
+      name: name of the measurement, unique among the scores of a record.
+      value: measured value, or None if the scorer produced no result.
       scorer: name of the software.
       version: version of the software.
       settings: settings of the scorer, as compact JSON with sorted keys.

@@ -20,20 +20,19 @@ _COMMON = "In `samples`, {} `annotation` contains the other fields of the source
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkPair:
-    """Two images, each with a caption: caption i describes image i.
+    """Two images, each with a caption. Caption i describes image i.
 
     Attributes:
-      sample_id: `<dataset>/<file>/<published id>`; without an id, the image and a digest of the
-        record.
+      sample_id: `<dataset>/<file>/<published id>`. Without a published id, the image name and a
+        digest of the record.
       dataset: name of the benchmark.
-      split: name of the source's split; `test` if the source has none.
-      kind: subset or category in the source; empty without one.
-      source_id: id shared by related records, such as a video; the cluster for statistics; None if
-        no records are related.
+      split: name of the source's split, or `test` if the source has no splits.
+      kind: subset or category in the source, or empty without subsets.
+      source_id: id shared by related records, such as a video, and cluster for statistics.
       caption_0, caption_1: caption of each image.
       image_0, image_1: image names, as in the source.
-      image_0_id, image_1_id: keys into `images`; None without images.
-      annotation: other fields of the record, as a JSON object; for `eqben` and `replace-swap` also
+      image_0_id, image_1_id: keys into `images`.
+      annotation: other fields of the record, as a JSON object. For `eqben` and `replace-swap`, also
         `source_order`, the position among records of the same kind.
     """
 
@@ -59,12 +58,12 @@ class BenchmarkFoil:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
       item_id: id of the published record, shared by the rows of all its foils.
       image: image name, as in the source.
-      image_id: key into `images`; None without images.
+      image_id: key into `images`.
       caption: true caption.
       hard_negative: false caption.
-      box: crop that the captions describe and `image_id` shows, in pixels; None for the whole
+      box: crop that the captions describe and `image_id` shows, in pixels, or None for the whole
         image.
-      source_sha256: SHA-256 of the cropped file; None without a crop.
+      source_sha256: SHA-256 of the cropped file.
     """
 
     sample_id: Text
@@ -108,14 +107,14 @@ class BenchmarkRewording:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkQuestion:
-    """A question about an image; the questions of a group are scored only together.
+    """A question about an image. The questions of a group are scored together.
 
     Attributes:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.
       group_id: id shared by the questions of a group.
       image, image_id: as in BenchmarkFoil.
       question: text of the question.
-      options: possible answers; empty if the question contains them.
+      options: possible answers, or empty if the question contains the answers.
       answer: right answer.
     """
 
@@ -163,19 +162,19 @@ QUESTIONS: Final = _type(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CombinedPair:
-    """Two images that differ in one thing, each with a caption, from any dataset of pairs.
+    """Two images that differ in one detail, each with a caption, from any dataset of pairs.
 
     Attributes:
       sample_id: id of the pair in the dataset that it comes from.
       dataset: dataset that the pair comes from, such as `eq-gebc`.
       split: name of the source's split.
-      kind: subset: name of the dataset (or the name given to it) and kind of the pair, such as
+      kind: subset: name of the dataset, or the name that you gave it, and kind of the pair, such as
         `eq-kubric/location`.
       source_id, caption_0, caption_1, image_0_id, image_1_id: as in BenchmarkPair.
-      image_0, image_1: image file names, as in the source; None for images without a file, such as
-        generated images.
-      annotation: all other columns of the source dataset, such as `origin_0`, as a JSON object; if
-        there are none, its `annotation`.
+      image_0, image_1: image file names, as in the source, or None for images without a file, such
+        as generated images.
+      annotation: all other columns of the source dataset, such as `origin_0`, as a JSON object. If
+        there are no other columns, the source dataset's `annotation`.
     """
 
     sample_id: Text
@@ -219,6 +218,6 @@ COMBINED: Final[Mapping[str, DatasetType]] = {
 
 COMBINE_STAGE: Final = Stage(
     "combine",
-    {"duplicate": "Another part has the same sample, with the same content."},
+    {"duplicate": "Another input dataset contains the same sample with the same content."},
     note="The stages of the parts come first, as `PART: STAGE`.",
 )

@@ -31,8 +31,8 @@ class Generation:
     Attributes:
       generator: software, such as `kubric` or `diffusers`.
       version: versions of the software and its libraries.
-      model, revision: public name and revision of the neural model; None for a renderer.
-      device: `cpu` or the name of the accelerator; the bytes are the same only on the same device.
+      model, revision: public name and revision of the neural model, or None for a renderer.
+      device: `cpu`, or the name of the accelerator. Bytes are reproducible only on the same device.
       seed: random seed of both images.
       parameters: all other settings that affect the pixels, as a JSON object.
     """
@@ -48,7 +48,7 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderedSample:
-    """Two generated images that differ in one declared thing; caption i describes image i.
+    """Two generated images that differ in one declared detail. Caption i describes image i.
 
     What has the same name in PairSample means the same.
 
@@ -58,12 +58,12 @@ class RenderedSample:
       kind: kind of difference, such as `attribute`, `counting` or `location`.
       change: what differs, such as `colour`.
       caption_0, caption_1, captions_0, captions_1, image_0_id, image_1_id: as in PairSample.
-      mask_0_id, mask_1_id: keys into `masks`; None without a mask.
-      generation: how the images were made.
-      spec_0, spec_1: specification of each image, as a JSON object; for a rendered scene, it
-        includes the `claim` of the caption.
-      objects_0, objects_1: objects in each image, in the order of their numbers in the mask, from
-        1; empty if unknown.
+      mask_0_id, mask_1_id: keys into `masks`.
+      generation: how the images were generated.
+      spec_0, spec_1: specification of each image, as a JSON object. For a rendered scene, the
+        specification includes the `claim` of the caption.
+      objects_0, objects_1: objects in each image, in the order of their numbers in the mask. Empty
+        if unknown.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
         word_edit_distance, edited_spans_0, edited_spans_1, scores: as in PairSample.
     """
@@ -144,32 +144,33 @@ GENERATED_PAIRS = DatasetType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditedSample(RenderedSample):
-    """A photograph and an edited copy of it; caption i describes image i.
+    """A photograph and an edited copy of the photograph. Caption i describes image i.
 
     What has the same name in RenderedSample means the same.
 
     Attributes:
       sample_id, dataset, split, source_id, caption_0, caption_1, captions_0, captions_1: as in
         RenderedSample.
-      kind: `object`, `attribute`, `relation` or `negation` if a rule made the second caption;
-        `written` if a language model did; otherwise the kind in the source, or `given`.
-      change: rule, such as `replace_object`; otherwise equal to `kind`.
+      kind: `object`, `attribute`, `relation` or `negation` if a rule wrote the second caption, and
+        `written` if a language model wrote it. Otherwise, the kind in the source, or `given`.
+      change: rule that wrote the second caption, such as `replace_object`. Equal to `kind` if no
+        rule wrote it.
       image_0_id, image_1_id: keys into `images`: the upright photograph as a PNG, and the edited
         image of the same size.
-      mask_0_id, mask_1_id: the same key into `masks`, twice; the mask shows where the photograph
-        was allowed to change; None if unknown.
-      generation: how the photograph was edited; `seed` applies only to the edit.
+      mask_0_id, mask_1_id: the same key into `masks` in both columns, or None if unknown. The mask
+        marks the area that the editor was allowed to change.
+      generation: how the photograph was edited, including the `seed` of the edit.
       spec_0: file, digest and crop of the photograph, as a JSON object.
-      spec_1: instruction, changed things and mask boxes of the edit, as a JSON object.
+      spec_1: instruction, changes and mask boxes of the edit, as a JSON object.
       objects_0, objects_1: always empty.
       changed_area_fraction, ssim, background_ssim, luminance_shift, phash_distance,
         word_edit_distance, edited_spans_0, edited_spans_1, scores: as in RenderedSample.
       caption_id: id of the first caption in the source.
       source_path: file name of the photograph, as in the source.
-      source_sha256: SHA-256 of that file.
-      source_box: crop of the photograph, in pixels; None for the whole photograph.
-      negative_generator: name and version of the second caption's generator; `given` if the source
-        contains the caption.
+      source_sha256: SHA-256 of the photograph's file.
+      source_box: crop of the photograph in pixels, or None for the whole photograph.
+      negative_generator: name and version of the second caption's generator, or `given` if the
+        source contains the caption.
     """
 
     caption_id: str

@@ -49,15 +49,16 @@ class Origin:
       source_sha256: SHA-256 of the source file.
       licence: licence of the source, if the source states one.
       requested_timestamp_s: requested time, in seconds after the container's start.
-      timestamp_s: presentation time of the frame on screen at that time, in seconds.
+      timestamp_s: presentation time of the frame that is on screen at the requested time, in
+        seconds.
       pts: presentation time in ticks of the stream.
       time_base: length of a tick in seconds, as a fraction.
       frame_index: position of the frame in presentation order, from 0.
       rotation_deg: rotation in degrees that shows the frame upright.
-      parameters: how the image was encoded, as JSON; `pixel_aspect` is the original shape of pixels
-        that were scaled to squares, `deinterlaced` is the filter that joined two fields,
-        `tone_mapped` is the kind of high dynamic range (`pq` or `hlg`), and `video_stream` is the
-        stream used of several.
+      parameters: how the image was encoded, as JSON. `pixel_aspect` is the original shape of pixels
+        that were scaled to squares. `deinterlaced` is the filter that joined two fields.
+        `tone_mapped` is the kind of high dynamic range (`pq` or `hlg`). `video_stream` is the
+        number of the stream, if the file has several streams.
     """
 
     frame_id: str
@@ -75,22 +76,22 @@ class Origin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairSample:
-    """Two images that differ in one thing, each with a caption: caption i describes image i.
+    """Two images that differ in one detail, each with a caption. Caption i describes image i.
 
     Attributes:
       sample_id: stable id derived from the source, unique in the dataset.
       dataset, split: name of the dataset and of the source's split.
-      source_id: video that both images come from; the cluster for statistics.
+      source_id: video that both images come from, and cluster for statistics.
       caption_0, caption_1: captions that are scored.
       captions_0, captions_1: all known captions of each image.
       image_0_id, image_1_id: keys into `images`.
       origin_0, origin_1: source of each image.
       annotation: the source's fields for the pair, as a JSON object.
       changed_area_fraction: fraction of the image whose lightness or colour changed, in [0, 1].
-      ssim: structural similarity: the minimum over L*, a* and b*, in [-1, 1].
-      background_ssim: structural similarity outside the changed area; None if nothing is outside
-        it.
-      luminance_shift: mean luma of image 1 minus image 0, in [-255, 255].
+      ssim: structural similarity in [-1, 1], the minimum over the channels L*, a* and b*.
+      background_ssim: structural similarity outside the changed area, or None if the whole image
+        changed.
+      luminance_shift: mean luma of image 1 minus mean luma of image 0, in [-255, 255].
       phash_distance: number of bits in which the perceptual hashes differ, 0 to 192.
       word_edit_distance: number of words inserted, deleted or replaced between the captions.
       edited_spans_0, edited_spans_1: edited characters [start, end) of each caption.
@@ -136,7 +137,8 @@ class ImageRow:
       num_bytes: size of the encoded image in bytes.
       phash: perceptual hashes (ImageHash's pHash) of the red, green and blue channels: 192 bits as
         48 hexadecimal digits.
-      scores: measurements of the filters; you can change a threshold without measuring again.
+      scores: measurements of the image filters, which let you change a threshold without measuring
+        again.
     """
 
     image_id: Text

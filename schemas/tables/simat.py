@@ -26,11 +26,12 @@ class GalleryRow:
       source_id: Visual Genome image that the crop comes from.
       source_path, source_sha256: path of the image file relative to the image folder, and its
         SHA-256.
-      triplet_id: key into `captions`: the triplet annotated for the region.
-      image_id: key into `images`; None without an image folder.
+      triplet_id: key into `captions` of the triplet that is annotated for the region.
+      image_id: key into `images`.
       subject_box, object_box: annotated boxes of subject and object, in pixels of the source image.
       box: box of the crop, in pixels of the source image.
-      scores: P(match) of the crop and its own caption by each oracle: `oracle_1`, `oracle_2`.
+      scores: probability that the crop matches its own caption, by each oracle: `oracle_1`,
+        `oracle_2`.
     """
 
     region_id: str
@@ -53,16 +54,17 @@ class QueryRow:
       sample_id: `simat/<region_id>/<part>/<target word>`.
       split: `dev` or `test`, which share the gallery.
       region_id: id of the query's crop, a key into `gallery`.
-      source_id: image that the crop comes from; the cluster for statistics.
-      image_id: key into `images`; None without an image folder.
+      source_id: image that the crop comes from, and cluster for statistics.
+      image_id: key into `images`.
       part: part of the triplet that changes: `subject`, `relation` or `object`.
       source_word, target_word: word before and after the change.
-      source_triplet_id, target_triplet_id: keys into `captions`: triplet before and after the
+      source_triplet_id, target_triplet_id: keys into `captions` of the triplet before and after the
         change.
-      frequency: number of queries with the same source word; the mode decides which queries count.
-      weight: 1 / sqrt(frequency); scores are divided by the total weight of the split.
-      scores: each oracle's P(match) of the crop with its own caption (`oracle_1_source`) and with
-        the target's (`oracle_1_target`); empty without an oracle.
+      frequency: number of queries with the same source word. The mode decides which queries count.
+      weight: weight of the query, 1 / sqrt(frequency). Scores are divided by the total weight of
+        the split.
+      scores: each oracle's probabilities that the crop matches its own caption (`oracle_1_source`)
+        and the target's caption (`oracle_1_target`). Empty without an oracle.
     """
 
     sample_id: Text

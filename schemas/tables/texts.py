@@ -33,18 +33,18 @@ class PerturbedCaption:
       sample_id: `<caption_id>/<perturbation>`.
       caption_id: key into `captions`.
       image: image file name, as in the source.
-      image_id: key into `images`; None without an image folder.
+      image_id: key into `images`.
       split: name of the source's split.
       perturbation: name of the perturbation.
       mode: mode of the rules: `paper` or `corrected`.
       version: version of the rules.
-      caption, perturbed_caption: text before and after the perturbation; equal if it was not
-        applied.
-      applied: whether the text changed, even if only a space did.
-      words_changed: whether words changed, ignoring case, spacing and punctuation; if false,
+      caption, perturbed_caption: text before and after the perturbation. Equal if the perturbation
+        was not applied.
+      applied: whether the text changed, even if only a space changed.
+      words_changed: whether words changed, apart from case, spacing and punctuation. If false,
         exclude the row from every comparison.
-      reason: why the perturbation was not applied; None if it was.
-      spans, perturbed_spans: edited characters [start, end) before and after.
+      reason: why the perturbation was not applied, or None if it was applied.
+      spans, perturbed_spans: edited characters [start, end) in each text.
     """
 
     sample_id: Text
@@ -82,12 +82,10 @@ class MeasuredCaption:
       tagger: name and version of the tagger.
       nouns, adjectives, complement_phrases, articles, quantifiers: count in the caption.
       adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
-        count per noun; None without nouns.
-      concept_depth, noun_depth: mean WordNet depth of the caption's words and nouns; None if
-        WordNet contains none of them.
+        count per noun.
+      concept_depth, noun_depth: mean WordNet depth of the caption's words, and of its nouns.
       characters, words: count in the caption.
-      concept_diversity: number of distinct lemmas over all senses of the caption's words, per word;
-        None without words.
+      concept_diversity: number of distinct lemmas over all senses of the caption's words, per word.
     """
 
     caption_id: str
@@ -120,24 +118,25 @@ class MeasuredCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HardPositiveSample:
-    """A caption, a rewording that is still true of the image, and a caption that is false of it.
+    """A caption, a rewording that is still true of the image, and a false caption.
 
     Attributes:
       sample_id: id derived from the source's record.
       image, image_id, split: as in PerturbedCaption.
       caption, hard_positive, hard_negative: the three texts.
-      hard_positive_kind, hard_negative_kind: how the text was made, such as `replace/attribute`.
-      group: word list of the source, such as `color`; None if the source has none.
-      original, replacement: words that the hard positive replaces, and their replacement; None for
-        a swap.
-      caption_spans, hard_positive_spans: characters that the hard positive edits, before and after.
-      foil_spans, hard_negative_spans: characters that the hard negative edits, before and after.
-      repairs: fixes made to the source's captions.
+      hard_positive_kind, hard_negative_kind: kind of edit that produced the text, such as
+        `replace/attribute`.
+      group: word list of the source, such as `color`.
+      original, replacement: words that the hard positive replaces, and their replacement, or None
+        for a swap.
+      caption_spans, hard_positive_spans: edited characters in the caption and in the hard positive.
+      foil_spans, hard_negative_spans: edited characters in the caption and in the hard negative.
+      repairs: corrections of the source's captions.
       generator: name and version of the generator.
-      box: crop of the source image that the row describes, in pixels; None for the whole image.
-      source_sha256: SHA-256 of the cropped file; None without a crop.
-      source_order: sort key for the order of the published files: numbers of file, pass and record
-        (VL-CheckList) or record (text pairs); empty for captions.
+      box: crop of the source image that the row describes, in pixels, or None for the whole image.
+      source_sha256: SHA-256 of the cropped file.
+      source_order: sort key for the order of the published files: the numbers of file, pass and
+        record for VL-CheckList, and the number of the record for text pairs. Empty for captions.
     """
 
     sample_id: Text
@@ -173,8 +172,8 @@ class TrainingCaption:
       image, image_id, split: as in PerturbedCaption.
       role: `original`, `hard_positive` or `hard_negative`.
       text: text to train on.
-      kind: how the text was made; None for an original.
-      generator: name, version and settings of the generator; None for an original.
+      kind: kind of edit that produced the text, or None for an original caption.
+      generator: name, version and settings of the generator, or None for an original caption.
     """
 
     sample_id: Text
@@ -197,12 +196,11 @@ class Judgement:
     Attributes:
       sample_id: key into `samples`.
       probability: probability that the hard positive keeps the meaning in good English, and that
-        the hard negative is false; in training captions, probability that the row's text is right;
-        None if unknown.
-      low, high: ends of its interval (at least 95 %), if it is the precision of rules; None
-        otherwise.
-      basis: `rules` if the probability is the precision of the rules by kind; `source` for an
-        original caption, which is assumed to be true and has no probability; empty if unknown.
+        the hard negative is false. In training captions, probability that the row's text is right.
+      low, high: ends of the interval (at least 95 %) of a probability that is the precision of
+        rules.
+      basis: `rules` if the probability is the precision of the rules for this kind of text, or
+        `source` for an original caption, which eqforge assumes to be true. Empty if unknown.
       answers: each judge's answer to each question.
     """
 

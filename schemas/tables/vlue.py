@@ -21,19 +21,19 @@ TASKS: Final[tuple[Task, ...]] = ("retrieval", "nlvr2", "vqa", "captioning", "gr
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueSample:
-    """An item of any task.
+    """An item of one of VLUE's tasks.
 
     Attributes:
-      sample_id: unique id; key into the table of the task.
+      sample_id: unique id, and key into the table of the task.
       task: name of the task and of its table.
       split: name of the source's split.
-      group: first folder in the image name; in VLUE, the language of the image's concept (`id`,
-        `sw`, `ta`, `tr`, `zh`); empty without a folder.
-      image: name of the image in Unicode NFC; for a statement, the left image.
-      image_id: key of this image in `images`; None without an image folder.
-      image_1, image_1_id: right image of a statement; None for other tasks.
-      source_image, source_image_1: image names exactly as in the source.
-      findings: annotation rules that the item breaks, sorted; see the table `findings`.
+      group: first folder in the image name, or empty without a folder. In VLUE, this folder is the
+        language of the image's concept (`id`, `sw`, `ta`, `tr`, `zh`).
+      image: name of the image in Unicode NFC. For a statement, name of the left image.
+      image_id: key of this image in `images`.
+      image_1, image_1_id: name and key of the right image of a statement.
+      source_image, source_image_1: image name exactly as in the source.
+      findings: annotation rules that the item breaks, as in the table `findings`.
     """
 
     sample_id: Text
@@ -55,9 +55,9 @@ class RetrievalCaption:
 
     Attributes:
       sample_id: as in VlueSample.
-      entry_id: id of the row in the source; VLUE has 5,450 rows with 4 to 8 captions each.
-      gallery_id: retrieval candidate, shared by all its true captions: in corrected mode the image
-        name, so that rows of one image (37 in VLUE) are one candidate; in paper mode the row.
+      entry_id: id of the row in the source. VLUE has 5,450 rows with 4 to 8 captions each.
+      gallery_id: retrieval candidate: the image name in corrected mode, and the row in paper mode.
+        In corrected mode, rows of the same image (37 in VLUE) share one candidate.
       image, image_id: as in VlueSample.
       number: position of the caption in its row, from 0.
       caption: text as in the source.
@@ -80,12 +80,12 @@ class Nlvr2Statement:
 
     Attributes:
       sample_id: as in VlueSample.
-      source_id: id of the statement in the source; None in VLUE's file, which has no ids.
+      source_id: id of the statement in the source. VLUE's file has no ids.
       statement: text as in the source.
-      image_0: name of the left image.
-      image_0_id: key of the left image in `images`; None without an image folder.
-      image_1: name of the right image.
-      image_1_id: key of the right image in `images`; None without an image folder.
+      image_0: names of the left image and the right image.
+      image_0_id: keys into `images`.
+      image_1: names of the left image and the right image.
+      image_1_id: keys into `images`.
       label: whether the statement is true of the images.
     """
 
@@ -109,8 +109,7 @@ class VqaQuestion:
       question: text as in the source.
       image, image_id: as in VlueSample.
       answers: all annotated answers, in the source's order: one in VLUE, ten in VQA 2.0.
-      answer_listed: whether the answer list contains one of the answers exactly; None without a
-        list.
+      answer_listed: whether one of the answers is exactly in the answer list.
     """
 
     sample_id: Text
@@ -127,8 +126,8 @@ class CaptioningImage:
     """An image to caption, with its reference captions (metrics: BLEU and CIDEr).
 
     Attributes:
-      sample_id: `captioning/` followed by the `image_id` in the source, if it has one.
-      source_id: `image_id` in the source; None without one.
+      sample_id: `captioning/` followed by the `image_id`, if the source has an `image_id`.
+      source_id: `image_id` in the source.
       image, image_id: as in VlueSample.
       references: reference captions, unchanged and in the source's order.
     """
@@ -146,11 +145,11 @@ class GroundingPhrase:
 
     Attributes:
       sample_id: as in VlueSample.
-      source_id: `ref_id` of the object in the source; several phrases may share it.
+      source_id: `ref_id` of the object in the source. Several phrases may share this id.
       phrase: text as in the source.
       image, image_id: as in VlueSample.
       box: position of the object, as in the source.
-      width_px, height_px: size of the image file, or the size stated in the source; None if
+      width_px, height_px: size of the image file, or the size stated in the source, or None if
         unknown.
     """
 
@@ -166,7 +165,7 @@ class GroundingPhrase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """A violation of the annotation rules; the item is still in the dataset.
+    """A violation of an annotation rule. The item is still in the dataset.
 
     Attributes:
       finding_id: `<sample_id> <rule> <part>`.
@@ -174,7 +173,7 @@ class Finding:
       rule: one of `eqforge.transforms.imports.vlue_lints.RULES`.
       part: position of the text, answer or image in the item, from 0.
       text: text that breaks the rule.
-      value: counted value, such as the number of words; None without one.
+      value: counted value, such as the number of words.
     """
 
     finding_id: Text

@@ -31,14 +31,14 @@ COMMANDS = {
     "audit": "Measure how well text alone separates true captions from false ones.",
     "score": "Score a dataset's images and captions with a model.",
     "metrics": "Compute the tables of the papers from scores, with confidence intervals.",
-    "tables": "Print your numbers in the layout of a paper's tables, beside its numbers.",
+    "tables": "Print your numbers in the layout of a paper's tables, next to the paper's numbers.",
     "converse": "Ask a multimodal language model which caption belongs to which image.",
     "answer": "Answer VLUE's questions, statements and captions with a local model.",
     "classify": "Classify images without training, by prompts for each class.",
     "efficiency": "Measure a model's speed, for single images and in batches.",
     "pareto": "Find the models on the Pareto front of accuracy against time.",
     "plot": "Plot scores, tables and Pareto fronts as in the papers.",
-    "finetune": "Train a model on a dataset, with losses for small changes.",
+    "finetune": "Train a model on a dataset, with losses for minimal pairs.",
     "ablate": "Train and score a model with several settings, and print one table.",
     "overlap": "Find images in a dataset that a model saw in training.",
     "assets": "List, check and fetch the 3D objects that appear in rendered scenes.",
@@ -72,10 +72,10 @@ _MODULES = {
 """Modules, below eqforge, whose names differ from their commands."""
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
-EVERYWHERE = """Every command accepts --help, --help GROUP, --help-all, --verbose, --quiet (print
-only errors and the last line) and --config FILE (a TOML file with option names as keys). You can
-also set options in the environment: EQFORGE_SEED=3 is the same as --seed 3. `eqforge --version` or
--V prints the version."""
+EVERYWHERE = """Every command accepts --help, --help GROUP, --help-all, --verbose, --quiet and
+--config FILE. With --quiet, eqforge prints only errors and the last line. FILE is a TOML file whose
+keys are the names of options. You can also set options in the environment: EQFORGE_SEED=3 is the
+same as --seed 3. `eqforge --version` or -V prints the version."""
 
 _LAST_S = 5.0
 """Seconds that the program may take to exit after its command."""

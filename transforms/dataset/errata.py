@@ -29,11 +29,13 @@ from eqforge.sources.errata import (
     unknown_errata,
 )
 
-ERRATA_STAGE: Final = Stage("errata", {"erratum": "The --errata file drops the sample."})
+ERRATA_STAGE: Final = Stage("errata", {"erratum": "The file passed as --errata drops the sample."})
 """The last stage of a build with errata; its candidates are the samples before errata apply."""
 NEEDLESS: Final = "of --errata had no effect, because another stage rejects the samples"
 
-REVIEW_STAGE: Final = Stage("review", {"human": "Reviewers dropped the sample (--decisions)."})
+REVIEW_STAGE: Final = Stage(
+    "review", {"human": "Reviewers decided to drop the sample (--decisions)."}
+)
 """The stage that applies reviewers' decisions, before the errata."""
 
 _TEXTS: Final = frozenset(

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FOLDER_REASONS = {
-    "image_missing": "The image folder has no file with that name.",
-    "outside_root": "The path is absolute, leaves the folder (links may, with --follow-links), or "
-    "is a loop of links.",
+    "image_missing": "The image folder does not contain a file with this name.",
+    "outside_root": "The path is absolute, leads out of the folder, or is a loop of links. "
+    "--follow-links allows links out of the folder.",
     "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
     "undecodable_image": "The image cannot be decoded.",

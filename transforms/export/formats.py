@@ -38,10 +38,10 @@ class ExportSettings:
     """Longest side of an image in pixels. Larger images are scaled down."""
 
     image_format: ImageFormat = "keep"
-    """Encoding of images: unchanged, or converted to JPEG (quality 95) or PNG."""
+    """Format of the exported images: unchanged, JPEG (quality 95) or PNG."""
 
     image_files: bool = False
-    """Also write images as files to images/. Only for jsonl and karpathy."""
+    """Also write the images as files to the folder images/. Only for jsonl and karpathy."""
 
     redistributable: bool = False
     """Leave out rows whose licence is unknown or does not allow redistribution."""
@@ -130,7 +130,7 @@ _ALL: Final = (
         name="jsonl",
         image_files=True,
         module="folders",
-        summary="one JSON Lines file per split, such as test.jsonl; --image-files adds the images.",
+        summary="one JSON Lines file per split, such as test.jsonl. --image-files adds the images.",
     ),
     Format(
         name="karpathy",
@@ -150,21 +150,21 @@ _ALL: Final = (
         summary="the JSON files of the published hard positives (Kamath et al.), in the source's "
         "order. `data/` contains captions and negatives. `swapped_data/` contains hard positives "
         "and the same negatives. Datasets built from VL-CheckList with --mode paper, and datasets "
-        "from `eqforge import replace-swap`, give exactly the bytes of the four published files.",
+        "from `eqforge import replace-swap`, reproduce the four published files byte for byte.",
     ),
     Format(
         name="winoground",
         module="published",
-        summary="pairs in examples.jsonl and their images in images/. Winoground's own loader "
+        summary="pairs in examples.jsonl, with their images in images/. Winoground's own loader "
         "needs --image-format png.",
         columns=_PAIRS,
     ),
     Format(
         name="eqben",
         module="published",
-        summary="EqBen's JSON files of pairs, in the order of its score vectors, and its image "
-        "tree. eqben_random.json has the order of EqBen's server. To evaluate scores in that "
-        "order, run `eqforge metrics --format eqben`.",
+        summary="EqBen's JSON files of pairs, in the order of EqBen's score vectors, and EqBen's "
+        "image folders. eqben_random.json has the order of EqBen's server. To evaluate scores in "
+        "that order, run `eqforge metrics --format eqben`.",
         columns=_PAIRS,
     ),
     Format(
@@ -176,7 +176,7 @@ _ALL: Final = (
     Format(
         name="sugar-crepe-plus",
         module="published",
-        summary="like sugar-crepe, with a second true caption; for datasets with rewordings.",
+        summary="like sugar-crepe, with a second true caption. Only for datasets with rewordings.",
         columns=_FOILS | {"hard_positive"},
     ),
     Format(
@@ -188,7 +188,7 @@ _ALL: Final = (
     Format(
         name="vl-checklist-tree",
         module="published",
-        summary="captions and foils in the tree of JSON files that VL-CheckList uses.",
+        summary="captions and foils in VL-CheckList's folders of JSON files.",
         columns=_FOILS | {"item_id"},
     ),
     Format(
@@ -202,14 +202,14 @@ _ALL: Final = (
         name="lmms-eval",
         module="harnesses",
         summary="a task folder for lmms-eval, with pairs, captions with a foil, questions, or a "
-        "task of VLUE (--table vqa). Run lmms_eval --include_path FOLDER --tasks eqforge_... to "
-        "ask each question in every order of captions and images.",
+        "task of VLUE (--table vqa). To ask each question in every order of captions and images, "
+        "run lmms_eval --include_path FOLDER --tasks eqforge_....",
     ),
     Format(
         name="vlmevalkit",
         module="harnesses",
-        summary="the same questions as a table for VLMEvalKit, eqforge_....tsv. Copy it to the "
-        "folder LMUData.",
+        summary="the questions of lmms-eval as a table for VLMEvalKit, eqforge_....tsv. Copy this "
+        "file to the folder LMUData.",
     ),
     Format(
         name="clip-benchmark",

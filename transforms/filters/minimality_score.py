@@ -40,15 +40,16 @@ MAX_ROTATION_DEG = 45
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MinimalitySettings:
-    """Which pairs of a video are minimal."""
+    """Selection of pairs by their minimality scores."""
 
     min_minimality: float | None = None
-    """Minimum minimality score of a pair, in [0, 1]. Its error rates are in
+    """Minimum minimality score of a pair, in [0, 1]. For the error rates, see
     docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Number of pairs of each video to keep even if limits on change reject them. The pairs
-    with the highest minimality scores stay, and among equal scores those with the lowest ids."""
+    """Number of pairs per video to keep even if they exceed the limits on change. These are the
+    pairs with the highest minimality scores. If scores are equal, the pairs with the lowest ids are
+    kept."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

@@ -6,9 +6,10 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters import cuts, minimality, minimality_score, perceptual
 
 ORACLE_REASONS = {
-    "own_caption_mismatch": "An image does not match its own caption well enough for the oracle.",
-    "crossed_caption_match": "An image matches the other image's caption too well for the oracle.",
-    "oracle_disagreement": "Only one of the two oracles objects.",
+    "own_caption_mismatch": "The oracle finds that an image does not match its own caption.",
+    "crossed_caption_match": "The oracle finds that an image matches the other image's caption "
+    "too well.",
+    "oracle_disagreement": "Only one of the two oracles rejects the candidate.",
 }
 
 PAIRS_STAGE = Stage(
@@ -16,7 +17,8 @@ PAIRS_STAGE = Stage(
     {
         "frame_rejected": "One of the two frames is missing or rejected.",
         "image_rejected": "One of the two generated images was rejected.",
-        "over_pair_limit": "The video already has the maximum number of pairs.",
+        "over_pair_limit": "The video already has the maximum number of pairs "
+        "(--max-pairs-per-video).",
         "same_image": "Both images have the same bytes.",
         **CAPTION_PAIR_REASONS,
         **cuts.REASONS,

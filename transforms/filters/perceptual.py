@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DISTANCE = "perceptual_distance"
 VERSION = "1"
 REASONS = {
-    "looks_too_different": "The --perceptual distance of the images exceeds --max-perceptual.",
+    "looks_too_different": "The perceptual distance between the images exceeds --max-perceptual.",
 }
 
 
@@ -38,7 +38,7 @@ class PerceptualSettings:
     """Model that measures the perceptual distance between two images, and its limit."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
-    """Model that encodes the images: `dinov2:MODEL`, or a dual encoder as for --oracle. The
+    """Model that encodes the images: `dinov2:MODEL`, or a dual encoder, as in --oracle. The
     distance is 1 minus the cosine similarity of the encodings."""
 
     max_perceptual: float | None = None

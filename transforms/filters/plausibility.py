@@ -28,7 +28,8 @@ MOST: Final = 1000.0
 REASONS: Final = {
     "implausible": "The --plausibility model finds a caption less likely than "
     "--max-implausibility allows.",
-    "not_weighed": "The --plausibility model cannot read a caption, and a limit is set.",
+    "not_weighed": "The --plausibility model cannot score a caption, and --max-implausibility is "
+    "set.",
 }
 KIND: Final = "likelihood"
 
@@ -38,8 +39,9 @@ class PlausibilitySettings:
     """Language model that measures how plausible captions are, and its limit."""
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
-    """Causal language model that scores captions before images are drawn. The score is the negative
-    log-likelihood per token, in nats. Pass a folder, or ID@COMMIT on the Hub."""
+    """Causal language model that scores captions before images are generated. The score is the
+    negative log-likelihood per token, in nats. Pass a folder, or ID@COMMIT from the Hugging Face
+    Hub."""
 
     max_implausibility: float | None = None
     """Maximum negative log-likelihood per caption token. The scale depends on the model."""

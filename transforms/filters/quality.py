@@ -26,11 +26,11 @@ LONG_SIDE_PX = 256
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class QualitySettings:
-    """Minimum image quality; pass None to turn a check off.
+    """Minimum image quality (None turns a check off).
 
     Among 86 photographs, the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness).
-    Black video frames reach 4.2, 2.0 and 2.6. The same photographs blurred by 1.6 % of their long
-    side have a sharpness of 5.6.
+    Black video frames reach 4.2, 2.0 and 2.6. If the photographs are blurred by 1.6 % of their
+    longer side, their sharpness is 5.6.
     """
 
     min_luminance: float | None = 6.0
@@ -93,8 +93,7 @@ QUALITY = ImageFilter(
     off=QualitySettings(min_luminance=None, min_contrast=None, min_sharpness=None),
     reasons={
         "black_image": "The mean luminance is below --min-luminance.",
-        "constant_image": "The largest standard deviation of a colour channel is below "
-        "--min-contrast.",
+        "constant_image": "The standard deviation of every colour channel is below --min-contrast.",
         "blurred_image": "The sharpness is below --min-sharpness.",
     },
     packages=("numpy", "scipy", "pillow"),

@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator
 
 REASON: Final = "safety_checker"
-DRAWINGS_STAGE = Stage(
-    "drawings", {REASON: "The model's safety checker flagged an image and blacked it out."}
-)
+DRAWINGS_STAGE = Stage("drawings", {REASON: "The model's safety checker flagged an image."})
 
 DRAWN: Final = "drawn"
 

@@ -27,8 +27,8 @@ from eqforge.transforms.oracle.judges import margin_of
 
 SEEDS_STAGE: Final = Stage(
     "seeds",
-    {"not_best": "Another seed from --seeds scored better on --best-by."},
-    note="Drawings of one pair from several seeds.",
+    {"not_best": "Another seed of the pair has a better score (--seeds, --best-by)."},
+    note="This stage compares several seeds of a pair.",
 )
 
 Work = TypeVar("Work", bound=PairWork)
@@ -132,7 +132,7 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
     return decided
 
 
-PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="Only with --plausibility.")
+PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="This stage exists only with --plausibility.")
 
 
 def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:

@@ -116,16 +116,16 @@ class GroundingSettings:
 
     grounder: Annotated[str | None, Trace.NAME] = None
     """Object detector that finds the area to edit: Grounding DINO, OWL-ViT or OWLv2. Pass the
-    folder of a saved Transformers model, or ID@COMMIT on the Hugging Face Hub."""
+    folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub."""
 
     segmenter: Annotated[str | None, Trace.NAME] = None
-    """SAM or SAM 2 model to outline what the grounder finds (default: boxes are the masks)."""
+    """SAM or SAM 2 model that outlines the detected objects (default: the masks are boxes)."""
 
     grounding_score: float = 0.3
     """Minimum detection score of the grounder, in [0, 1]."""
 
     mask_margin: float = 0.02
-    """Margin added around a detected region, as a fraction of the photograph's longer side."""
+    """Margin to add around a detected region, as a fraction of the photograph's longer side."""
 
     def __post_init__(self) -> None:
         check_range("grounding_score", self.grounding_score, 0, 1)

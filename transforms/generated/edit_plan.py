@@ -43,28 +43,27 @@ from eqforge.transforms.text.work import Admitted, admit_texts, reject
 NEGATIVES_STAGE = Stage(
     "negatives",
     {
-        NO_HARD_NEGATIVE: "No rule makes a hard negative, and the source gives none.",
-        TRUE_OF_IMAGE: "The negative equals another caption of the image.",
+        NO_HARD_NEGATIVE: "No rule can write a hard negative for the caption.",
+        TRUE_OF_IMAGE: "The negative equals another caption of the image, so it is true.",
         "equal_captions": "The negative equals the caption, apart from case and spacing.",
         "duplicate": "Another caption of the image requests the same edit.",
         **NEGATIVE_REFUSALS,
     },
-    note="Captions of the edited images.",
+    note="This stage writes the captions of the edited images.",
 )
 EDITS_STAGE = Stage(
     "edits",
     {
-        "mask_missing": "The mask folder lacks the file that the captions name.",
+        "mask_missing": "The mask folder does not contain the mask named in the caption file.",
         "undecodable_mask": "The mask cannot be read or has too many pixels.",
-        "mask_size": "The mask and its photograph differ in size.",
-        "empty_mask": "The mask allows no change.",
-        "no_mask": "The mask folder has no mask for the photograph, and the grounder finds no "
-        "region.",
-        "unfit_request": "The editor's model cannot process the texts, or lacks a part.",
-        "safety_checker": "The model's safety checker flagged the edited photograph.",
+        "mask_size": "The mask and the photograph have different sizes.",
+        "empty_mask": "The mask marks no pixels to edit.",
+        "no_mask": "The photograph has no mask, and the grounder finds no area to edit.",
+        "unfit_request": "The editing model cannot process the texts, or lacks a component.",
+        "safety_checker": "The model's safety checker flagged an image.",
         "unchanged": "The edit changed no pixel.",
-        "changed_outside": "Before locking, the edit changed more outside the mask than "
-        "--max-changed-outside allows.",
+        "changed_outside": "The editor changed more outside the mask than --max-changed-outside "
+        "allows.",
     },
 )
 
@@ -150,10 +149,10 @@ class LockSettings:
     """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Keep the photograph's pixels outside the mask unchanged; --no-lock uses the edited ones."""
+    """Keep the photograph's pixels outside the mask, or use the edited pixels with --no-lock."""
 
     feather_px: int = 0
-    """Width in pixels of the blend from photograph to edit, inside the mask's edge."""
+    """Width in pixels of the gradual transition from photograph to edit, inside the mask's edge."""
 
     max_changed_outside: float | None = 0.5
     """Maximum fraction of the area outside the mask that the editor may change."""

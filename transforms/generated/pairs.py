@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 IMAGES_STAGE = Stage(
-    "images", IMAGE_FILTER_REASONS, note="Generated images. Video frames have the stage frames."
+    "images",
+    IMAGE_FILTER_REASONS,
+    note="This stage checks only generated images.",
 )
 
 MOST_SEEDS = 64
@@ -50,13 +52,14 @@ MEASURED = "measured"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RankSettings:
-    """Seeds per pair, and the score that selects the best drawing."""
+    """Number of seeds per pair, and the score that selects the best seed."""
 
     seeds: int = 1
-    """Number of seeds per pair, 1 to 64. The best drawing is kept."""
+    """Number of seeds to try per pair, 1 to 64. Only the best result is kept."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score to select by: similarity of the unchanged area, or preference of the --oracle."""
+    """Score that selects the best seed: similarity of the unchanged area, or the oracle's
+    preference."""
 
     def __post_init__(self) -> None:
         check_range("seeds", self.seeds, 1, MOST_SEEDS)

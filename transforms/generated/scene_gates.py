@@ -11,7 +11,7 @@ from eqforge.schemas.records.scores import Rejection, Score
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGates:
-    """Limits on measurements of the two renderings; pass None to turn a limit off."""
+    """Limits on measurements of the two rendered images (None turns a limit off)."""
 
     max_overlap_m: float | None = 0.01
     """Maximum depth by which two objects may overlap, in metres."""
@@ -41,64 +41,70 @@ class SceneGates:
     """Minimum gap between two copies of a counted object, in image widths."""
 
     min_side_margin: float | None = 0.08
-    """Minimum offset for "left of" and "right of", between box centres, in image widths."""
+    """Minimum distance between box centres for "left of" and "right of", in image widths."""
 
     min_depth_margin_m: float | None = 0.4
-    """Minimum offset for "in front of" and "behind", along the view, in metres."""
+    """Minimum distance in depth for "in front of" and "behind", in metres."""
 
     max_crossed_side_margin: float | None = 0.08
     """Maximum sideways offset at which the other caption is still false, in image widths."""
 
     max_crossed_depth_margin_m: float | None = 0.4
-    """Maximum depth offset at which the other caption is still false, in metres."""
+    """Maximum distance in depth at which the other caption is still false, in metres."""
 
     max_near_gap: float | None = 0.15
     """Maximum gap between objects that are "next to" each other, in image widths."""
 
     max_near_depth_m: float | None = 0.8
-    """Maximum depth offset of objects that are "next to" each other, in metres."""
+    """Maximum distance in depth between objects that are "next to" each other, in metres."""
 
     min_far_gap: float | None = 0.25
     """Minimum gap between objects that are "far from" each other, in image widths."""
 
     min_height_margin: float | None = 0.18
-    """Minimum height of an object's lowest pixel above its support's, in image heights."""
+    """Minimum height of an object's lowest pixel above that of its support, in image heights."""
 
     max_crossed_height_margin: float | None = 0.14
     """Maximum height at which "on" in the other caption is still false, in image heights."""
 
     min_within_margin: float | None = 0.0
-    """For "in" and "under": minimum distance to the surrounding box's edges, in image widths."""
+    """Minimum distance to the edges of the surrounding box for "in" and "under", in image
+    widths."""
 
     max_crossed_within_margin: float | None = 0.0
     """Maximum depth inside a box at which "in" or "under" in the other caption is still false."""
 
     min_named_colour: float | None = 0.1
-    """Minimum fraction of an object's pixels in its captioned colour. Only for --stage photo."""
+    """Minimum fraction of an object's pixels that have its captioned colour. Only for --stage
+    photo."""
 
     min_unchanged_iou: float | None = 0.95
     """Minimum overlap (IoU) of the two masks of an object that should not move."""
 
     min_unchanged_ssim: float | None = 0.9
-    """Minimum SSIM outside the changed objects. The shadow of a parasol lowers the SSIM to 0.96."""
+    """Minimum SSIM outside the changed objects. For example, the shadow of a parasol lowers the
+    SSIM to 0.96."""
 
     max_unchanged_difference: float | None = 0.03
     """Maximum mean pixel difference outside the changed objects, in [0, 1]."""
 
     max_unchanged_block: float | None = 0.45
-    """Maximum mean difference of a block (1/16 of the width) outside the changed objects."""
+    """Maximum mean pixel difference of a block outside the changed objects. Blocks have 1/16 of the
+    image's width."""
 
     min_change: float | None = 0.06
-    """Minimum mean pixel difference where objects changed. Red and blue mugs differ by 0.3."""
+    """Minimum mean pixel difference where objects changed. For example, a red and a blue mug differ
+    by 0.3."""
 
     min_material_contrast: float | None = 1.0
-    """Minimum visible contrast between two captioned materials; 1 is clearly visible."""
+    """Minimum visible contrast between two captioned materials. A contrast of 1 is clearly
+    visible."""
 
     min_step_share: float | None = 0.5
     """For `graded`: minimum visible difference, as a fraction of the intended step."""
 
     min_posture_margin: float | None = 0.1
-    """For `posture`: minimum log2 ratio of upright to lying proportions."""
+    """For `posture`: minimum log2 ratio of the upright to the lying object's height / width."""
 
     min_trim_area: float | None = 0.0015
     """For `trim`: minimum additional fraction of the image in the part's captioned colour."""
@@ -162,26 +168,27 @@ OFF = SceneGates(**dict.fromkeys(GATES))
 """No gates: the paper describes none for its renderings."""
 
 SCENE_REASONS = {
-    "overlap": "Two objects intersect.",
-    "out_of_frame": "A captioned object reaches the edge of the image.",
+    "overlap": "Two objects in the scene intersect.",
+    "out_of_frame": "A captioned object is too close to the edge of the image.",
     "too_few_pixels": "An object covers too few pixels.",
     "too_small": "A captioned object is too small to see clearly.",
-    "too_large": "A captioned object fills the image.",
+    "too_large": "A captioned object covers too much of the image.",
     "too_dark": "The image is too dark.",
     "blown_out": "Too much of the image is pure white.",
     "occluded": "Too much of a captioned object is hidden.",
-    "merged_copies": "Two of the counted copies look like one object.",
+    "merged_copies": "Two of the counted objects look like a single object.",
     "relation_not_seen": "The image does not clearly show the captioned position.",
-    "other_caption_true": "The position in the other caption is true of the image too.",
-    "colour_not_seen": "A captioned object does not look like its colour.",
-    "unchanged_moved": "An object that should stay does not cover the same pixels.",
-    "background_changed": "Outside the changed objects, the images differ more than allowed.",
-    "change_not_seen": "The objects that should change look too similar.",
-    "posture_not_seen": "The images do not clearly show the object upright in one and lying in "
-    "the other.",
+    "other_caption_true": "The position in the other caption is also true of the image.",
+    "colour_not_seen": "A captioned object does not clearly show its captioned colour.",
+    "unchanged_moved": "An object that should stay in place covers different pixels in the two "
+    "images.",
+    "background_changed": "Outside the changed objects, the images differ more than the limits "
+    "allow.",
+    "change_not_seen": "The objects that should change look too similar in the two images.",
+    "posture_not_seen": "The object is not clearly upright in one image and lying in the other.",
     "part_not_seen": "A part does not clearly show its captioned colour.",
-    "step_not_seen": "Two compared objects differ too little in the image.",
-    "material_not_seen": "The images do not clearly show the captioned materials.",
+    "step_not_seen": "The two compared objects differ too little.",
+    "material_not_seen": "The two images do not clearly show the captioned materials.",
 }
 
 

@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 
 
 JUDGE_REASONS: Final = {
-    "not_entailed": "A judge does not find that caption and hard positive entail each other.",
+    "not_entailed": "A judge finds that the caption and the hard positive do not entail each "
+    "other.",
     "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
     "caption.",
-    "not_shown": "A judge finds that the image does not show the text that should be true.",
+    "not_shown": "A judge finds that the image does not show what a true text says.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",
-    "low_probability": "The probability that the row is right is too low or unknown.",
+    "low_probability": "The probability that the row is right is unknown or below "
+    "--probability-min.",
 }
 
 _LIMIT_OF: Final = {

@@ -38,13 +38,13 @@ class JudgeSettings:
     """Model that judges the texts: nli:MODEL, llm:MODEL or vqa:MODEL. You can pass several models.
     `nli` is a natural language inference classifier, `llm` is a language model that answers yes or
     no, and `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or
-    ID@COMMIT on the Hugging Face Hub. For llm, it can also be NAME@URL of an OpenAI-compatible
-    server, whose API key is read from the environment variable EQFORGE_MODEL_KEY. Append options
-    separated by commas, such as ,device=cuda:0 or ,parallel=8. Nothing is rejected unless you set a
-    limit."""
+    ID@COMMIT from the Hugging Face Hub. For llm, MODEL can also be NAME@URL of an OpenAI-compatible
+    server. Set the server's API key in the environment variable EQFORGE_MODEL_KEY. Options follow
+    the model after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if you
+    set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of requests. The build stops as soon as it might exceed this limit."""
+    """Maximum number of requests. The build stops before it exceeds this limit."""
 
     entailed_min: float | None = None
     """Minimum probability that the caption and the hard positive entail each other."""
@@ -56,10 +56,11 @@ class JudgeSettings:
     """Minimum probability that the image shows both true texts but not the hard negative."""
 
     probability_min: float | None = None
-    """Minimum probability that a row is right, from the rules' precision for its kind of text."""
+    """Minimum probability that a row is right, estimated from the precision of the rules."""
 
     refuse_by: Literal["any", "all"] = "any"
-    """Reject a text if at least one judge rejects it (`any`), or only if all do (`all`)."""
+    """Reject a text if at least one judge rejects it (`any`), or only if all judges reject it
+    (`all`)."""
 
     def __post_init__(self) -> None:
         """Check the limits, and that a limit has a judge."""

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = "2"
-CROP_REASONS = {"bad_box": BAD_BOX, "crop_too_small": "The longer side of the crop is too short."}
+CROP_REASONS = {
+    "bad_box": BAD_BOX,
+    "crop_too_small": "The longer side of the crop is shorter than --min-crop-px.",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +44,12 @@ class CropSettings:
     """Crop shape and size."""
 
     crop: Literal["square", "published"] = "square"
-    """Crop the smallest square around both objects (`square`), or as SIMAT did (`published`)."""
+    """Crop shape: the smallest square around both objects (`square`), or SIMAT's crop
+    (`published`)."""
 
     min_crop_px: int = 64
-    """Minimum length of a crop's longer side in pixels. The smallest published crop has 65
-    pixels."""
+    """Minimum length of a crop's longer side in pixels. In the smallest published crop, this side
+    has 65 pixels."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

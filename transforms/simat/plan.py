@@ -52,7 +52,7 @@ FOLDERS = ("", "VG_100K/", "VG_100K_2/")  # the folders of Visual Genome's two a
 
 @dataclass(frozen=True, kw_only=True)
 class SimatFiles:
-    """Annotation files to build from: pass one source, and optional selections from it."""
+    """Annotation files: one source, and optional files that select triplets and queries."""
 
     relationships: Path | None = None
     """Visual Genome's relationships.json."""
@@ -64,17 +64,18 @@ class SimatFiles:
     """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
-    """SIMAT's triplets.csv, whose regions form the gallery (default: selected by eqforge)."""
+    """SIMAT's triplets.csv, whose regions form the gallery (default: eqforge selects triplets)."""
 
     transfos: Path | None = None
-    """SIMAT's transfos.csv with the queries (default: every change to another triplet)."""
+    """SIMAT's transfos.csv with the queries (default: all changes that lead to another triplet)."""
 
     captions: Path | None = None
     """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON Lines. Each JSON line
-    has subject, relation, object and caption. A template captions the remaining triplets."""
+    has the fields subject, relation, object and caption. Triplets without a caption get a caption
+    from a template."""
 
     image_data: Path | None = None
-    """Visual Genome's image_data.json, used to reject images with a different size."""
+    """Visual Genome's image_data.json, which lets eqforge reject images with a different size."""
 
     object_aliases: Path | None = None
     """Visual Genome's object_alias.txt."""

@@ -19,23 +19,25 @@ RELATIONS_STAGE = Stage(
         "not_chosen": "The triplet file does not list the region.",
         **TRIPLET_REASONS,
         **FOLDER_REASONS,
-        "other_size": "The image's size differs from the size that its boxes were annotated on.",
+        "other_size": "The size of the image differs from the size for which its boxes were "
+        "annotated.",
         **CROP_REASONS,
     },
-    note="Regions: a subject, a relation and an object in an image.",
+    note="A candidate is a region: a subject, a relation and an object in an image.",
 )
 QUERIES_STAGE = Stage(
     "queries",
     {
         "region_refused": "The queried crop is missing or rejected.",
-        "synonym": "The two words mean the same, or are singular and plural of one noun.",
-        "target_without_crop": "No crop in the gallery shows the target.",
+        "synonym": "The two words have the same meaning, or are the singular and plural of one "
+        "noun.",
+        "target_without_crop": "No crop in the gallery shows the target triplet.",
         "not_scored": "The oracle has no score for the crop or a caption.",
-        "own_caption_mismatch": "The oracle finds that the crop does not match its own caption.",
-        "target_caption_match": "The oracle finds that the crop already shows the target.",
-        "oracle_disagreement": "Only one of the two oracles objects.",
+        "own_caption_mismatch": "The oracle finds that an image does not match its own caption.",
+        "target_caption_match": "The oracle finds that the crop already shows the target triplet.",
+        "oracle_disagreement": "Only one of the two oracles rejects the candidate.",
     },
-    note="Queries: a region and a word to change.",
+    note="A candidate is a query: a region and a word to change.",
 )
 
 

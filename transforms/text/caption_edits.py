@@ -39,8 +39,8 @@ NO_REWORDING = "no_rewording"
 NO_HARD_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
-    NO_REWORDING: "No rule rewords the caption and surely keeps its meaning.",
-    NO_HARD_NEGATIVE: "No kind of hard negative fits the caption.",
+    NO_REWORDING: "No rule can reword the caption and reliably keep its meaning.",
+    NO_HARD_NEGATIVE: "No rule can write a hard negative for the caption.",
     **REWRITE_REFUSALS,
 }
 

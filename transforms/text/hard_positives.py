@@ -147,9 +147,10 @@ def _negatives(
 HARD_POSITIVES_STAGE = Stage(
     "hard_positives",
     {
-        "not_selected": "The published rule selects no word of the record.",
+        "not_selected": "The published rule selects no word to replace in the record.",
         **EDIT_REASONS,
-        UNBALANCED: "Balancing dropped the row: its caption looked more likely than its negatives.",
+        UNBALANCED: "Balancing (--balance) dropped the row, because its caption looked more "
+        "likely than its negatives.",
         **SWAP_REFUSALS,
         **REFUSALS,
         **JUDGE_REASONS,

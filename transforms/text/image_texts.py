@@ -65,10 +65,11 @@ class TextsBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSources:
-    """Source files of the texts; pass one of the three kinds."""
+    """Source files of the texts: pass --vl-checklist, --pairs or --captions."""
 
     vl_checklist: Path | None = None
-    """VL-CheckList's `data` folder. The REPLACE set is built from its Visual Genome files."""
+    """VL-CheckList's `data` folder. The Visual Genome files in this folder are the source of
+    REPLACE."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
     """Kinds of VL-CheckList files to read."""
@@ -77,9 +78,9 @@ class TextSources:
     """File of text pairs (ARO, SugarCrepe, JSON Lines) from which to build the SWAP set."""
 
     captions: Path | None = None
-    """Captions: a COCO, Karpathy or Flickr30k (token or CSV) file, or your own file. Your own file
-    can be a table, JSON or a Hugging Face folder with a `caption` column. The columns `image`, `id`
-    and `split` are optional."""
+    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
+    file can be a table, JSON or a Hugging Face folder. It needs the column `caption`. The columns
+    `image`, `id` and `split` are optional."""
 
     def check_sources(self) -> None:
         sources = (self.vl_checklist, self.pairs, self.captions)

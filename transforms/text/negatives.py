@@ -45,7 +45,7 @@ Output: """
 _TAKEN: Final = ("refused", "empty", "cut_off", "unchanged", "huge", "not_plain", "another_text")
 NEGATIVE_REFUSALS: Final = {
     **{reason: REWRITE_REFUSALS[reason] for reason in (*_TAKEN, "several_edits")},
-    "stays_true": "The language model only used synonyms or broader words.",
+    "stays_true": "The model only used synonyms or broader words, so its text is still true.",
 }
 """Why a language model's answer is no hard negative, besides TRUE_OF_IMAGE."""
 _LOCK = threading.Lock()
@@ -69,7 +69,7 @@ class NegativeWriterSettings:
     writer: Annotated[str | None, Trace.NAME] = None
     """Language model that writes missing hard negatives (default: rules write them). Pass the
     folder of a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an
-    OpenAI-compatible server. The server's API key is read from the environment variable
+    OpenAI-compatible server. Set the server's API key in the environment variable
     EQFORGE_MODEL_KEY."""
 
     writer_for: Literal["all", "rest"] = "all"
@@ -85,10 +85,10 @@ class NegativeWriterSettings:
     """Data type of the writer's weights."""
 
     writer_chat: bool = False
-    """Use the chat template of a Transformers model. Servers apply their own."""
+    """Use the chat template of a Transformers model. Servers always apply their own templates."""
 
     writer_retries: int = 3
-    """Number of retries after an invalid answer, each with the next seed."""
+    """Number of retries after an invalid answer. Each retry uses the next seed."""
 
     @property
     def model(self) -> WriterSettings:

@@ -21,12 +21,12 @@ BOUNDARIES_STAGE = Stage(
     "boundaries",
     {
         "other_annotator": "eqforge used another annotator's record of the same boundary.",
-        "no_next_boundary": "The source annotates no next boundary.",
+        "no_next_boundary": "The annotations do not contain the next boundary.",
         "too_few_moments": "The video has no annotation.",
-        "bad_order": "The boundary is not between its neighbours in time.",
+        "bad_order": "The boundary is not between the previous and the next boundary in time.",
         **CAPTION_REASONS,
-        "action_word": "The caption contains a word from the list of actions that one image "
-        "cannot show.",
+        "action_word": "The caption contains one of the --action-words, which describe what one "
+        "image cannot show.",
         **CAPTION_PAIR_REASONS,
     },
 )

@@ -21,14 +21,15 @@ OBJECTS_STAGE = Stage(
     "objects",
     {
         "object_invisible": "The object is not visible in the frame.",
-        "unknown_class": "Action Genome has no such class.",
-        "unknown_relation": "Action Genome has no such relation.",
-        "object_twice": "The frame has several objects of the class, so the caption would be "
-        "ambiguous.",
+        "unknown_class": "Action Genome has no class with this name.",
+        "unknown_relation": "Action Genome has no relation with this name.",
+        "object_twice": "The frame shows several objects of the same class, so the caption would "
+        "be ambiguous.",
         "too_few_moments": "The video has no annotation.",
-        "no_caption": "No caption follows from the relations.",
-        "near_chosen_frame": "A frame shortly before it is already in a pair.",
-        "no_partner": "No other frame differs in enough of the three kinds of relation.",
+        "no_caption": "eqforge cannot write a caption from the annotated relations.",
+        "near_chosen_frame": "A frame shortly before is already in a pair (--skip-frames).",
+        "no_partner": "No other frame differs in enough kinds of relation "
+        "(--min-changed-relations).",
     },
 )
 

@@ -35,8 +35,8 @@ class LintSettings:
     """Find defects in text pairs from published files, your own files, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs, Hugging Face folders with the same fields, or datasets. Formats:
-    VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT, JSON Lines."""
+    """Files of text pairs, Hugging Face folders with the same fields, or datasets. Supported
+    formats are VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT and JSON Lines."""
 
     hard_positives: Path | None = None
     """Second file of a published hard-positive set, in addition to PATHS."""
@@ -48,8 +48,8 @@ class LintSettings:
     """Exit with status 1 if a finding is at least this severe: note, warning or error."""
 
     errata: Path | None = None
-    """Write errata that drop the records with errors to this file. For `import --errata`, lint the
-    dataset."""
+    """File to write: errata that drop all records with errors. If you need the errata for `import
+    --errata`, lint the imported dataset, not its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings whose records --errata drops (default: all errors)."""

@@ -108,7 +108,7 @@ class Adopt:
     """Upward axis in the files (default: Z for OBJ, Y for GLB and glTF)."""
 
     licence: str = SCANS_LICENCE
-    """Licence of the scans. The default is the licence of Google Scanned Objects."""
+    """Licence of the scans. The default is the licence of the Google Scanned Objects."""
 
 
 def assets_command(arguments: List | Check | Fetch | Adopt) -> int:

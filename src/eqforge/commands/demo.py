@@ -46,7 +46,8 @@ class Arguments:
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render, draw, edit and score a few pairs. Models are random, so results mean nothing."""
+    """Also render, generate, edit and score a few pairs. The models have random weights, so their
+    results mean nothing."""
 
     workers: int = 1
     """Number of parallel processes."""

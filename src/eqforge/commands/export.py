@@ -36,7 +36,7 @@ class Arguments(ExportSettings):
         tyro.conf.arg(
             help="\n\n".join(
                 (
-                    "Name of the format; --help-all lists them.",
+                    "Name of the format. To list the formats, use --help-all.",
                     *(f"{f.name}: {f.summary}" for f in FORMATS.values()),
                 )
             )

@@ -37,7 +37,7 @@ class Arguments:
     """Type of the scores in your files. Folders written by `eqforge score` record it."""
 
     thumbnails_only: bool = False
-    """Leave out full-size images. Thumbnails are 320 pixels wide."""
+    """Show only thumbnails (320 pixels wide), and leave out the full-size images."""
 
     overwrite: bool = False
     """Overwrite an earlier report of a different dataset, or with different scores."""
