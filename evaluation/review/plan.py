@@ -80,12 +80,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     only = selected_items(dataset, settings)
     reviewers = tuple(filter(None, ",".join(settings.reviewers).split(",")))
     answers = [] if settings.answer_list is None else sorted(read_answer_list(settings.answer_list))
-    overlap = settings.overlap
-    if overlap is None:
-        overlap = min(_USUAL_OVERLAP if protocol.repeats else 1, len(reviewers))
-        # Decisions do not record who voted, so disputed items go to all reviewers.
-        if settings.disagreed is not None or protocol.form == "order":
-            overlap = len(reviewers)
+    overlap = _overlap(settings, protocol, len(reviewers))
     _check(settings, protocol, reviewers, overlap, only.ids)
     units = units_of(dataset, protocol.unit, settings.of)
     some = chosen(dataset, units.ids, settings, only.ids)
@@ -135,21 +130,13 @@ def write_plan(settings: Plan) -> ReviewPlan:
             items=[blinded(items[task.id], task, protocol, name, pictures) for task in dealt],
         )
         for name, dealt in tasks.items()
-        if dealt  # reviewers without tasks get no page
+        if dealt
     }
     minutes = {name: len(dealt) * protocol.seconds / 60 for name, dealt in tasks.items()}
     context = {
         **{"here": "", "nav": [], "protocol": protocol, "place": place},
         **dict.fromkeys(("name", "title"), f"Review of {dataset.manifest.dataset}"),
-        "reviewers": [
-            {
-                "name": name,
-                "page": f"{name}.html" if dealt else "",
-                "tasks": counted(len(dealt), "tasks") if dealt else "no tasks",
-                "minutes": in_minutes(minutes[name]) if dealt else "",
-            }
-            for name, dealt in tasks.items()
-        ],
+        "reviewers": [_entry(name, dealt, minutes[name]) for name, dealt in tasks.items()],
     }
     if is_pages:
         _write_pages(folder, protocol, own, answers, context)
@@ -166,6 +153,28 @@ def write_plan(settings: Plan) -> ReviewPlan:
         minutes=minutes,
         unjudged=only.unjudged,
     )
+
+
+def _overlap(settings: Plan, protocol: Protocol, reviewers: int) -> int:
+    """Return how many reviewers judge each item."""
+    if settings.overlap is not None:
+        return settings.overlap
+    # Decisions do not record who voted, so disputed items go to all reviewers.
+    if settings.disagreed is not None or protocol.form == "order":
+        return reviewers
+    return min(_USUAL_OVERLAP if protocol.repeats else 1, reviewers)
+
+
+def _entry(name: str, tasks: Sequence[Task], minutes: float) -> dict[str, str]:
+    """Return a reviewer's line on the start page; reviewers without tasks have no page."""
+    if not tasks:
+        return {"name": name, "page": "", "tasks": "no tasks", "minutes": ""}
+    return {
+        "name": name,
+        "page": f"{name}.html",
+        "tasks": counted(len(tasks), "tasks"),
+        "minutes": in_minutes(minutes),
+    }
 
 
 def _check(

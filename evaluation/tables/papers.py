@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import tyro
@@ -23,6 +23,7 @@ from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.manifest import FILE_NAME as MANIFEST
 
+T = TypeVar("T")
 PRINTED = Path(__file__).parent / "printed"
 ROUNDING = 0.011
 """A mean of printed numbers differs from the printed mean by less, unless a number is wrong."""
@@ -233,62 +234,79 @@ def of_columns(
     return found
 
 
-def table_rows(
-    table: Table,
-    measured: Mapping[str, _Numbers],
-    digits: int,
-    places: Sequence[int],
-    *,
-    intervals: bool,
-    sizes: bool = False,
-    named: Collection[str] = (),
-) -> list[Row]:
-    """Return the printed rows, each followed by the model of its name, then other models.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Layout:
+    """How to show a table.
 
-    Args:
-      places: the columns to show; no rows are returned if no model has a number in them.
-      intervals, sizes: add rows of intervals, and of numbers of samples, below each model.
+    Attributes:
+      places: the columns to show.
+      intervals, sizes: add rows of intervals, and of numbers of samples, below each of your models.
     """
 
-    def scaled(numbers: Sequence[_Number | None], name: str) -> list[float]:
-        values = [None if one is None else getattr(one, name) for one in numbers]
-        scales = [column.scale for column in table.columns]
-        shown = [(values[place], scales[place]) for place in places]
-        return [math.nan if value is None else value * scale for value, scale in shown]
+    table: Table
+    places: Sequence[int]
+    digits: int
+    intervals: bool
+    sizes: bool
 
-    def texts(values: Sequence[float], sign: str = "") -> list[str]:
-        return ["-" if math.isnan(v) else f"{v:{sign}.{digits}f}" for v in values]
+    def rows(self, measured: Mapping[str, _Numbers], named: Collection[str]) -> list[Row]:
+        """Return the printed rows, each followed by your model of its name, then other models.
 
-    def ours(model: str, numbers: list[_Number | None]) -> Iterator[Row]:
-        values, printed = scaled(numbers, "value"), printed_rows.get(model)
-        yield Row(model if printed is None else f"{model} (yours)", values, texts(values))
+        No rows are returned if none of your models has a number in the shown columns.
+
+        Args:
+          named: datasets that stand only in columns that name them.
+        """
+        table = self.table
+        numbers = {m: of_columns(table.columns, one, named) for m, one in measured.items()}
+        found = {m: shown for m, one in numbers.items() if any(shown := self._shown(one))}
+        if not found:
+            return []
+        rows: list[Row] = []
+        for name, values in table.rows.items():
+            printed = self._shown(values)
+            rows.append(self._row(name, printed, is_model=name not in table.apart))
+            rows += self._own_rows(name, found[name], printed) if name in found else ()
+        for model in (name for name in found if name not in table.rows):
+            rows += self._own_rows(model, found[model], None)
+        levels = self._scaled(next(iter(found.values())), "chance")
+        if not table.apart and not all(map(math.isnan, levels)):
+            rows.append(self._row(CHANCE, levels, is_model=False))
+        return rows
+
+    def _own_rows(
+        self, model: str, numbers: Sequence[_Number | None], printed: Sequence[float] | None
+    ) -> Iterator[Row]:
+        values = self._scaled(numbers, "value")
+        yield self._row(model if printed is None else f"{model} (yours)", values)
         if printed is not None:
             gains = [own - theirs for own, theirs in zip(values, printed, strict=True)]
-            yield Row(DIFFERENCE, gains, texts(gains, "+"), is_model=False)
-        if intervals:
-            ends = zip(texts(scaled(numbers, "low")), texts(scaled(numbers, "high")), strict=True)
-            shown = ["-" if low == "-" else f"[{low}, {high}]" for low, high in ends]
-            yield Row(INTERVAL, [], shown, is_model=False)
-        counts = [one and one.scored for one in (numbers[place] for place in places)]
-        if sizes and any(counts):
-            shown = ["" if count is None else f"{count:,}" for count in counts]
-            yield Row(SAMPLES, [], shown, is_model=False)
+            yield self._row(DIFFERENCE, gains, "+", is_model=False)
+        if self.intervals:
+            low, high = (self._texts(self._scaled(numbers, end)) for end in ("low", "high"))
+            ends = ["-" if a == "-" else f"[{a}, {b}]" for a, b in zip(low, high, strict=True)]
+            yield Row(INTERVAL, [], ends, is_model=False)
+        counts = [one and one.scored for one in numbers]
+        if self.sizes and any(counts):
+            texts = ["" if count is None else f"{count:,}" for count in counts]
+            yield Row(SAMPLES, [], texts, is_model=False)
 
-    printed_rows = {n: [values[place] for place in places] for n, values in table.rows.items()}
-    found = {model: of_columns(table.columns, one, named) for model, one in measured.items()}
-    found = {m: numbers for m, numbers in found.items() if any(numbers[p] for p in places)}
-    if not found:
-        return []
-    rows: list[Row] = []
-    for name, values in printed_rows.items():
-        rows.append(Row(name, values, texts(values), is_model=name not in table.apart))
-        rows += ours(name, found[name]) if name in found else ()
-    for model in (name for name in found if name not in table.rows):
-        rows += ours(model, found[model])
-    levels = scaled(next(iter(found.values())), "chance")
-    if not table.apart and not all(map(math.isnan, levels)):
-        rows.append(Row(CHANCE, levels, texts(levels), is_model=False))
-    return rows
+    def _shown(self, values: Sequence[T]) -> list[T]:
+        return [values[place] for place in self.places]
+
+    def _scaled(self, numbers: Sequence[_Number | None], name: str) -> list[float]:
+        values = [None if one is None else getattr(one, name) for one in numbers]
+        scales = [column.scale for column in self._shown(self.table.columns)]
+        pairs = zip(values, scales, strict=True)
+        return [math.nan if value is None else value * scale for value, scale in pairs]
+
+    def _texts(self, values: Sequence[float], sign: str = "") -> list[str]:
+        return ["-" if math.isnan(v) else f"{v:{sign}.{self.digits}f}" for v in values]
+
+    def _row(
+        self, name: str, values: Sequence[float], sign: str = "", *, is_model: bool = True
+    ) -> Row:
+        return Row(name, values, self._texts(values, sign), is_model=is_model)
 
 
 def wrong_means(table: Table) -> Iterator[str]:
@@ -374,15 +392,14 @@ def tables_command(settings: TablesSettings) -> int:
         places = places_of(table, settings.columns)
         columns = [table.columns[place] for place in places]
         digits = table.digits if settings.digits is None else settings.digits
-        rows = table_rows(
-            table,
-            by[table.by],
-            digits,
-            places,
+        layout = Layout(
+            table=table,
+            places=places,
+            digits=digits,
             intervals=settings.intervals,
             sizes=settings.show == "text",
-            named=claimed,
         )
+        rows = layout.rows(by[table.by], claimed)
         if not rows:
             continue
         shown += 1

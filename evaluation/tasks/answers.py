@@ -279,21 +279,9 @@ def _judge(
             )
         if not rows:
             continue
-        said = []
-        for key in (keys[row] for row in rows):
-            try:
-                answer = answers[key]
-                if answer == "" and not is_log:
-                    unread[name] += 1
-                    answer = task.unread
-                elif not is_log:
-                    answer = task.read(answer)
-                said.append(answer)
-            except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-                raise InputError(
-                    f"{path}: the answer to {shown(key)} is {shown(answers[key])}; expected "
-                    f"{task.form}"
-                ) from error
+        given = {keys[row]: answers[keys[row]] for row in rows}
+        said = list(given.values() if is_log else _as_read(path, task, given))
+        unread[name] += 0 if is_log else list(given.values()).count("")
         true = [columns[task.truth][row] for row in rows]
         words = None
         if task.accuracy is None:
@@ -317,6 +305,17 @@ def _judge(
             firsts = [keys[first] for first, _ in asked.pairs]
             for subset, part, _ in _parts(PAIRS, both, firsts, asked.labels):
                 yield subset, part, None
+
+
+def _as_read(path: Path, task: AnswerTask, answers: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield a task's answers in the form that it compares."""
+    for key, answer in answers.items():
+        try:
+            yield task.unread if answer == "" else task.read(answer)
+        except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
+            ) from error
 
 
 def _only(values: Sequence[Any], members: Flags) -> list[Any]:
