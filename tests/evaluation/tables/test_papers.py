@@ -10,7 +10,8 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.command import main as metrics_command
-from eqforge.evaluation.tables.papers import TablesSettings, read_measured, read_paper, wrong_means
+from eqforge.evaluation.tables.paper_layout import wrong_means
+from eqforge.evaluation.tables.papers import TablesSettings, read_measured, read_paper
 from eqforge.evaluation.tables.papers import main as command
 from eqforge.evaluation.tasks.eqben import EQBEN_COLUMNS
 from eqforge.pipelines.retrieval_perturbations import main as build
