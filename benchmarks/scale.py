@@ -49,8 +49,8 @@ from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.runner import build_dataset
 from eqforge.pipelines.base.video import VideoSettings
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import Clip, FrameRequest, FrameSettings, StoredFrame
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.tables.pairs import (
     IMAGES_TABLE,
     PAIRS_TABLE,

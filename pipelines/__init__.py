@@ -7,7 +7,7 @@ from eqforge.core import signals
 from eqforge.core.errors import is_not_about_gcp
 from eqforge.pipelines.base.pipeline import AnyPipeline
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES

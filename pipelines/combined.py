@@ -21,7 +21,7 @@ from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, NamedFile, Pipeline, Target
 from eqforge.pipelines.base.recipe import DIGITS
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
@@ -78,8 +78,8 @@ class Combined(Pipeline[Config, "Piece"]):
             name = each.manifest.dataset
             label = own or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
             parts.append(Part(each.folder, each.sha256, label, bool(own)))
-            for stage, books in each.manifest.stages.items():
-                if not books.is_balanced():
+            for stage, counts in each.manifest.stages.items():
+                if not counts.is_balanced():
                     raise InputError(
                         f"{each.folder}: the counts of the stage {stage!r} do not add up; run "
                         "eqforge verify to find all damage"

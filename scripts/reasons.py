@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from eqforge.pipelines import stages_of
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS, TYPES

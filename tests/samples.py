@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate, StoredFrame
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.records.values import PixelBox, Span
 from eqforge.schemas.tables.generated import Generation, MaskRow, RenderedSample
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample

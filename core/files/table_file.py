@@ -17,7 +17,7 @@ import pyarrow as pa
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage, untrusted
 from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, name_of
-from eqforge.core.files.untrusted import Unreadable, check_taken
+from eqforge.core.files.untrusted import Unreadable, check_expansion
 
 ADVICE: Final = "run eqforge verify to find all damage"
 MAX_DEPTH: Final = 8
@@ -118,7 +118,7 @@ class TableFile:
         named = None if columns is None else list(columns)
         for data in self._read("_batches", groups=groups, columns=named, rows=rows):
             self._taken += len(data)
-            check_taken(self.num_bytes, self._taken)
+            check_expansion(self.num_bytes, self._taken)
             batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
             batch.validate(full=True)  # that texts are UTF-8
             yield batch
@@ -242,14 +242,14 @@ def _batches(
     opened = open_parquet(stream)
     metadata, num_bytes = opened.metadata, stream.seek(0, os.SEEK_END)
     # Not of each column: asked about one whose statistics are damaged, pyarrow ends the process.
-    check_taken(num_bytes, sum(metadata.row_group(number).total_byte_size for number in groups))
+    check_expansion(num_bytes, sum(metadata.row_group(number).total_byte_size for number in groups))
     taken = 0
     for number in groups:
         for batch in opened.iter_batches(
             rows, row_groups=[number], columns=columns, use_threads=False
         ):
             taken += sum(map(_num_bytes, batch.columns))
-            check_taken(num_bytes, taken)
+            check_expansion(num_bytes, taken)
             yield from _pieces(batch)
 
 

@@ -34,7 +34,7 @@ class Unreadable(ValueError):
     """A file is damaged, of an unsupported kind, or takes too much memory."""
 
 
-def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
+def check_expansion(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if taken > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
@@ -107,7 +107,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
         taken = 0
         for answer in reader(io.BufferedReader(RangeStream(read, size), 1 << 20), **arguments):
             taken += answer.nbytes if isinstance(answer, memoryview) else 0
-            check_taken(size, taken, free)
+            check_expansion(size, taken, free)
             yield answer
     except MemoryError:
         yield {"rejected": f"its {size:,} bytes would need more memory than the limit"}

@@ -16,7 +16,7 @@ from eqforge.core.visible import in_lines, visible
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import Rules
-from eqforge.evaluation.tables.settings import refuse_unread
+from eqforge.evaluation.tables.settings import reject_unread
 
 if TYPE_CHECKING:
     from eqforge.evaluation.efficiency.contest import Contest
@@ -125,25 +125,25 @@ def _contest(settings: ParetoSettings) -> "Contest":
     from eqforge.evaluation.efficiency.contest import from_measurements, from_numbers, from_table
     from eqforge.schemas.dataset.reader import open_dataset
 
-    def refuse_others(read: str, what: str) -> None:
+    def reject_others(read: str, what: str) -> None:
         always = "results strict seed resamples output"
-        refuse_unread(settings, f"{always} {read}".split(), what)
+        reject_unread(settings, f"{always} {read}".split(), what)
 
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     if settings.metrics:
         if settings.dataset is not None or settings.scores:
             raise InputError("pass either --metrics, or --dataset and --scores")
-        refuse_others("metrics subsets metric", "scores from --metrics")
+        reject_others("metrics subsets metric", "scores from --metrics")
         metric = settings.metric or "accuracy"
         return from_numbers(settings.results, settings.metrics, metric, settings.subsets, rules)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
             raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
-        refuse_others("", "a CSV table with scores")
+        reject_others("", "a CSV table with scores")
         return from_table(settings.results[0], rules)
     if settings.dataset is None:
         raise InputError("pass the scored dataset with --dataset, and its scores with --scores")
-    refuse_others("dataset scores metric ties", "scores of --dataset")
+    reject_others("dataset scores metric ties", "scores of --dataset")
     dataset = open_dataset(str(settings.dataset))
     metric = settings.metric or "group"
     return from_measurements(settings.results, dataset, settings.scores, metric, rules)

@@ -13,7 +13,7 @@ from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import labels_of
-from eqforge.evaluation.tables.settings import refuse_unread
+from eqforge.evaluation.tables.settings import reject_unread
 
 if TYPE_CHECKING:
     from eqforge.evaluation.plots.tables import Number
@@ -96,7 +96,7 @@ def plot_command(settings: PlotSettings) -> int:
     from eqforge.evaluation.plots.tables import check_output
 
     check_output(settings.output)
-    refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
+    reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
         raise InputError("expected inputs, and --bins and --resamples of at least 1")
     if settings.seed < 0:

@@ -56,7 +56,7 @@ class Pane(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Why(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a candidate was rejected; as in `eqforge.schemas.records.books.Reject`."""
+    """Why a candidate was rejected; as in `eqforge.schemas.records.stages.Reject`."""
 
     stage: str
     reason: str

@@ -129,11 +129,11 @@ def _counts(manifest: Manifest, tables: dict[str, Written], thing: str) -> Itera
 
 
 def _stage(profile: Profile, name: str) -> dict[str, Any]:
-    books = profile.manifest.stages[name]
+    found = profile.manifest.stages[name]
     return {
         "name": name,
-        "candidates": books.candidates,
-        "kept": books.kept,
+        "candidates": found.candidates,
+        "kept": found.kept,
         "reasons": [
             {
                 "reason": reason,
@@ -141,7 +141,7 @@ def _stage(profile: Profile, name: str) -> dict[str, Any]:
                 "count": count,
                 "page": link(REJECTS, stage=name, reason=reason),
             }
-            for reason, count in sorted(books.reasons.items(), key=lambda each: (-each[1], each[0]))
+            for reason, count in sorted(found.reasons.items(), key=lambda each: (-each[1], each[0]))
         ],
     }
 

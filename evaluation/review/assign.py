@@ -100,9 +100,11 @@ def doubtful(
     dataset.check_samples()
     rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
-        raise InputError(f"{dataset.folder}: has no answers from judges; {how_judged(dataset)}")
+        raise InputError(
+            f"{dataset.folder}: has no answers from judges; {judgement_advice(dataset)}"
+        )
     if unlikely is not None and all(row.probability is None for row in rows):
-        how = how_judged(dataset, "the rules of corrected mode")
+        how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
             f"{dataset.folder}: --unlikely needs probabilities that the samples are right, which "
             f"the dataset does not have; {how}"
@@ -147,7 +149,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
         yield found
 
 
-def how_judged(dataset: Dataset, options: str = "--verify") -> str:
+def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
     """Return the end of an error: how to get judgements for a dataset, if at all."""
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:

@@ -146,10 +146,10 @@ class MetricsSettings:
 
     def check_read(self, table: str) -> None:
         """Reject settings that a table, a key of READ, does not depend on."""
-        refuse_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
+        reject_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
 
 
-def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
+def reject_unread(settings: Any, read: Container[str], what: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"

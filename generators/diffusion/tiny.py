@@ -45,7 +45,7 @@ def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipel
 
 
 @contextlib.contextmanager
-def called_tiny(folder: Path) -> Iterator[None]:
+def naming_folder(folder: Path) -> Iterator[None]:
     try:
         yield
     except InputError as error:

@@ -29,7 +29,7 @@ from eqforge.generators.diffusion.load import (
     read_index,
 )
 from eqforge.generators.diffusion.settings import TINY
-from eqforge.generators.diffusion.tiny import SIZE_PX, called_tiny, make_tiny_pipeline
+from eqforge.generators.diffusion.tiny import SIZE_PX, make_tiny_pipeline, naming_folder
 from eqforge.generators.editors.canvas import Canvas, fit
 from eqforge.generators.editors.settings import EditorName, EditorSettings
 
@@ -384,7 +384,7 @@ def load_editor(settings: EditorSettings) -> Editor:
         pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))
         with tempfile.TemporaryDirectory(prefix="eqforge-model-") as temporary:
             made = make_tiny_pipeline(f"{temporary}/{TINY}", pipeline)
-            with called_tiny(made):
+            with naming_folder(made):
                 size = settings.resolution or SIZE_PX
                 return load_editor(replace(settings, model=str(made), resolution=size))
     folder = find_folder(settings)

@@ -27,9 +27,9 @@ from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, RelatedDraft, StagedDraft
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import photographed
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 
 PUBLISHED_KINDS: tuple[Kind, ...] = ("attribute", "counting", "location")
 Draft = RelatedDraft | CountedDraft | StagedDraft

@@ -33,7 +33,7 @@ _ENGLISH = word_set("language.english")
 _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
-def refuse_language(text: str) -> Rejection | None:
+def reject_language(text: str) -> Rejection | None:
     """Return why a text is not an English caption; None if it is English or unclear.
 
     The rejection's value is the probability of English against the likeliest other language.

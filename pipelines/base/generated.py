@@ -28,7 +28,7 @@ from eqforge.pipelines.base.pipeline import (
     RunSettings,
     Target,
 )
-from eqforge.schemas.records.books import is_failure
+from eqforge.schemas.records.stages import is_failure
 from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore

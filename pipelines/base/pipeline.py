@@ -17,8 +17,8 @@ from eqforge.core.identity import Trace
 from eqforge.core.ranges import check_workers, expect
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import WORK, Certificate, PartManifest
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection

@@ -18,8 +18,8 @@ from eqforge.pipelines.base.identity import check_output, header_of
 from eqforge.pipelines.base.pipeline import AnyPipeline, DatasetConfig, PilotUnit
 from eqforge.pipelines.base.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.stages import Reject
 from eqforge.transforms.engines.run_folder import run_folder
 
 _FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them

@@ -33,7 +33,7 @@ from eqforge.pipelines.base.plan import FEW, limit_hints
 from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.sources.errata import kept_samples
 from eqforge.transforms.dataset.census import Census, compare_media, note_census, take_census
 from eqforge.transforms.dataset.errata import NEEDLESS, stages_for
@@ -125,7 +125,7 @@ def _plan_and_run(pipeline: AnyPipeline, header: Manifest, options: PipelineOpti
                 "there is nothing to build; check the inputs, --limit, --sample and --only"
             )
         if not is_dry and _is_finished(pipeline, header, plan):
-            _settle_finished(run.output)
+            _clean_finished(run.output)
             return False
         pipeline.confirm(plan)
         print(pipeline.described(plan), file=sys.stderr)
@@ -163,7 +163,7 @@ def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bo
     return is_complete(manifest, run.output)
 
 
-def _settle_finished(output: str) -> None:
+def _clean_finished(output: str) -> None:
     """Clean up a finished dataset after a killed run.
 
     Move remaining files into place, and delete a half-built dataset next to it.
@@ -251,7 +251,7 @@ def _report(
     warning = warning_of(manifest, output, pipeline.stages, pipeline.run.only)
     lines = [*summary(manifest, output, pipeline.stages), *([warning] if warning else [])]
     lines += [text for text in manifest.warnings if NEEDLESS in text]
-    most = max((books.candidates for books in manifest.stages.values()), default=0)
+    most = max((counts.candidates for counts in manifest.stages.values()), default=0)
     if _num_samples(manifest) < FEW * most:
         lines += limit_hints(pipeline.config, _measured(output, manifest))
     show(in_lines(lines))
@@ -272,14 +272,14 @@ def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterato
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
     if manifest.unchanged:
         rows = f", {counted(manifest.unchanged, 'rows')} whose words did not change{rows}"
-    for stage, books in manifest.stages.items():
-        if books.rejected:
-            found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
+    for stage, counts in manifest.stages.items():
+        if counts.rejected:
+            found = sorted(counts.reasons.items(), key=lambda entry: -entry[1])
             most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
             shown = [f"{reason} {count:,}" for reason, count in found[:most]]
             if rest := sum(count for _, count in found[most:]):
                 shown.append(f"others {rest:,}")
-            yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {', '.join(shown)}"
+            yield f"{stage}: {counts.kept:,} of {counts.candidates:,} kept; {', '.join(shown)}"
     for known in stages:
         for reason in manifest.stages[known.name].reasons:
             if not samples or reason in EXPLAINED:

@@ -11,7 +11,7 @@ from eqforge.core.files.find_file import MissingFile
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import picture_key
 from eqforge.core.shell import MediaRoot
-from eqforge.generators.text.language import Language, refuse_language
+from eqforge.generators.text.language import Language, reject_language
 from eqforge.pipelines.base.pipeline import (
     Configured,
     DatasetConfig,
@@ -147,7 +147,7 @@ def language_of_mode(mode: Mode) -> dict[str, Any]:
 
 def check_language(language: Language) -> None:
     if language == "en":
-        refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
+        reject_language("qwrtp")  # in no dictionary, so that the model is loaded
 
 
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:

@@ -86,7 +86,7 @@ def as_text(
     return json_text(found, indent=1) + "\n"
 
 
-def read_said(text: str) -> dict[str, Any]:
+def read_description(text: str) -> dict[str, Any]:
     """Return a description's metadata of the whole dataset, including its author's."""
     said = json.loads(text)
     if not isinstance(said, dict):

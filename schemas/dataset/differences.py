@@ -76,8 +76,8 @@ def _facts(manifest: "Manifest") -> Iterator[tuple[str, Any]]:
         inputs.setdefault(file.name, []).append(file.sha256)
     yield from _flat("inputs", {name: " ".join(sorted(found)) for name, found in inputs.items()})
     yield from _flat("versions", manifest.versions)
-    for stage, books in manifest.stages.items():
-        yield from _flat(f"stages.{stage}", asdict(books))
+    for stage, counts in manifest.stages.items():
+        yield from _flat(f"stages.{stage}", asdict(counts))
     yield "warnings", sorted(manifest.warnings)
 
 

@@ -46,7 +46,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class StageBooks:
+class StageCounts:
     """Counts for a stage: candidates = kept + rejected, rejected = sum over all reasons."""
 
     candidates: Count
@@ -166,7 +166,7 @@ class Manifest:
     config: dict[str, Any]
     inputs: list[InputFile]
     versions: dict[str, str]
-    stages: dict[str, StageBooks]
+    stages: dict[str, StageCounts]
     tables: dict[str, list[DataFile]]
     warnings: list[str] = field(default_factory=list)
     findings: dict[str, dict[str, Count]] = field(default_factory=dict)
@@ -308,17 +308,17 @@ def _names(manifest: Manifest) -> Iterator[str]:
     yield from (manifest.dataset, manifest.mode, *manifest.tables)
     for part in manifest.parts:
         yield from (part.name, part.dataset, part.mode)
-    for stage, books in manifest.stages.items():
-        yield from (stage, *books.reasons)
+    for stage, counts in manifest.stages.items():
+        yield from (stage, *counts.reasons)
     for task, rules in manifest.findings.items():
         yield from (task, *rules)
 
 
-def close_books(
+def count_stages(
     stages: Iterable[str],
     entered: Mapping[str, tuple[int, int]],
     reasons: Mapping[str, Mapping[str, int]],
-) -> dict[str, StageBooks]:
+) -> dict[str, StageCounts]:
     """Return the counts of every stage, in order.
 
     Args:
@@ -326,7 +326,7 @@ def close_books(
       reasons: reject rows by reason, counted where they were written.
     """
     return {
-        stage: StageBooks(
+        stage: StageCounts(
             candidates=entered.get(stage, (0, 0))[0],
             kept=entered.get(stage, (0, 0))[1],
             rejected=sum(reasons.get(stage, {}).values()),

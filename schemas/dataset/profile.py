@@ -18,7 +18,7 @@ from eqforge.schemas.dataset.about import (
 )
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
 

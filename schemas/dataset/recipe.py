@@ -182,7 +182,7 @@ def open_recipe(folder: str) -> Dataset:
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
 
 
-def open_either(folder: str) -> Dataset:
+def open_dataset_or_recipe(folder: str) -> Dataset:
     is_file = folder.rpartition("/")[2] == FILE_NAME
     is_recipe = is_file or storage.exists(storage.join(folder, FILE_NAME))
     return open_recipe(folder) if is_recipe else open_dataset(folder)

@@ -106,8 +106,8 @@ def _collection(profile: Profile) -> Iterator[str]:
 
 
 def dropped(profile: Profile) -> Iterator[tuple[str, str, int, str]]:
-    for stage, books in profile.manifest.stages.items():
-        for reason, count in books.reasons.items():
+    for stage, counts in profile.manifest.stages.items():
+        for reason, count in counts.reasons.items():
             yield stage, reason, count, profile.meaning(stage, reason)
 
 
@@ -122,8 +122,8 @@ def missing(profile: Profile) -> str:
 
 
 def steps(profile: Profile) -> Iterator[str]:
-    for stage, books in profile.manifest.stages.items():
-        yield f"Stage {stage}: {books.kept:,} of {books.candidates:,} candidates were kept."
+    for stage, counts in profile.manifest.stages.items():
+        yield f"Stage {stage}: {counts.kept:,} of {counts.candidates:,} candidates were kept."
 
 
 def errata(profile: Profile) -> list[Erratum]:
@@ -152,9 +152,9 @@ def _annotation(profile: Profile) -> Iterator[str]:
 
 
 def _reviewed(profile: Profile) -> Iterator[str]:
-    if (books := profile.manifest.stages.get(_REVIEW)) is not None:
+    if (counts := profile.manifest.stages.get(_REVIEW)) is not None:
         yield (
-            f"Reviewers dropped {books.rejected:,} of {books.candidates:,} rows (stage "
+            f"Reviewers dropped {counts.rejected:,} of {counts.candidates:,} rows (stage "
             f"{_REVIEW}); it is not known how many of the other rows they saw."
         )
 

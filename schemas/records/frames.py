@@ -9,7 +9,7 @@ from typing import Literal
 from eqforge.core.errors import InputError
 from eqforge.core.files.objects import STORE_REASONS
 from eqforge.core.files.pictures import MAX_PIXELS
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.stages import Reject, Tally
 
 VIDEO_SUFFIXES = (
     *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".flv", ".ts"),
@@ -214,7 +214,7 @@ class Clip:
       frames: the frames that the pairs need, each once.
       pairs: the candidate pairs.
       rejects: annotation records that gave no candidate, each with its reason.
-      tallies: the books of the planning stages.
+      tallies: the counts of the planning stages.
     """
 
     clip_id: str

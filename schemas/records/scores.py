@@ -64,7 +64,7 @@ class Rejection:
     """Why a candidate does not become a sample.
 
     Attributes:
-      reason: one of the reasons of its stage; see `eqforge.schemas.records.books.Stage`.
+      reason: one of the reasons of its stage; see `eqforge.schemas.records.stages.Stage`.
       value: the measurement that decided; None where the reason has none.
       threshold: what the measurement was compared with; None where the reason has none.
       detail: what a reader needs beside the numbers, such as the name of the score.

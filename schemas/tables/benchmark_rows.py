@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.records.values import CornerBox, Sha256, Text
 from eqforge.schemas.tables.description import DatasetType, samples_table
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE

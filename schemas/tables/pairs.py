@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.records.values import (
     PictureSuffix,
     Sha256,

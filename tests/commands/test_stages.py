@@ -9,6 +9,6 @@ def test_a_stage_is_the_same_in_every_pipeline() -> None:
 
 def test_only_documented_reasons_and_exceptions_may_be_given() -> None:
     stages = stages_of("eq-video")
-    assert stages["frames"].may_give("face_found")
-    assert stages["pairs"].may_give("error:ValueError")
-    assert not stages["pairs"].may_give("face_found")
+    assert stages["frames"].may_reject_for("face_found")
+    assert stages["pairs"].may_reject_for("error:ValueError")
+    assert not stages["pairs"].may_reject_for("face_found")

@@ -18,7 +18,6 @@ from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import (
     Claim,
     Kind,
@@ -26,6 +25,7 @@ from eqforge.schemas.records.scenes import (
     ScenePair,
     SceneSpec,
 )
+from eqforge.schemas.records.stages import Reject
 
 KINDS: tuple[Kind, ...] = tuple(kind for kind in FAMILIES if kind != "graded")
 """Ladders, whose pairs share a scene, have tests of their own."""

@@ -21,8 +21,8 @@ from eqforge.generators.scenes.view import (
     silhouette,
     to_camera,
 )
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import SceneObject, ScenePair, SceneSpec
+from eqforge.schemas.records.stages import Reject
 from eqforge.transforms.generated.scene_gates import SceneGates
 
 PHOTO = SceneSettings(pairs=120)

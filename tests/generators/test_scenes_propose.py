@@ -16,8 +16,8 @@ from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import NO_ARRANGEMENT, SCENES_STAGE, SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Attribute, Kind, ScenePair, SceneSpec
+from eqforge.schemas.records.stages import Reject
 
 KINDS: tuple[Kind, ...] = SceneSettings().kinds
 ALL_ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)

@@ -13,8 +13,8 @@ from eqforge.generators.scenes.families import FAMILIES
 from eqforge.generators.scenes.manifest import AssetWords, read_manifest
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Kind, ScenePair
+from eqforge.schemas.records.stages import Reject
 from tests.scene_reading import misread
 
 KINDS: tuple[Kind, ...] = (*SceneSettings().kinds, *FAMILIES)

@@ -9,7 +9,7 @@ from eqforge.core.files import storage
 from eqforge.pipelines.base.identity import check_output, claim_output
 from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.runner import summary
-from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
+from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageCounts
 
 HEADER = Manifest(
     dataset="d", mode="paper", config={}, inputs=[], versions={}, stages={}, tables={}
@@ -67,7 +67,7 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
 
 
 def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
-    books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
+    books = {"pairs": StageCounts(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
     samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
     *_, said = summary(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a", ())
     assert said.endswith("inspect it with: eqforge inspect 'out; rm a'")

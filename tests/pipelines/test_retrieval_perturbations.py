@@ -162,7 +162,7 @@ def test_captions_of_an_unknown_format_are_rejected_before_wordnet_is_opened(
         raise AssertionError("a slow tool was loaded")
 
     monkeypatch.setattr(retrieval_perturbations, "open_wordnet", opened)
-    monkeypatch.setattr(text, "refuse_language", opened)
+    monkeypatch.setattr(text, "reject_language", opened)
     path = tmp_path / "captions.json"
     path.write_text('{"101": 3}')
 

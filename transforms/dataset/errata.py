@@ -12,9 +12,9 @@ from eqforge.core.errors import BuildError
 from eqforge.core.files.checked import shown
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import Manifest, run_of
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import Erratum
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.benchmark_rows import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from eqforge.core.errors import EqforgeError
-from eqforge.schemas.records.books import ERROR_PREFIX
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import ERROR_PREFIX
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
 

@@ -15,11 +15,11 @@ from eqforge.schemas.dataset.manifest import (
     WORK,
     Certificate,
     Manifest,
-    close_books,
+    count_stages,
     load_manifest,
     to_json,
 )
-from eqforge.schemas.records.books import Stage, is_failure
+from eqforge.schemas.records.stages import Stage, is_failure
 from eqforge.transforms.dataset.census import keep_census
 from eqforge.transforms.dataset.errata import with_known_errata
 from eqforge.transforms.dataset.replace import check_files, is_complete, publish, remove_strays
@@ -147,13 +147,13 @@ def balanced_manifest(
         unchanged = _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
     manifest = replace(
         target.header,
-        stages=close_books([stage.name for stage in target.stages], entered, reasons),
+        stages=count_stages([stage.name for stage in target.stages], entered, reasons),
         tables=tables,
         findings={name: dict(n) for name, n in _count_tags(shards, "findings").items()},
         unchanged=unchanged,
     )
     manifest = with_known_errata(manifest, target.place, target.left)
-    _check_books(manifest, set(reasons) | set(entered), target)
+    _check_counts(manifest, set(reasons) | set(entered), target)
     return manifest
 
 
@@ -167,25 +167,25 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
     }
 
 
-def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
+def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
     if strange := sorted(seen - {stage.name for stage in target.stages}):
         raise BuildError(f"the counts name unknown stages: {', '.join(strange)}")
     for stage in target.stages:
-        books = manifest.stages[stage.name]
-        if not books.is_balanced():
+        counts = manifest.stages[stage.name]
+        if not counts.is_balanced():
             raise BuildError(
                 f"the counts of the stage {stage.name!r} do not add up: "
-                f"{books.candidates} candidates, {books.kept} kept, {books.rejected} rejected"
+                f"{counts.candidates} candidates, {counts.kept} kept, {counts.rejected} rejected"
             )
-        unknown = [reason for reason in books.reasons if not stage.may_give(reason)]
+        unknown = [reason for reason in counts.reasons if not stage.may_reject_for(reason)]
         if unknown:
             raise BuildError(
                 f"the stage {stage.name!r} used the undocumented reason {unknown[0]!r}"
             )
-        failed = sum(n for reason, n in books.reasons.items() if is_failure(reason))
-        if failed > target.max_error_rate * books.candidates:
+        failed = sum(n for reason, n in counts.reasons.items() if is_failure(reason))
+        if failed > target.max_error_rate * counts.candidates:
             raise BuildError(
-                f"{failed} of {books.candidates} candidates in the stage {stage.name!r} failed "
+                f"{failed} of {counts.candidates} candidates in the stage {stage.name!r} failed "
                 "with an exception or could not be downloaded, which is more than --max-error-rate "
                 f"{target.max_error_rate}; see the rejects in {target.output}/data"
             )

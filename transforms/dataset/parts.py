@@ -14,8 +14,8 @@ import pyarrow as pa
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.schemas.dataset.reader import Dataset, columns_of, open_dataset, records_of
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINE_STAGE, COMBINED, PAIRS_NAME, CombinedPair
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
@@ -141,8 +141,8 @@ def convert_piece(piece: Piece, rules: CombineRules) -> BatchWork:
     if not piece.table:
         stages = dataset.manifest.stages.items()
         tallies = (
-            Stage(f"{part.label}: {name}").tally(books.candidates, books.kept)
-            for name, books in stages
+            Stage(f"{part.label}: {name}").tally(counts.candidates, counts.kept)
+            for name, counts in stages
         )
         return BatchWork(tallies=tuple(tallies))
     found = tuple(read_group(dataset, rules.kind, piece.table, piece.path, piece.group, piece.rows))

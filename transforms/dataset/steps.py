@@ -126,9 +126,9 @@ class WriteTables(beam.PTransform):
             rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
             for rows, table in zip(records, self.target.tables, strict=True)
         ]
-        books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
+        counts = tallies | "AddUpCounts" >> beam.CombinePerKey(_add)
         return (
-            (*written, books)
+            (*written, counts)
             | "FlattenResults" >> beam.Flatten()
             | "ToOnePlace" >> beam.Map(_to_one_place)
             | "GroupResults" >> beam.GroupByKey()

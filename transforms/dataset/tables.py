@@ -11,7 +11,7 @@ import msgspec
 from eqforge.core.errors import BuildError
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.manifest import DataFile
-from eqforge.schemas.records.books import Reject, Tally
+from eqforge.schemas.records.stages import Reject, Tally
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE, ImageRow

@@ -229,7 +229,7 @@ def write_description(
 
 def _properties(export: Export) -> dict[str, Any]:
     try:
-        own = croissant.read_said(_read(export.dataset, croissant.FILE_NAME, MAX_BYTES))
+        own = croissant.read_description(_read(export.dataset, croissant.FILE_NAME, MAX_BYTES))
     except (ValueError, RecursionError):
         own = {}
     is_part, settings = export.settings.redistributable, export.settings

@@ -1,8 +1,8 @@
 """Checks every pair of images, whatever made it."""
 
 from eqforge.generators.text.caption_lint import CAPTION_PAIR_REASONS, lint_pair
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Stage
 from eqforge.transforms.filters import cuts, minimality, minimality_score, perceptual
 
 ORACLE_REASONS = {

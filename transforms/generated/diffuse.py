@@ -16,9 +16,9 @@ from eqforge.core.errors import BuildError
 from eqforge.core.identity import versions_of
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.generators.diffusion.settings import TINY, DiffusionSettings, EditSettings, PairImages
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.media import encode_image
@@ -57,12 +57,12 @@ class DiffuseRules:
 @load_once
 def shared_generator(settings: DiffusionSettings) -> "Shared[PairGenerator]":
     from eqforge.generators.diffusion.generate import PairGenerator
-    from eqforge.generators.diffusion.tiny import called_tiny, make_tiny_pipeline
+    from eqforge.generators.diffusion.tiny import make_tiny_pipeline, naming_folder
 
     if settings.model == TINY:
         with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
             made = make_tiny_pipeline(f"{folder}/{TINY}")
-            with called_tiny(made):
+            with naming_folder(made):
                 generator = PairGenerator(replace(settings, model=str(made)))
     else:
         generator = PairGenerator(settings)

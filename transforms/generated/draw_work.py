@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from eqforge.core.identity import derive_seed
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.stages import Stage
 from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.filters.plausibility import REASONS, refuse_implausible
 from eqforge.transforms.generated.pairs import (

@@ -15,10 +15,10 @@ from eqforge.generators.editors.instructions import find_change, make_instructio
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
-from eqforge.generators.text.language import Language, refuse_language
-from eqforge.schemas.records.books import Stage
+from eqforge.generators.text.language import Language, reject_language
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, compact_json
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.generated import EditedSample, MaskRow
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.edit_captions import EditCaption
@@ -308,7 +308,7 @@ def _analyses(
     texts = [
         text
         for caption, negative in pairs
-        if isinstance(negative, _Negative) and refuse_language(caption) is None
+        if isinstance(negative, _Negative) and reject_language(caption) is None
         for text in (caption, negative.text)
     ]
     distinct = list(dict.fromkeys(texts))

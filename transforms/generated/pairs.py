@@ -20,9 +20,9 @@ from eqforge.core.identity import versions_of
 from eqforge.core.ledger import Ledger
 from eqforge.core.ranges import check_range
 from eqforge.generators.text import words
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.generated import MaskRow
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.failures import error_rejection

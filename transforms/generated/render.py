@@ -19,7 +19,6 @@ from eqforge.core.ledger import Ledger
 from eqforge.core.sandbox.child import ChildFailed
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import (
     Claim,
     RenderSettings,
@@ -29,6 +28,7 @@ from eqforge.schemas.records.scenes import (
     lean_spec,
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.filters import minimality

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from eqforge.generators.diffusion.prompts import PromptPair
-from eqforge.schemas.records.books import Tally
+from eqforge.schemas.records.stages import Tally
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import CountedStep, WithResource
 from eqforge.transforms.engines.placement import on_gpu, with_render_memory

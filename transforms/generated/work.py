@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.stages import Reject, Stage, Tally
 from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.generated import Generation, MaskRow, RenderedSample
 from eqforge.schemas.tables.pairs import ImageRow

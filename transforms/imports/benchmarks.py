@@ -6,8 +6,8 @@ from functools import partial
 from typing import Any, Final
 
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.benchmark_rows import (
     BenchmarkFoil,
     BenchmarkPair,

@@ -8,8 +8,8 @@ from typing import Any
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.generators.text.words import count_words
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.records.values import XywhBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.vlue import (

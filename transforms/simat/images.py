@@ -11,8 +11,8 @@ import numpy as np
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.ledger import Ledger
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.dataset.plan import is_wanted

@@ -18,8 +18,8 @@ from eqforge.generators.simat.triplets import (
     select_triplets,
 )
 from eqforge.generators.simat.wording import Synonyms, are_synonyms, write_caption
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.simat import CaptionRow, SimatSplit
 from eqforge.sources.simat import (
     PublishedQuery,

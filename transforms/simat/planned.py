@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from eqforge.generators.simat.triplets import TRIPLET_REASONS, Change
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.simat import CaptionRow, SimatSplit
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS

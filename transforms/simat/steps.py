@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import apache_beam as beam
 
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.tables.simat import QueryRow
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image

@@ -15,7 +15,7 @@ from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
-from eqforge.generators.text.hard_positives.reconcile import what_is_said
+from eqforge.generators.text.hard_positives.reconcile import text_key
 from eqforge.generators.text.lexicon import Lexicon, reword_caption
 from eqforge.generators.text.llm.model import LanguageModel
 from eqforge.generators.text.llm.rewrite import Asking, Rewrite, RewriteRefusal, rewrite_captions
@@ -170,7 +170,7 @@ def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list
     true: dict[str, set[str]] = {}
     for record, positive in zip(records, positives, strict=True):
         made = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
-        true.setdefault(_picture(record), set()).update(map(what_is_said, [record.caption, *made]))
+        true.setdefault(_picture(record), set()).update(map(text_key, [record.caption, *made]))
     return [
         RewordedCaption(
             record=record,
@@ -298,7 +298,7 @@ def _negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejec
     reasons: list[str] = []
     for kind in (kind for tier in tiers for kind in rng.sample(tier, len(tier))):
         made = make_hard_negative(analysis, kind, rng, known)
-        if isinstance(made, EditedText) and what_is_said(made.text) not in true:
+        if isinstance(made, EditedText) and text_key(made.text) not in true:
             return CaptionEdit(kind=kind, edited=made)
         reason = TRUE_OF_IMAGE if isinstance(made, EditedText) else made.reason
         reasons.append(f"{kind}: {reason}")

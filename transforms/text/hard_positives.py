@@ -21,10 +21,10 @@ from eqforge.generators.text.balance import NO_NEGATIVE, VERSION, Possible, draw
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
-from eqforge.generators.text.hard_positives.reconcile import REFUSALS, reconcile_image, what_is_said
-from eqforge.schemas.records.books import Reject, Stage
+from eqforge.generators.text.hard_positives.reconcile import REFUSALS, reconcile_image, text_key
 from eqforge.schemas.records.judgements import Part
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.texts import HardPositiveSample, Judgement
 from eqforge.sources.caption_sources import CaptionRecord
@@ -140,7 +140,7 @@ def _negatives(
         CaptionEdit(kind=kind, edited=made)
         for kind in rules.kinds
         for made in find_hard_negatives(analysis, kind, rng, known)
-        if what_is_said(made.text) not in caption.true
+        if text_key(made.text) not in caption.true
     )
 
 

@@ -11,7 +11,7 @@ from eqforge.core.identity import Trace, derive_seed, picture_key
 from eqforge.core.ledger import Ledger
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
-from eqforge.generators.text.hard_positives.reconcile import what_is_said
+from eqforge.generators.text.hard_positives.reconcile import text_key
 from eqforge.generators.text.lints.word_edits import exchanged_words, stays_true, words_of
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, ask
@@ -140,7 +140,7 @@ def write_negatives(
     """
     true: dict[str, set[str]] = {}
     for each in known:
-        true.setdefault(_picture(each), set()).add(what_is_said(each.caption))
+        true.setdefault(_picture(each), set()).add(text_key(each.caption))
     found: dict[str, CaptionEdit | Rejection] = {}
     left = list(captions)
     with _LOCK:
@@ -190,7 +190,7 @@ def _checked(caption: str, true: set[str], line: str) -> EditedText:
     edited = parse_published_rewrite(caption, line)
     if max(len(edited.spans_before), len(edited.spans_after)) > 1:
         raise InvalidRewrite("several_edits")
-    if what_is_said(edited.text) in true:
+    if text_key(edited.text) in true:
         raise InvalidRewrite(TRUE_OF_IMAGE)
     if stays_true(words_of(caption), exchanged_words(caption, edited.text)):
         raise InvalidRewrite("stays_true")

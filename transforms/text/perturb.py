@@ -11,8 +11,8 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.perturbations.catalogue import names_of, perturb_all
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.failures import error_rejection, guarded

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import JudgeAnswer, Part
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder

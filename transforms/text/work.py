@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.generators.text.language import Language, refuse_language
-from eqforge.schemas.records.books import Reject, Stage, Tally
+from eqforge.generators.text.language import Language, reject_language
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage, Tally
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.caption_sources import CaptionRecord
@@ -138,7 +138,7 @@ def _check(
             return rejection
     if language == "en":
         # Together, as more words make the language easier to detect.
-        refused = guarded(lambda: refuse_language("\n".join(record.texts)))
+        refused = guarded(lambda: reject_language("\n".join(record.texts)))
         if refused is not None:
             return refused
     if record.box is not None and record.box.is_empty:

@@ -12,9 +12,9 @@ from eqforge.generators.text.caption_lint import (
     lint_pair,
 )
 from eqforge.generators.text.words import find_words
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 
 BOUNDARIES_STAGE = Stage(

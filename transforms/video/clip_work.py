@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eqforge.generators.text.words import WordEdit
-from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.frames import (
     FRAME_REASONS,
     Clip,
@@ -15,6 +14,7 @@ from eqforge.schemas.records.frames import (
     StoredFrame,
 )
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.stages import Reject, Stage, Tally
 from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.pairs import UNKNOWN_S, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.media import MediaStore

@@ -10,9 +10,9 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ledger import Ledger
 from eqforge.generators.text import words
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import PairCandidate
 from eqforge.schemas.records.scores import Rejection, Score, value_of
+from eqforge.schemas.records.stages import Reject
 from eqforge.transforms.dataset.failures import error_rejection
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality, minimality_score, registration

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.words import word_set
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.sources.action_genome import (
     RELATION_KINDS,
     AnnotatedFrame,

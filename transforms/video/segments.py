@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.stages import Reject, Stage
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 
 SEGMENTS_STAGE = Stage(

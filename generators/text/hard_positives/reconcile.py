@@ -29,10 +29,10 @@ def reconcile_image(
     A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
     if an earlier one has the same caption and negative, if its negative is a true caption of the
     image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of
-    another candidate. Texts are compared by `what_is_said`. The order of arguments does not matter.
+    another candidate. Texts are compared by `text_key`. The order of arguments does not matter.
     """
     said = {
-        name: [what_is_said(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]
+        name: [text_key(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]
         for name, texts in sorted(candidates.items())
     }
     reasons: dict[str, str] = {}
@@ -44,7 +44,7 @@ def reconcile_image(
         elif positive == caption:
             reasons[name] = "hard_positive_equals_caption"
     sound = {name: texts for name, texts in said.items() if name not in reasons}
-    true = {*map(what_is_said, true_captions), *(caption for caption, _, _ in said.values())}
+    true = {*map(text_key, true_captions), *(caption for caption, _, _ in said.values())}
     false = {negative for _, _, negative in sound.values()}
     seen: set[tuple[str, str]] = set()
     for name, (caption, positive, negative) in sound.items():
@@ -64,7 +64,7 @@ def reconcile_image(
     return rejections
 
 
-def what_is_said(text: str) -> str:
+def text_key(text: str) -> str:
     """Return the same string for texts that say the same.
 
     Ignores letter case, spacing, punctuation between words, and the difference between "a" and

@@ -23,7 +23,7 @@ from eqforge.generators.text.edits import (
 )
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
-from eqforge.generators.text.hard_positives.reconcile import what_is_said
+from eqforge.generators.text.hard_positives.reconcile import text_key
 from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.words import reasons, word_edit, word_set
 from eqforge.schemas.records.values import spans_of
@@ -109,9 +109,9 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     if len(agree_articles(edited.text)) > len(agree_articles(analysis.text)):
         raise InvalidRewrite("wrong_article")
     if not is_swap:
-        said, rng = what_is_said(edited.text), random.Random(0)  # replacements draw nothing
+        said, rng = text_key(edited.text), random.Random(0)  # replacements draw nothing
         made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
-        if any(what_is_said(each.text) == said for each in made):
+        if any(text_key(each.text) == said for each in made):
             raise InvalidRewrite("made_false")
     return edited
 

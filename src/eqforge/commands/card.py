@@ -36,7 +36,7 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     from eqforge.pipelines import stage_of
     from eqforge.pipelines.base.recipe import commands_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
-    from eqforge.schemas.records.books import Stage
+    from eqforge.schemas.records.stages import Stage
 
     manifest = dataset.manifest
     known = ((name, stage_of(manifest, name)) for name in manifest.stages)

@@ -28,7 +28,7 @@ from eqforge.schemas.dataset import croissant
 from eqforge.schemas.dataset.documents import DOCUMENTS, SUMS
 from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, with_final_paths
 from eqforge.schemas.dataset.reader import Dataset, read_records
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
@@ -141,27 +141,27 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
             faults.clear()
 
 
-def check_books(dataset: Dataset) -> Iterator[str]:
+def check_counts(dataset: Dataset) -> Iterator[str]:
     manifest = dataset.manifest
     known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
     counted = Counter(
         (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
     )
-    booked: Counter[tuple[str, str]] = Counter()
-    for stage, books in manifest.stages.items():
-        booked.update({(stage, reason): count for reason, count in books.reasons.items()})
+    reported: Counter[tuple[str, str]] = Counter()
+    for stage, counts in manifest.stages.items():
+        reported.update({(stage, reason): count for reason, count in counts.reasons.items()})
         if known[stage] is None:
             yield f"{stage}: not a documented stage"
-        if not books.is_balanced():
+        if not counts.is_balanced():
             yield (
-                f"{stage}: {books.candidates} candidates, but {books.kept} kept and "
-                f"{books.rejected} rejected"
+                f"{stage}: {counts.candidates} candidates, but {counts.kept} kept and "
+                f"{counts.rejected} rejected"
             )
-    for stage, reason in sorted(counted | booked):
-        if counted[stage, reason] != booked[stage, reason]:
-            rows, entries = counted[stage, reason], booked[stage, reason]
+    for stage, reason in sorted(counted | reported):
+        if counted[stage, reason] != reported[stage, reason]:
+            rows, entries = counted[stage, reason], reported[stage, reason]
             yield f"{stage}, {reason}: {rows} rows, but the manifest counts {entries}"
-        if not (known.get(stage) or Stage(stage)).may_give(reason):
+        if not (known.get(stage) or Stage(stage)).may_reject_for(reason):
             yield f"{stage}, {reason}: not a documented reason"
     findings: Counter[tuple[str, str]] = Counter()
     if "findings" in manifest.tables:
@@ -180,7 +180,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
                 f"{unchanged} samples have no changed words, but the manifest counts "
                 f"{manifest.unchanged}"
             )
-    kept = [books.kept for books in manifest.stages.values()][-1:]
+    kept = [counts.kept for counts in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield (
             f"{sum(kept)} candidates were kept, but there are {manifest.num_rows('samples')} "
@@ -319,7 +319,7 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "description": check_description,
     "schemas": check_schemas,
     "rows": check_rows,
-    "books": check_books,
+    "books": check_counts,
     "ids": check_ids,
     "images": check_images,
     "captions": check_captions,

@@ -92,9 +92,9 @@ def differences(arguments: Arguments) -> Difference:
 
 def write_report(arguments: Arguments, output: Path) -> str:
     from eqforge.evaluation.report.differences import write_comparison
-    from eqforge.schemas.dataset.recipe import FORMAT, open_either
+    from eqforge.schemas.dataset.recipe import FORMAT, open_dataset_or_recipe
 
-    a, b = open_either(arguments.a), open_either(arguments.b)
+    a, b = open_dataset_or_recipe(arguments.a), open_dataset_or_recipe(arguments.b)
     for dataset in (a, b):
         if dataset.manifest.format == FORMAT:
             raise InputError(
@@ -107,11 +107,11 @@ def diff_datasets(
     a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
 ) -> Difference:
     from eqforge.schemas.dataset.compare import compare_tables
-    from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
+    from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_dataset_or_recipe
 
     if examples < 0:
         raise InputError(f"--examples {examples}: expected 0 or more")
-    both = open_either(a), open_either(b)
+    both = open_dataset_or_recipe(a), open_dataset_or_recipe(b)
     if any(dataset.manifest.format == FORMAT for dataset in both):
         both = as_recorded(both[0]), as_recorded(both[1])
     known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))

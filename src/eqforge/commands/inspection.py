@@ -126,12 +126,12 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
     stages = manifest.stages.items()
     counts = ((s, f"{b.candidates:,}", f"{b.kept:,}", f"{b.rejected:,}") for s, b in stages)
     yield _table(("stage", "candidates", "kept", "rejected"), counts)
-    if any(books.reasons for _, books in stages):
+    if any(stage_counts.reasons for _, stage_counts in stages):
         reasons = []
-        for stage, books in stages:
+        for stage, stage_counts in stages:
             known = stage_of(manifest, stage)
             meanings = {} if known is None else known.reasons
-            for reason, count in books.reasons.items():
+            for reason, count in stage_counts.reasons.items():
                 meaning = meanings.get(reason, "this record caused an exception")
                 reasons.append((stage, reason, f"{count:,}", meaning))
         yield _table(("stage", "reason", "rejected", "meaning"), reasons)

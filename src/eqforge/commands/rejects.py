@@ -44,8 +44,8 @@ _LIST: Final = "; to list the rejects, leave out --sheet"
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     found = [row for row in dataset.rows("rejects") if row["reason"] == reason]
     if not found:
-        books = dataset.manifest.stages.values()
-        reasons = sorted({reason for stage in books for reason in stage.reasons})
+        stages = dataset.manifest.stages.values()
+        reasons = sorted({reason for stage in stages for reason in stage.reasons})
         there = f"; it has {', '.join(reasons)}" if reasons else "; the dataset has no rejects"
         hint = nearest(reason, reasons) or there
         raise InputError(f"--rejects {reason}: {dataset.folder} has no such reject{hint}")

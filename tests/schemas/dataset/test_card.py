@@ -5,10 +5,10 @@ import pytest
 
 from eqforge.schemas.dataset.about import About, Author
 from eqforge.schemas.dataset.card import dataset_card
-from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
+from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageCounts
 from eqforge.schemas.dataset.profile import Facts, Profile
 from eqforge.schemas.dataset.statements import tools
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.records.stages import Stage
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS, dataset_type
 
@@ -36,7 +36,7 @@ def card_of(
         config={},
         inputs=[],
         versions={"eqforge": "1"},
-        stages={"captions": StageBooks(candidates=9, kept=7, rejected=2, reasons={"odd": 2})},
+        stages={"captions": StageCounts(candidates=9, kept=7, rejected=2, reasons={"odd": 2})},
         tables={**files, **{name: [] for name in empty}},
     )
     counts = {table: dict.fromkeys(sorted(names), 1) for table, names in (splits or {}).items()}

@@ -7,8 +7,8 @@ from eqforge.schemas.dataset.manifest import (
     DataFile,
     InputFile,
     Manifest,
-    StageBooks,
-    close_books,
+    StageCounts,
+    count_stages,
     load_manifest,
     to_json,
 )
@@ -19,7 +19,7 @@ MANIFEST = Manifest(
     config={"run": {"only": [], "limit": None}, "share": 0.1},
     inputs=[InputFile(name="a.json", sha256="0" * 64)],
     versions={"eqforge": "1"},
-    stages={"s": StageBooks(candidates=3, kept=1, rejected=2, reasons={"r": 2})},
+    stages={"s": StageCounts(candidates=3, kept=1, rejected=2, reasons={"r": 2})},
     tables={
         name: [
             DataFile(path=f"data/{name}-{n}", rows=rows, num_bytes=1, sha256="1" * 64)
@@ -62,21 +62,23 @@ def test_anything_else_is_refused(tmp_path: Path, content: bytes | None, message
 @pytest.mark.parametrize(
     ("books", "is_balanced"),
     [
-        (StageBooks(candidates=0, kept=0, rejected=0), True),
-        (StageBooks(candidates=3, kept=1, rejected=2, reasons={"a": 1, "b": 1}), True),
-        (StageBooks(candidates=3, kept=2, rejected=2, reasons={"a": 2}), False),
-        (StageBooks(candidates=3, kept=1, rejected=2, reasons={"a": 1}), False),
+        (StageCounts(candidates=0, kept=0, rejected=0), True),
+        (StageCounts(candidates=3, kept=1, rejected=2, reasons={"a": 1, "b": 1}), True),
+        (StageCounts(candidates=3, kept=2, rejected=2, reasons={"a": 2}), False),
+        (StageCounts(candidates=3, kept=1, rejected=2, reasons={"a": 1}), False),
     ],
 )
 def test_books_balance_when_every_candidate_stands_in_them_once(
-    books: StageBooks, is_balanced: bool
+    books: StageCounts, is_balanced: bool
 ) -> None:
     assert books.is_balanced() == is_balanced
 
 
 def test_closing_takes_every_stage_in_order_even_those_nothing_entered() -> None:
-    found = close_books(("a", "b", "c"), {"c": (5, 4), "a": (2, 1)}, {"c": {"z": 1}, "a": {"y": 1}})
+    found = count_stages(
+        ("a", "b", "c"), {"c": (5, 4), "a": (2, 1)}, {"c": {"z": 1}, "a": {"y": 1}}
+    )
 
     assert list(found) == ["a", "b", "c"]
-    assert found["b"] == StageBooks(candidates=0, kept=0, rejected=0)
-    assert found["c"] == StageBooks(candidates=5, kept=4, rejected=1, reasons={"z": 1})
+    assert found["b"] == StageCounts(candidates=0, kept=0, rejected=0)
+    assert found["c"] == StageCounts(candidates=5, kept=4, rejected=1, reasons={"z": 1})

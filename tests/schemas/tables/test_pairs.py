@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.schemas.tables.columns import with_metadata
 from eqforge.schemas.tables.generated import MASKS_TABLE, RENDERED_TABLE

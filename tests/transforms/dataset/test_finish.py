@@ -15,7 +15,7 @@ from eqforge.core.errors import BuildError
 from eqforge.core.files import storage
 from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
 from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.core.identity import is_sampled
-from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
+from eqforge.schemas.records.stages import Reject, Tally
 from eqforge.transforms.dataset.plan import (
     RECORDS_PER_FILE,
     Selection,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.core.files import storage
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.stages import Reject
 from eqforge.transforms.dataset import sorted_runs
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, merge_runs
 from tests.builds import one_run

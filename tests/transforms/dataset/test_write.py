@@ -4,7 +4,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.stages import Reject
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.transforms.dataset import write
 from eqforge.transforms.dataset.media import MediaStore

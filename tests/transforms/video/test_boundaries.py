@@ -159,5 +159,5 @@ def test_the_books_balance_whatever_is_annotated(
     refused = {f"v_{int(name[:3])}{name[3:]}" for name in reasons(clip)}
     assert len(refused) == len(clip.rejects) == tally.candidates - tally.kept
     assert refused | set(used) == {boundary.boundary_id for boundary in found}
-    assert all(BOUNDARIES_STAGE.may_give(reason) for reason in reasons(clip).values())
+    assert all(BOUNDARIES_STAGE.may_reject_for(reason) for reason in reasons(clip).values())
     assert len({frame.frame_id for frame in clip.frames}) == len(clip.frames) == len(used)

@@ -13,8 +13,8 @@ from PIL import Image
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ledger import Ledger
-from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.frames import Clip, FrameRequest, FrameSettings, MissedFrame
+from eqforge.schemas.records.stages import Reject, Tally
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import ClipWork
 from eqforge.transforms.video.extract import extract_frames

@@ -10,8 +10,8 @@ from PIL import Image
 from skimage import data as photographs
 
 from eqforge.core.ledger import Ledger
-from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip
+from eqforge.schemas.records.stages import Tally
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.minimality import GateSettings

@@ -11,9 +11,9 @@ from PIL import Image
 
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ledger import Ledger
-from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.frames import Clip
 from eqforge.schemas.records.scores import value_of
+from eqforge.schemas.records.stages import Tally
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.cuts import CutSettings

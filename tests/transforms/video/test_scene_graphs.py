@@ -54,7 +54,7 @@ def propose(*frames: tuple[FrameObject, ...], rules: SceneGraphRules = RULES) ->
     assert len(set(names)) == len(names)
     assert tally.stage == OBJECTS_STAGE.name
     assert tally.candidates == max(1, sum(map(len, frames))) == tally.kept + len(names)
-    assert all(OBJECTS_STAGE.may_give(reject.reason) for reject in clip.rejects)
+    assert all(OBJECTS_STAGE.may_reject_for(reject.reason) for reject in clip.rejects)
     return clip
 
 

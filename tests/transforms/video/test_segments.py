@@ -25,13 +25,13 @@ def video(*segments: CaptionedSegment) -> CaptionedVideo:
     )  # fmt: skip
 
 
-def check_books(clip: Clip) -> None:
+def check_counts(clip: Clip) -> None:
     (tally,) = clip.tallies
     names = [reject.candidate_id for reject in clip.rejects]
     assert len(set(names)) == len(names)
     assert tally.stage == SEGMENTS_STAGE.name
     assert tally.candidates == tally.kept + len(names)
-    assert all(SEGMENTS_STAGE.may_give(reject.reason) for reject in clip.rejects)
+    assert all(SEGMENTS_STAGE.may_reject_for(reject.reason) for reject in clip.rejects)
 
 
 def test_a_frame_lies_in_the_middle_and_every_two_segments_are_a_pair() -> None:
@@ -80,7 +80,7 @@ def test_the_books_balance_whatever_is_annotated(rows: list[tuple[float, float, 
         "d", video(*(segment(n, *row) for n, row in enumerate(rows))), SETTINGS
     )
 
-    check_books(clip)
+    check_counts(clip)
     (tally,) = clip.tallies
     assert tally.candidates == max(1, len(rows))
     assert tally.kept != 1
@@ -110,4 +110,4 @@ def check_none_paired(clip: Clip, reason: str, number: int) -> None:
     """Every segment has this reason, and the counts add up."""
     assert (clip.frames, clip.pairs) == ((), ())
     assert [reject.reason for reject in clip.rejects] == [reason] * number
-    check_books(clip)
+    check_counts(clip)

@@ -1,4 +1,4 @@
-"""The books of a dataset: stages and their reasons, rejects and tallies."""
+"""Stages of a build with their reasons, rejected candidates, and the counts of a stage."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -66,7 +66,7 @@ class Stage:
     """A step of a pipeline that rejects candidates.
 
     Attributes:
-      name: what the books call it.
+      name: its name in manifests and rejects.
       reasons: every reason that it may give, with one sentence of meaning.
       note: what else a reader of its reasons should know.
     """
@@ -75,7 +75,7 @@ class Stage:
     reasons: Mapping[str, str] = field(default_factory=dict)
     note: str = field(default="", kw_only=True)
 
-    def may_give(self, reason: str) -> bool:
+    def may_reject_for(self, reason: str) -> bool:
         """Return True if the stage may give a reason; every stage may fail with an exception."""
         return reason.startswith(ERROR_PREFIX) or reason in self.reasons
 
