@@ -303,14 +303,14 @@ def write_figures(report: dict[str, Any], page: Path = PAGE) -> None:
     sizes = " and ".join(f"{count:,}" for count in report["peak_mb"])
     peaks = " and ".join(f"{peak:,}" for peak in report["peak_mb"].values())
     rows = (
-        "| what | goal | measured |",
+        "| measure | goal | result |",
         "|---|---|---|",
-        "| the authors' way, one analysis per perturbation, divided by ours | 8 "
+        "| CPU time of the authors' code (one analysis per perturbation) / eqforge | 8 "
         f"| {report['times_the_authors_speed'] or 'not installed'} |",
-        "| ours, divided by the tagger alone plus the edits on given tags | 1.3 "
+        "| CPU time of eqforge / tagger and edits timed separately | 1.3 "
         f"| {report['to_tagger_and_edits']} |",
         f"| peak memory at {sizes} captions | flat | {peaks} MB |",
-        "| captions a second in all 13 perturbations, one core, lexicon tagger | "
+        "| captions per second with all 13 perturbations, one core, lexicon tagger | "
         f"| {report['captions_per_second']['eqforge']:,} |",
     )
     before, start, rest = page.read_text(encoding="utf-8").partition(

@@ -96,7 +96,7 @@ def made(name: str) -> str:
         return "\n".join(("| rule | level | a finding says |\n|---|---|---|", *rules))
     if name == "questions of judges":
         asked = (f"| `{name}` | {each.text} |" for name, each in QUESTIONS.items())
-        return "\n".join(("| question | probability that |\n|---|---|", *asked))
+        return "\n".join(("| question | a high probability means |\n|---|---|", *asked))
     if name == "precision of rules":
         return "\n".join(_precisions())
     if name == "protocols":
@@ -113,7 +113,7 @@ def made(name: str) -> str:
 
 
 def _precisions() -> Iterator[str]:
-    yield "| text | family | read | right | probability | 95 % interval |"
+    yield "| text | family | judged | right | probability | 95 % interval |"
     yield "|---|---|---:|---:|---:|---|"
     for (part, family), (read, right) in by_family(labelled()).items():
         if part == "hard_positive" and family not in (*FAMILIES, "swap"):

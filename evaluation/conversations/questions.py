@@ -84,7 +84,7 @@ FORMS: dict[Form, str] = {
     "words": "The answer names captions and sides in words.",
     "empty": "There is no text.",
     "no_answer": "The answer assigns no caption to a side.",
-    "contradictory": "The answer assigns caption 1 to both images.",
+    "contradictory": "The answer assigns both captions to the same image.",
     "same_caption": "The answer assigns the same caption to both images.",
     "negated": "The answer only rules out a match.",
 }

@@ -33,10 +33,11 @@ class Reviewer:
     Attributes:
       answers: number of times each answer was given, without repeats.
       others: fraction of the other reviewers' votes on the same items that agree with this
-        reviewer's.
+        reviewer's votes.
       alpha: Krippendorff's alpha with the other reviewers.
       repeats: number of items answered twice.
-      same: number of repeats with the same answer; `same_interval` is exact (Clopper-Pearson).
+      same: number of items answered the same way both times. `same_interval` is exact
+        (Clopper-Pearson).
     """
 
     name: str
@@ -55,15 +56,15 @@ class Reviewer:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Agreement:
-    """The agreement between reviewers.
+    """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha: nominal for decisions, ordinal for ranks; None if no two votes
-        differ, or for texts and boxes.
-      interval: 95 % interval of alpha from resampled items; NaN without alpha.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts and
+        boxes and if all votes are equal.
+      interval: 95 % interval of alpha from resampled items, or NaN without alpha.
       items: number of items with votes.
-      several: number of items with two or more votes.
-      unanimous: number of these items with equal votes.
+      several: number of items with at least two votes.
+      unanimous: number of items with at least two votes, all equal.
     """
 
     alpha: float | None
@@ -151,7 +152,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
-    """How often reviewers agree with the rows, by kind of text, excluding unsure answers."""
+    """Agreement of reviewers with the labels of rows, by kind of text, without unsure answers."""
 
     kind: str
     claimed: str

@@ -76,12 +76,12 @@ class ReviewOutcome:
     """The result of a review.
 
     Attributes:
-      rule: how several votes are combined; None without decisions.
+      rule: rule that combined the votes, or None without decisions.
       decisions: number of items with each decision.
-      claims: agreement between the reviewers and the rows, by kind of text.
+      claims: agreement of reviewers with the labels of the rows, by kind of text.
       earlier: number of decisions kept from an earlier round.
-      broken: number of texts that break each rule.
-      written: number of decisions, rows, ranks or queries that were written.
+      broken: number of texts that break a rule, by rule.
+      written: number of lines written to the output file.
     """
 
     protocol: str

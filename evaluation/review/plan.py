@@ -57,8 +57,8 @@ class ReviewPlan:
     """The tasks of a review.
 
     Attributes:
-      tasks: number of tasks per reviewer, including hidden repeats.
-      unjudged: with --disputed, number of samples skipped because no judge was asked.
+      tasks: number of tasks per reviewer, including repeats.
+      unjudged: number of samples that --disputed skipped, because no judge was asked.
     """
 
     page: str

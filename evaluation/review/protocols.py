@@ -30,12 +30,12 @@ Unit = Literal[
 ]
 
 TEXT_RULES: Final[Mapping[str, str]] = {
-    "empty": "Nothing is written.",
+    "empty": "The text is empty.",
     "few_words": "The text has too few words.",
-    "never": "The text contains a word that is not allowed.",
-    "not_first": "The text starts with words that are not allowed there.",
-    "same_answer": "Two images have the same answer.",
-    "not_listed": "The answer is not in the list of answers.",
+    "never": "The text contains a forbidden word.",
+    "not_first": "The text starts with forbidden words.",
+    "same_answer": "The answers for two images are the same.",
+    "not_listed": "The answer is not in the list of allowed answers.",
 }
 
 _MOST_PICTURES: Final = 9

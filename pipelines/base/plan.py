@@ -36,13 +36,13 @@ _REACHED = ("cut_histogram_change", "cut_registered_points")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreHistogram:
-    """The distribution of a score in a pilot, and the effect of its limits.
+    """The distribution of a score in a pilot, and the effect of the score's limits.
 
     Attributes:
       score: name of the score, as in the rows.
-      edges: edges of the bins; one more than there are bins.
-      counts: number of values in each bin; only the last bin includes its upper edge.
-      limits: values of the options that limit the score; null if an option is off.
+      edges: edges of the bins, one more than there are bins.
+      counts: number of values in each bin. Only the last bin includes its upper edge.
+      limits: values of the options that limit the score, or None if an option is off.
       dropped: number of values that the limits reject.
     """
 
@@ -58,14 +58,14 @@ class PilotReport:
     """The cost and result of a pilot.
 
     Attributes:
-      records: number of records that were built, such as videos.
-      seconds: time that the records took.
-      num_bytes: total size of their images in bytes.
+      records: number of processed records, such as videos.
+      seconds: time for these records.
+      num_bytes: size of their images in bytes.
       total_seconds: estimated time for all records, including startup.
       total_bytes: estimated size of all images in bytes.
       kept: number of pairs that became samples.
-      rejects: number of rejects by stage and reason, such as `pairs: camera_cut`.
-      scores: histograms of the scores that have a limit.
+      rejects: number of rejected candidates by stage and reason, such as `pairs: camera_cut`.
+      scores: histograms of scores with a limit.
     """
 
     records: int
@@ -86,12 +86,11 @@ class PlanReport:
       dataset: name of the dataset.
       mode: mode of the build: `paper` or `corrected`.
       counts: counts by name, such as the number of candidate pairs.
-      lines: counts, filters and rejects in words.
-      sources: origin of each setting that differs from its default, by option.
-      pilot: cost and result of the pilot; null without one.
-      forecast: result of the pilot in words; empty without one.
-      changed_inputs: input files of a recipe that no input of the plan matches byte for byte; empty
-        without a recipe.
+      lines: counts, filters and rejected candidates in words.
+      sources: origin of each non-default setting, by option.
+      pilot: cost and result of the pilot, or None without a pilot.
+      forecast: result of the pilot in words, or empty without a pilot.
+      changed_inputs: input files of a recipe that no input of the plan equals byte for byte.
     """
 
     dataset: str

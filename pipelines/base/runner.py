@@ -61,10 +61,10 @@ class BuildReport:
 
     Attributes:
       output: folder or URL of the dataset.
-      state: `kept` if the dataset was already finished; `submitted` if an engine builds it and the
-        command did not wait, or only checked that the build is possible.
+      state: `kept` means that the dataset was already finished. `submitted` means that an engine
+        builds the dataset, or that the command only checked the build.
       manifest: manifest of the finished dataset.
-      warning: the most frequent reason for rejection, set only if the dataset has no samples.
+      warning: most frequent rejection reason, if the dataset has no samples.
     """
 
     output: str

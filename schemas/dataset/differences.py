@@ -31,8 +31,8 @@ class TableDifference:
         values.
       columns: number of changed records, by column.
       only_in_a, only_in_b: columns missing from the other table.
-      types: types in A and B, for columns whose type differs.
-      added_examples, removed_examples: keys of some records.
+      types: types in A and B of columns whose types differ.
+      added_examples, removed_examples: keys of some added or removed records.
       changed_examples: some changed records.
     """
 

@@ -47,7 +47,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageCounts:
-    """Counts for a stage: candidates = kept + rejected, rejected = sum over all reasons."""
+    """Counts of a stage: candidates = kept + rejected, rejected = sum over all reasons."""
 
     candidates: Count
     kept: Count
@@ -61,7 +61,7 @@ class StageCounts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataFile:
-    """A file: its path relative to the dataset folder, number of rows, size and SHA-256 digest."""
+    """A file: its path in the dataset folder, number of rows, size and SHA-256 digest."""
 
     path: FilePath
     rows: Count
@@ -79,12 +79,12 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A dataset that was combined into this one. The other fields are copied from its manifest.
+    """A part of a combined dataset. Fields without a description are copied from its manifest.
 
     Attributes:
-      name: prefix of its stages' names, for example `eq-ag` or, for nested datasets,
+      name: prefix of the part's stage names, such as `eq-ag` or, for nested datasets,
         `combined-pairs: eq-ag`.
-      sha256: SHA-256 of its manifest, which identifies the dataset among the inputs.
+      sha256: SHA-256 of the part's manifest.
     """
 
     name: str
@@ -103,9 +103,9 @@ class BlindProbe:
     """How often a probe that sees no images answers correctly.
 
     Attributes:
-      question: question to the probe, such as which of two captions is true.
+      question: question that the probe answers, such as which of two captions is true.
       probe: name of the probe; `eqforge audit` explains each probe.
-      accuracy: fraction of correct answers, in [0, 1]; chance is 0.5.
+      accuracy: fraction of correct answers, in [0, 1]. Chance is 0.5.
       low, high: 95 % confidence interval.
     """
 
@@ -122,12 +122,12 @@ class Certificate:
 
     Attributes:
       version: version of the method.
-      rows: number of rows that were judged.
+      rows: number of rows that the probes judged.
       folds: number of folds into which images are split.
       probes: result of each probe.
-      best: the most informative probe, inverted if it is wrong more often than right. Its interval
-        is valid for all probes together (Bonferroni). None without probes.
-      unasked: probes that could not run, each with the reason.
+      best: most informative probe, inverted if it is usually wrong, or None without probes. Its
+        interval is valid for all probes together (Bonferroni).
+      unasked: probes that could not run, each with its reason.
     """
 
     version: int
@@ -146,16 +146,16 @@ class Manifest:
       dataset: name of the dataset, such as `eq-youcook2`.
       mode: mode of the build: `paper` or `corrected`.
       config: settings that affect the rows, without local folders.
-      inputs: annotation files; the rows list the videos.
-      versions: versions of eqforge and of the libraries that can affect bytes.
+      inputs: annotation files. The rows list the videos.
+      versions: versions of eqforge and of libraries that can affect bytes.
       stages: counts of each stage, in the order of the build.
       tables: files of each table.
-      warnings: what you should know before you trust the numbers.
+      warnings: warnings to read before you use the dataset.
       findings: number of rows in the table `findings`, by task and rule.
-      unchanged: number of rows in `samples` whose `words_changed` is false; null if unknown.
+      unchanged: number of samples whose `words_changed` is false, or None if unknown.
       errata: samples that `--errata` dropped, corrected or commented on.
-      parts: datasets that were combined; nested datasets come first.
-      certificate: how much the text alone reveals; only for balanced texts.
+      parts: datasets that were combined. Nested datasets come first.
+      certificate: how much the text alone reveals, only for balanced texts.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 

@@ -149,17 +149,17 @@ By = Literal["errata", "review"]
 
 @dataclass(frozen=True, kw_only=True, slots=True, order=True)
 class Erratum:
-    """A problem with a sample, and how it is fixed.
+    """A problem with a sample, and the correction.
 
     Attributes:
       id: id of the sample.
       action: `drop` rejects the sample, `correct` replaces a text, and `note` adds a comment.
-      reason: explanation of the problem, for people.
+      reason: explanation of the problem.
       who: person, or program and version, that found the problem.
-      when: date of the finding, such as 2026-11-23; empty if unknown.
-      column: column that `text` corrects; otherwise empty.
-      text: corrected text; otherwise empty.
-      stage: where the erratum comes from: an errata file or a review.
+      when: date on which the problem was found, such as 2026-11-23, or empty if unknown.
+      column: column that `text` corrects, or empty.
+      text: corrected text, or empty.
+      stage: origin of the erratum: an errata file or a review.
     """
 
     id: str

@@ -17,7 +17,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "eqben": KnownDataset(
         type=PAIRS,
         summary="Pairs of similar images from five sources, each with a caption.",
-        made_from="the authors' annotation files of any subsets, and their image tree",
+        made_from="the authors' annotation files for any subsets, and their image folders",
         citation=citations.EQBEN,
     ),
     "valse": KnownDataset(
@@ -62,7 +62,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "aro-order": KnownDataset(
         type=FOILS,
         summary="COCO or Flickr30k captions with their words in a different order.",
-        made_from="records of `image_path` and `caption_options`, true caption first",
+        made_from="records with `image_path` and `caption_options`, the true caption first",
         citation=citations.ARO,
     ),
     "vl-checklist": KnownDataset(
@@ -74,12 +74,12 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "bivlc": KnownDataset(
         type=PAIRS,
         summary="SugarCrepe captions with an image generated for each false caption.",
-        made_from="its Hugging Face folder, or the CSV of drawn candidates",
+        made_from="its Hugging Face folder, or the CSV of generated candidates",
         citation=citations.BIVLC,
     ),
     "natural-bench": KnownDataset(
         type=QUESTIONS,
-        summary="Two questions about two images; each has a different answer for each image.",
+        summary="Two questions about two images; the images have different answers.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,

@@ -38,10 +38,10 @@ class ExportNote:
 
     Attributes:
       dataset_sha256: SHA-256 of the dataset's manifest.
-      settings: format, table, image encoding and other settings that affect the bytes.
-      versions: versions of the packages that write the bytes.
+      settings: format, table, image encoding and other settings that affect the exported bytes.
+      versions: versions of the packages that wrote the files.
       left_out: number of rows that `--redistributable` excluded, by licence.
-      files: exported files, except the note itself; an image counts as 0 rows.
+      files: exported files, except the note itself. An image counts as 0 rows.
     """
 
     format: str = _FORMAT

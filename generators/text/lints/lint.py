@@ -44,7 +44,7 @@ class Finding:
     Attributes:
       field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or
         "other_caption" of a second image.
-      twin: id of the first record that this record duplicates; empty for other findings.
+      twin: id of the first record that this record duplicates, or empty for other findings.
     """
 
     record_id: str

@@ -50,13 +50,13 @@ class Arguments:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
-    """Differences between two datasets.
+    """Differences between the datasets A and B.
 
     Attributes:
-      a, b: folders or URLs of the datasets.
+      a, b: folder or URL of the dataset.
       is_equal: whether all compared records are equal.
       tables: differences by table.
-      manifest: other differences between the manifests of A and B, such as `config.seed`.
+      manifest: other differences between the manifests, such as `config.seed`.
     """
 
     a: str

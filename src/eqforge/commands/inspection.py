@@ -62,9 +62,9 @@ class Inspection:
     Attributes:
       folder: folder or URL of the dataset.
       manifest: manifest of the dataset.
-      samples: complete rows: the requested number, spread over the dataset, or the row with the
-        requested id.
-      rejects: complete rows of rejects with the requested reason or id.
+      samples: complete rows of samples: the row with the requested id, or rows spread over the
+        dataset.
+      rejects: complete rows of rejected candidates with the requested reason or id.
     """
 
     folder: str

@@ -59,16 +59,16 @@ depend on the recipe's dataset, run eqforge plan {OPTION} RECIPE --help."""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecipeReport:
-    """The result of a recipe, and the inputs that no longer match it.
+    """The result of `eqforge build --recipe`.
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe that no input of the build matches byte for byte.
+      inputs: input files of the recipe that no input of the build equals byte for byte.
       changed_sources: videos and images whose bytes changed.
-      missing_sources: videos and images without a record: missing, unreadable or rejected (see the
-        table `rejects`).
-      difference: recipe (A) compared with dataset (B), with up to 1,000 records of each table; null
-        if the command did not wait for the build.
+      missing_sources: videos and images without a record, because they are missing, unreadable or
+        rejected.
+      difference: comparison of the recipe (A) with the dataset (B), with up to 1,000 records per
+        table, or None if the command did not wait for the build.
     """
 
     build: BuildReport

@@ -43,8 +43,8 @@ class Outcome:
     """The result of a check.
 
     Attributes:
-      state: result; `noted` marks defects that are expected in the dataset's mode.
-      lines: what was found or skipped, and which packages to install.
+      state: result. `noted` marks defects that the dataset's mode allows.
+      lines: findings, skipped checks, and packages to install.
     """
 
     state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
