@@ -40,12 +40,12 @@ ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
 
 def lines() -> Iterator[str]:
     """Yields a table of the commands, then each record with its fields."""
-    yield "| command | prints |\n|---|---|"
+    yield "| command with `--json` | document |\n|---|---|"
     records: dict[str, Any] = {}
     for command, kind in DOCUMENTS.items():
         found = schema(kind)
         records |= found["$defs"]
-        yield f"| `eqforge {command} --json` | {type_of(found)} |"
+        yield f"| `{command}` | {type_of(found)} |"
     for name, record in sorted(records.items()):
         yield f"\n### {name}\n\n{record['description']}\n"
         fields: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
