@@ -1,8 +1,8 @@
-"""The errors eqforge raises on purpose.
+"""The errors that eqforge raises.
 
 EqforgeError
   InputError      the user's input or settings are wrong; the command line exits with 2
-  BuildError      a run ended before its dataset was complete; the command line exits with 1
+  BuildError      a build ended before its dataset was complete; the command line exits with 1
   MissingExtra    an optional package is not installed; the command line exits with 2
 """
 
@@ -25,7 +25,7 @@ MAX_MESSAGE_CHARS = 4_000
 
 
 class EqforgeError(Exception):
-    """Any error eqforge raises on purpose; its text says what to do."""
+    """Base class of the errors that eqforge raises. The message says what to do."""
 
 
 class InputError(EqforgeError):
@@ -33,15 +33,15 @@ class InputError(EqforgeError):
 
 
 class BuildError(EqforgeError):
-    """A run ended before its dataset was complete."""
+    """A build ended before its dataset was complete."""
 
 
 class MissingExtra(EqforgeError):
     """An optional package is missing.
 
     Args:
-        extra: the extra of eqforge that installs it.
-        then: a command to run after installing; None for most packages.
+        extra: extra of eqforge that installs the package.
+        then: command to run after the installation, or empty for most packages.
     """
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:

@@ -1,9 +1,9 @@
-"""The commands as functions: settings are keyword arguments, errors are exceptions.
+"""The commands as functions: options are keyword arguments, errors are exceptions.
 
-`eqforge COMMAND --help` lists the settings of each. A setting has the name and default of its
+`eqforge COMMAND --help` lists the options of a command. A keyword has the name and default of its
 option: `--max-side 256` is `max_side=256`. `dataset` is the folder or URL of a finished dataset,
-`output` the folder or URL to write. A repeated call resumes a stopped one. Wrong input raises
-InputError; a run that ended before its dataset was complete raises BuildError.
+and `output` is the folder or URL to write. To resume an interrupted call, repeat it. Invalid input
+raises InputError. A build that ends before its dataset is complete raises BuildError.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,15 +42,14 @@ Result = TypeVar("Result")
 def build(
     dataset: str, *, recipe: str | Path | None = None, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Build a dataset or import a benchmark, resume if interrupted, and open it.
+    """Build a dataset or import a benchmark, or resume an interrupted build, and open the result.
 
     Args:
-      dataset: its name, such as "eq-video", or that of a benchmark, such as "winoground".
-      recipe: folder or URL of a recipe with the settings; `diff(recipe, output)` then shows the
-        differences.
-      beam: options of the engine, as after `--` on a command line.
-      **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
-        with `source`.
+      dataset: name of the dataset or benchmark, such as "eq-video" or "winoground".
+      recipe: folder or URL of a recipe with the settings. To compare the result with the recipe,
+        call `diff(recipe, output)`.
+      beam: engine options, like the options after `--` on the command line.
+      **settings: options of `eqforge build DATASET`, or of `eqforge import` if `source` is set.
     """
     from eqforge.pipelines.base.runner import build_dataset
 
@@ -65,11 +64,11 @@ def build(
 def combine(
     *parts: str | Path, output: str | Path, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Combine datasets into one, in any order, resume if interrupted, and open it.
+    """Combine datasets, or resume an interrupted combination, and open the result.
 
     Args:
       *parts: folders or URLs of the datasets.
-      beam: options of the engine, as after `--` on a command line.
+      beam: engine options, like the options after `--` on the command line.
     """
     from eqforge.pipelines.base.runner import build_dataset
     from eqforge.pipelines.combined import Combined, Config
@@ -84,14 +83,14 @@ def combine(
 def plan(
     dataset: str, *, recipe: str | Path | None = None, pilot: int = 0, **settings: Any
 ) -> "PlanReport":
-    """Return what a build would make; write nothing. You may leave out `output`.
+    """Preview a build without writing a dataset. You can leave out `output`.
 
     Args:
-      dataset: its name, such as "eq-video".
-      recipe: folder or URL of a recipe with the settings; `changed_inputs` of the report names
+      dataset: name of the dataset, such as "eq-video".
+      recipe: folder or URL of a recipe with the settings. In the result, `changed_inputs` lists the
         inputs whose bytes have changed.
-      pilot: records to build and discard for a forecast of time and storage.
-      **settings: as for build.
+      pilot: number of records to process for an estimate of time and storage.
+      **settings: options of `build`.
     """
     from eqforge.pipelines.base.command import UNNAMED
     from eqforge.pipelines.base.plan import plan_dataset
@@ -106,7 +105,7 @@ def plan(
 
 
 def open(path: str | Path) -> "OpenDataset":
-    """Open a finished dataset; `path` is its folder or URL."""
+    """Open the finished dataset in the folder or at the URL `path`."""
     from eqforge.interface.dataset import OpenDataset
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -130,14 +129,14 @@ def diff(
     report: str | Path | None = None,
     overwrite: bool = False,
 ) -> "diff_module.Difference":
-    """Return which records and columns differ between two finished datasets.
+    """Compare the records and columns of two finished datasets.
 
     Args:
-      table: the tables to compare; all if empty.
-      only: the columns to compare; all if empty.
-      examples: maximum number of named records of each kind in each table.
-      report: folder for pages that show the samples that differ.
-      overwrite: replace a different report in that folder.
+      table: tables to compare (default: all).
+      only: columns to compare (default: all).
+      examples: maximum number of listed records of each kind in each table.
+      report: folder for web pages that show the samples that differ.
+      overwrite: whether to replace a different report in this folder.
     """
     from eqforge.commands import diff as diff_module
 
@@ -155,10 +154,10 @@ def diff(
 def export(
     dataset: str | Path, *, format: str, output: str | Path, **settings: Any
 ) -> "ExportNote":
-    """Write a finished dataset in another format; return the note of the written files.
+    """Export a finished dataset to a different format, and list the written files.
 
     Args:
-      format: its name, such as "hf"; `eqforge export --help` lists them.
+      format: name of the format, such as "hf". `eqforge export --help-all` lists the formats.
     """
     from eqforge.commands import export as export_module
 
@@ -169,11 +168,11 @@ def export(
 def card(
     dataset: str | Path, *, about: str | Path | None = None, output: str | Path | None = None
 ) -> list[str]:
-    """Write a dataset's card and its Croissant description; return their paths or URLs.
+    """Write a dataset's card and its Croissant description, and return their paths or URLs.
 
     Args:
-      about: TOML file of facts from the author.
-      output: folder or URL to write into; None for the dataset's own.
+      about: TOML file with the author's information about the dataset.
+      output: folder or URL for the two files (default: the dataset's own).
     """
     from eqforge.commands import card as card_module
 
@@ -188,11 +187,11 @@ def report(
     scores: Sequence[str | Path] = (),
     **settings: Any,
 ) -> "report_module.Report":
-    """Write pages that show every row of a dataset; return their place and the number of items.
+    """Write web pages that show every row of a dataset, and return their path and counts.
 
     Args:
       output: folder of the report (default: DATASET-report, next to a local dataset).
-      scores: model scores: folders written by `score`, or files.
+      scores: model scores, as folders written by `score` or as files.
     """
     from eqforge.commands import report as report_command
 
@@ -208,10 +207,10 @@ def review_plan(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewPlan":
-    """Write reviewers' tasks as pages; return their place and the number of tasks each has.
+    """Write review tasks as web pages, and return their path and the number of tasks per reviewer.
 
     Args:
-      protocol: the questions: a name that `eqforge review plan --help` lists, or a TOML file.
+      protocol: name of a protocol that `eqforge review plan --help` lists, or a TOML file.
     """
     from eqforge.evaluation.review.plan import write_plan
     from eqforge.evaluation.review.settings import Plan
@@ -227,10 +226,10 @@ def review_import(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewOutcome":
-    """Write the decisions from reviewers' votes; return them, with the agreement.
+    """Turn reviewers' votes into a file of decisions, and return counts and agreement.
 
     Args:
-      votes: the files that reviewers saved.
+      votes: files that reviewers saved.
       output: file of decisions to write.
     """
     from eqforge.evaluation.review.outcome import import_votes
@@ -241,10 +240,10 @@ def review_import(
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
-    """Return the defects of text pairs in a published file, your own file or a dataset.
+    """Find defects of text pairs in a published file, your own file or a dataset.
 
     Args:
-      hard_positives: the second file of a published set of hard positives.
+      hard_positives: second file of a published set of hard positives.
     """
     from eqforge.generators.text.lints.command import LintSettings, lint_file
 
@@ -258,7 +257,7 @@ def score(
     """Score the images and captions of a dataset with a model, and write the scores.
 
     Args:
-      model: KIND:MODEL, as `eqforge score --help` lists them.
+      model: model in the form KIND:MODEL. docs/guides/scoring.md lists the kinds.
     """
     from eqforge.evaluation.scoring.run import score_dataset
 
@@ -267,10 +266,10 @@ def score(
 
 
 def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Report":
-    """Return the metrics of a dataset's scores as a table, which `print` shows.
+    """Compute metrics from a dataset and its scores, as a table that you can print.
 
     Args:
-      *paths: the dataset and one or more of its scores, one by one or in lists.
+      *paths: dataset, followed by one or more scores, separately or in lists.
     """
     from eqforge.evaluation.tables.command import metrics_report
 

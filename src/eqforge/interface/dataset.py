@@ -22,13 +22,13 @@ from eqforge.schemas.tables.datasets import table_type
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
-    """A row of the samples, joined with the other tables.
+    """A row of the table `samples`, joined with the other tables.
 
     Attributes:
-      record: the row; docs/reference/tables.md has its fields.
-      images: its images in RGB, by their column without `_id`: `image_0`.
-      rows: referenced rows of other tables, by the key column without `_id`: `region`.
-      details: rows of other tables that name the sample, such as VLUE's findings, by table.
+      record: the row. docs/reference/tables.md describes its fields.
+      images: RGB images of the sample, by column name without `_id`, such as `image_0`.
+      rows: referenced rows of other tables, by column name without `_id`, such as `region`.
+      details: rows of other tables that refer to the sample, such as VLUE's findings, by table.
     """
 
     record: Any
@@ -60,7 +60,7 @@ class OpenDataset:
 
     @property
     def manifest(self) -> Manifest:
-        """Settings, inputs, versions, counts by stage."""
+        """Settings, inputs, versions and counts by stage."""
         return self._dataset.manifest
 
     @property
@@ -80,7 +80,7 @@ class OpenDataset:
         return pa.Table.from_batches(batches, schema=schema)
 
     def records(self, name: str = "samples") -> Iterator[Any]:
-        """Yield the rows of a table as records; images come without their bytes.
+        """Yield the rows of a table as records. Records of images do not contain the bytes.
 
         Raises:
           InputError: there is no such table, or a file is missing or damaged.
@@ -96,7 +96,7 @@ class OpenDataset:
             raise InputError(f"{self.folder}: a row of {name} is invalid: {error}") from error
 
     def samples(self) -> Iterator[Sample]:
-        """Yield the samples with their images and with related rows of other tables.
+        """Yield the samples with their images and the related rows of other tables.
 
         Raises:
           InputError: a file is missing or damaged, or an image does not decode.
