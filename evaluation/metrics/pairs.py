@@ -1,15 +1,17 @@
 """Scores of minimal pairs, and of one image with true and false captions.
 
-Scores of pairs are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Scores of
-one image are [n, 2] of caption and foil, or [n, 3] of original caption, hard positive and hard
-negative: the first is true, the last is false. Higher is a better match, on any scale. Chance
-levels assume independent scores from one continuous distribution. Chance is not a floor: a scorer
-that ignores the image has an image score of 0, one that ignores the caption a text score of 0.
+Scores of pairs are an array [n, 2, 2] (sample, image, caption), in which image i matches caption i.
+Scores of one image are an array [n, 2] (caption, foil) or [n, 3] (caption, hard positive, hard
+negative). The first caption is true, and the last is false. Higher scores mean better matches.
+
+Chance levels assume independent scores from the same continuous distribution. A model can score
+below chance: a model that ignores the image has an image score of 0, and a model that ignores the
+caption has a text score of 0.
 
 Source: Winoground (Thrush et al. 2022), section 3.3, and EqBen (Wang et al. 2023), section 5.1;
 VALSE (Parcalabescu et al. 2022), section 4.2, whose acc and min EqBen's table 1 names; "The Hard
-Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024), section 4.1. All are
-strict: a tie loses, and is neither right nor brittle.
+Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024), section 4.1. In these
+papers, a tie counts as wrong, and is not brittle.
 """
 
 from __future__ import annotations
@@ -23,12 +25,12 @@ from eqforge.evaluation.metrics.ties import Credits, Flags, Metric, Scores, TieR
 
 
 def text_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "each image prefers its own caption" [n]."""
+    """Credit each sample in which both images score higher with their own caption [n]."""
     return both(*_own_captions(scores, rule), rule)
 
 
 def image_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "each caption prefers its own image" [n]."""
+    """Credit each sample in which both captions score higher with their own image [n]."""
     return text_score(scores.transpose(0, 2, 1), rule)
 
 
@@ -40,12 +42,12 @@ def _own_captions(scores: Scores, rule: TieRule) -> tuple[Credits, Credits]:
 
 
 def group_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "images and captions all prefer their own" [n]."""
+    """Credit each sample in which matching scores are all above the other scores [n]."""
     return all_above(scores[:, [0, 1], [0, 1]], scores[:, [0, 1], [1, 0]], rule)
 
 
 def choice(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the share of the two images that prefer their own caption [n]."""
+    """Return the fraction of the two images that score higher with their own caption [n]."""
     first, second = _own_captions(scores, rule)
     return (first + second) / 2
 
@@ -53,9 +55,10 @@ def choice(scores: Scores, rule: TieRule = "strict") -> Credits:
 def equivariance(scores: Scores, rule: TieRule = "strict") -> Credits:
     """Return each sample's deviation from equivariance [n]; 0 exactly if s00 = s11 and s01 = s10.
 
-    With s(image, caption) it is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 - s01))²: a
-    false caption has to cost both images the same, and a false image both captions. Its unit is the
-    square of the scores' unit, so compare only models with scores of one scale, such as cosines.
+    With s(image, caption), the deviation is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 -
+    s01))². It is 0 if a false caption lowers the scores of both images equally, and a false image
+    lowers the scores of both captions equally. Its unit is the square of the scores' unit, so
+    compare only models whose scores have the same scale, such as cosines.
 
     Source: EqBen, section 3.2 (EqSim for close pairs) and figure 6, without margin.
     """
@@ -84,17 +87,17 @@ PAIR_METRICS: Final[Mapping[str, Metric]] = {
 
 
 def pairwise(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "the first caption scores above the last" [n]."""
+    """Credit each sample whose first caption scores above its last caption [n]."""
     return all_above(scores[:, [0]], scores[:, [-1]], rule)
 
 
 def caption_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """VALSE's p_c: the caption scores above a threshold, so it is called true [n]."""
+    """VALSE's p_c: credit each caption that scores above a threshold [n]."""
     return all_above(scores[:, [0]], _limit(scores, threshold), rule)
 
 
 def foil_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """VALSE's p_f: the foil scores below a threshold, so it is called false [n]."""
+    """VALSE's p_f: credit each foil that scores below a threshold [n]."""
     return all_above(_limit(scores, threshold), scores[:, [-1]], rule)
 
 
@@ -103,18 +106,18 @@ def _limit(scores: Scores, threshold: float) -> Scores:
 
 
 def foil_accuracy(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """VALSE's acc: the mean of p_c and p_f [n]."""
+    """VALSE's acc: mean of p_c and p_f [n]."""
     recognised = caption_recognised(scores, rule, threshold)
     return (recognised + foil_recognised(scores, rule, threshold)) / 2
 
 
 def augmented(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "original and hard positive both score above the negative" [n]."""
+    """Credit each sample whose caption and hard positive score above the hard negative [n]."""
     return all_above(scores[:, :2], scores[:, [2]], rule)
 
 
 def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit "the negative lies between original and hard positive" [n]; lower is better."""
+    """Credit each sample whose hard negative scores between the other two [n]; lower is better."""
     original, positive, negative = scores.T
     low, high = np.minimum(original, positive), np.maximum(original, positive)
     won = (low < negative) & (negative < high)
@@ -128,7 +131,7 @@ def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
 
 
 def foil_ties(scores: Scores) -> Flags:
-    """Flag samples whose last caption ties with another [n]."""
+    """Flag samples whose last caption ties with another caption [n]."""
     return (scores[:, :-1] == scores[:, [-1]]).any(axis=1)
 
 

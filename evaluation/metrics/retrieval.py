@@ -1,6 +1,6 @@
-"""Rank all candidates for each query, block by block, and score the ranks of the true ones.
+"""Rank all candidates for each query, and score the ranks of the true candidates.
 
-A query may have any number of true candidates. Only one block of queries is held in memory.
+A query can have any number of true candidates. Only one block of queries is in memory at a time.
 """
 
 import itertools
@@ -45,8 +45,8 @@ def vector_rows(
 ) -> ScoreRows:
     """Score by dot products of vectors [n, d].
 
-    `query_of` and `candidate_of` hold the vector index of each query and candidate; None if each
-    has its own. Candidates that share a vector have bitwise equal scores.
+    `query_of` and `candidate_of` contain the vector index of each query and candidate, or None if
+    each has its own vector. Candidates that share a vector have bitwise equal scores.
     """
 
     def rows(start: int, stop: int) -> NDArray[np.float32]:
@@ -164,10 +164,10 @@ def _first(
 
 
 def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
-    """Credit "a true candidate is among the first k" [queries].
+    """Credit each query with a true candidate among the first k [queries].
 
-    If a tie with the best true candidate decides, the rule gives 0, one half, or the probability
-    under random order.
+    If the result depends on a tie with the best true candidate, the rule sets the credit: 0, one
+    half, or the probability under a random order.
     """
     sure = ranking.scored & (ranking.above + ranking.level < k)
     open_ = ranking.scored & ~sure & (ranking.above < k)
@@ -185,7 +185,7 @@ def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
 def share_at(ranking: Ranking, k: int, total: int) -> Credits:
     """Return (true candidates among the first k) / min(total, k) for each query [queries].
 
-    With five captions per image it can fall from R@1 to R@5; the usual R@k cannot. Ties lose.
+    With five captions per image, R@5 can be below R@1, unlike the usual R@k. Ties count as wrong.
 
     Source: `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl; Hendriksen et al. 2024, table 3.
     """
@@ -197,8 +197,9 @@ def dcg_cm(
 ) -> NDArray[np.float64]:
     """Return each query's cross-modal discounted cumulative gain: sum of gain / log2(rank + 1).
 
-    The gain is 1 for a true candidate, else its similarity by a second model, `relevance`
-    [queries, depth]. It is not normalised: at most 4.54 for ten candidates.
+    The gain of a true candidate is 1. The gain of any other candidate is its similarity by a second
+    model, `relevance` [queries, depth]. The sum is not normalised: its maximum is 4.54 for ten
+    candidates.
 
     Source: Hendriksen et al. 2024, section 4.
     """
@@ -246,9 +247,9 @@ def mean_jaccard(
 ) -> dict[str, float]:
     """Return each group's mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
 
-    A and B are the groups of two perturbations, among the captions that both changed, as unchanged
-    captions do not show agreement. The paper's perturbations change every caption. Pairs of empty
-    sets are left out; the mean is NaN if none remains.
+    A and B are the groups of two perturbations. They contain only captions that both perturbations
+    changed, because unchanged captions do not show agreement. The paper's perturbations change
+    every caption. Pairs of empty sets do not count. The mean is NaN if no pair remains.
 
     Args:
       before: score of each caption [captions].

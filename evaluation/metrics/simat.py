@@ -1,8 +1,8 @@
 """SIMAT: image embeddings moved by the difference of two words, and their nearest neighbours.
 
-A query is an image and a word to replace. Its embedding is moved, and the nearest other image of
-the gallery is retrieved. The query succeeds if an oracle says that it matches the target caption.
-All vectors are in one space; image and caption vectors have unit length.
+A query is an image and a word to replace. SIMAT moves the embedding of the image, and retrieves the
+nearest other image of the gallery. The query succeeds if the retrieved image matches the target
+caption. All vectors are in the same space. Image and caption vectors have unit length.
 """
 
 import itertools
@@ -28,9 +28,9 @@ def moved(
     target_words: NDArray[np.float32],
     strength: float,
 ) -> NDArray[np.float32]:
-    """Return image + strength * (target word - source word) of each query [queries, d].
+    """Return image + strength * (target word - source word) for each query [queries, d].
 
-    Neither difference nor result is normalised; scaling the result does not change its neighbours.
+    The result is not normalised, because scaling does not change its nearest neighbours.
     `images` are unit vectors [queries, d], or zeros for the bare difference.
 
     Source: SIMAT (Couairon et al. 2022), section 4.2, equation 2; `eval.py` of its repository.
@@ -43,13 +43,13 @@ def sentence_deltas(
     vectors: NDArray[np.float32],
     exchanges: Sequence[tuple[int, str, str]],
 ) -> dict[tuple[int, str, str], NDArray[np.float32]]:
-    """Return each exchange's mean difference [d] over all caption pairs that differ only in it.
+    """Return the mean difference [d] of caption pairs that differ in one exchanged word.
 
-    Exchanges without a pair of captions are left out.
+    Exchanges without a pair of captions are omitted.
 
     Args:
       triplets: subject, relation and object of each caption [captions].
-      exchanges: position in the triplet, 0 to 2, the word there, and its replacement.
+      exchanges: position in the triplet (0 to 2), word at this position, and its replacement.
 
     Source: SIMAT, section 5.4, "sentence average delta".
     """
@@ -69,14 +69,14 @@ def sentence_deltas(
 
 
 def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Indices:
-    """Return the nearest candidate of each point, the first among ties [points]."""
+    """Return the nearest candidate of each point, or the first if several tie [points]."""
     return (points @ candidates.T).argmax(axis=1).astype(np.int64)
 
 
 def same_crops(
     sources: NDArray[Any], boxes: NDArray[np.floating[Any]], limit: float = SAME_CROP_IOU
 ) -> Truths:
-    """Return each region's duplicates, itself included: crops of one image with IoU above a limit.
+    """Return each region and its duplicates: crops of the same image with an IoU above a limit.
 
     `boxes` are x0, y0, x1, y1 in pixels [regions, 4].
     """
@@ -96,9 +96,9 @@ def same_crops(
 def intersection_over_union(
     first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Return the IoU of boxes, in [0, 1]; 0 if both are empty.
+    """Return the IoU of boxes, in [0, 1], or 0 if both boxes are empty.
 
-    Boxes are x0, y0, x1, y1 in the last axis, x1 and y1 beyond the last pixel; shapes broadcast.
+    The last axis contains x0, y0, x1, y1. x1 and y1 are beyond the last pixel. Shapes broadcast.
     """
     a, b = first.astype(np.float64), second.astype(np.float64)
     sides = np.minimum(a[..., 2:], b[..., 2:]) - np.maximum(a[..., :2], b[..., :2])
@@ -115,16 +115,16 @@ def judge_queries(
     excluded: Truths,
     rule: TieRule = "strict",
 ) -> tuple[dict[str, Credits], Flags]:
-    """Return the credits for n = 1 and 5 [queries], and which queries tie [queries].
+    """Return the credits for n = 1 and 5 [queries], and flags of queries with ties [queries].
 
     Args:
-      points: moved queries [queries, d], of any length.
+      points: moved queries [queries, d]; they need not have unit length.
       gallery: unit vectors [regions, d].
-      truths: matching regions of each query that can succeed, without excluded ones.
+      truths: matching regions of each query that can succeed, without excluded regions.
       excluded: regions that each query must not retrieve.
-      rule: the credit if a wrong region is as near as the nearest matching one.
+      rule: credit if a wrong region is as near as the nearest matching region.
 
-    Source: SIMAT, section 3.3 and table 1, whose n = 5 takes the best of five neighbours.
+    Source: SIMAT, section 3.3 and table 1. For n = 5, the best of five neighbours counts.
     """
     asking = np.array(sorted(truths), dtype=np.int64)
     credits = {f"n = {n}": np.zeros(len(points)) for n in NEIGHBOURS}

@@ -1,11 +1,11 @@
-"""EqSim: scores of two matched pairs have to change equally with the image and with the text.
+"""EqSim, a loss for which the scores of two matched pairs change equally with image and text.
 
 Given matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
 caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
 s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
 
-Caption j is close to pair i if it matches image i well, and image j if it matches caption i. No
-gradient flows through the choice of close pairs.
+Caption j is close to pair i if it matches image i well. Image j is close to pair i if it matches
+caption i well. No gradient flows through the choice of close pairs.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Quadruples:
 def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
     """Gather the couples' scores from a dual encoder's matrix [n, n], images (rows) with texts.
 
-    `couples` int64 [couples, 2] holds the indices of two pairs of the batch.
+    `couples`, int64 [couples, 2], contains the indices of two pairs of the batch.
     """
     first, second = couples[:, 0], couples[:, 1]
     return Quadruples(
@@ -49,8 +49,8 @@ def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Q
 
     Args:
       logits: float [couples, 4], in the order s00, s01, s10, s11.
-      activation: `sigmoid`, the paper's for METER; `softmax` over the four; `linear`, which scales
-        the lowest score of all to 0 and the highest to 1; or `none`.
+      activation: `sigmoid`, as in the paper for METER, `softmax` over the four scores, `linear`,
+        which scales the lowest of all scores to 0 and the highest to 1, or `none`.
 
     Source: Wang et al. 2023, appendix C; the published `get_pairloss_itm`.
     """
@@ -74,8 +74,10 @@ def deviation(found: Quadruples, side: Side) -> "Tensor":
 def equivariance_score(found: Quadruples) -> "Tensor":
     """Return the sum of both squared deviations [couples]; 0 exactly if s00 = s11 and s01 = s10.
 
-    It equals 2 (s00 - s11)^2 + 2 (s01 - s10)^2. Its mean is `eqsim_close` of both sides without a
-    margin. Source: Wang et al. 2023, section 5.4: the deviation from EqSim.
+    The sum equals 2 (s00 - s11)^2 + 2 (s01 - s10)^2. Its mean is `eqsim_close` of both sides
+    without a margin.
+
+    Source: Wang et al. 2023, section 5.4: the deviation from EqSim.
     """
     return deviation(found, "text") ** 2 + deviation(found, "image") ** 2
 
@@ -89,11 +91,12 @@ def eqsim_close(
 ) -> "Tensor":
     """Return EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
 
-    The scalar is at least 0, and 0 without couples.
+    The result is a scalar of at least 0. It is 0 without couples.
 
     Args:
-      margin_mode: `after-mean` subtracts the margin from the mean over couples, as the published
-        code does; `per-pair` from each couple, so that good couples cannot hide a bad one.
+      margin_mode: `after-mean` subtracts the margin from the mean over couples, as in the published
+        code. `per-pair` subtracts it from each couple, so that good couples cannot hide a bad
+        couple.
 
     Source: Wang et al. 2023, section 3; the published `pairloss_criterion` (after the mean) and its
     unused `pairloss_criterion_v2` (per pair).
@@ -111,13 +114,13 @@ def eqsim_close(
 
 
 def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> "Tensor":
-    """Return EqSim v1, for semantically distant pairs: caption i with image j scores as j with i.
+    """Return EqSim v1, for distant pairs: mean squared difference of the two crossed scores.
 
     Args:
       scores: float [n, n], images (rows) with texts (columns).
-      close: bool [n, n], symmetric; couples that count as 0 in the mean, like the diagonal.
+      close: bool [n, n], symmetric; close couples count as 0 in the mean, like the diagonal.
 
-    Source: Wang et al. 2023, section 3; the published `get_pairloss_v1_itc_hard`. It is the
+    Source: Wang et al. 2023, section 3; the published `get_pairloss_v1_itc_hard`. This loss is the
     cross-modal consistency of CyCLIP (Goel et al. 2022).
     """
     squared = ((scores - scores.T) ** 2).masked_fill(close, 0)
@@ -127,8 +130,9 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
 def eqsim_swapped(found: Quadruples, *, margin: float = 0.0) -> "Tensor":
     """Return EqSim v1 of couples: the mean of (s01 - s10)^2 minus the margin, at least 0.
 
-    It is 0 without couples. Source: Wang et al. 2023, equation 6, for the couples that a fusion
-    encoder scores; `eqsim_distant` is the mean over a whole matrix.
+    The result is 0 without couples. `eqsim_distant` is the mean over a whole matrix.
+
+    Source: Wang et al. 2023, equation 6, for the couples that a fusion encoder scores.
     """
     if found.s01.shape[0] == 0:
         return found.s01.sum()
@@ -138,7 +142,7 @@ def eqsim_swapped(found: Quadruples, *, margin: float = 0.0) -> "Tensor":
 def known_couples(partners: "Tensor") -> "Tensor":
     """Return the couples of a dataset of pairs, int64 [couples, 2], each once, lower index first.
 
-    `partners` int64 [n] holds the index of each pair's partner in the batch, or -1.
+    `partners`, int64 [n], contains the index of each pair's partner in the batch, or -1.
     """
     import torch
 
@@ -152,14 +156,14 @@ def top_k_couples(
 ) -> "Tensor":
     """Couple each pair with the top `count` texts for its image and images for its text.
 
-    Couples are int64 [couples, 2]; a couple chosen from several sides is repeated.
+    Couples are int64 [couples, 2]. A couple that several sides choose is repeated.
 
     Args:
       logits: float [n, n], images (rows) with texts (columns).
       excluded: bool [n, n]; forbidden couples, such as pairs that share an image.
       texts_only: choose no images for texts.
 
-    Source: Wang et al. 2023, section 3: the most similar k are the close ones.
+    Source: Wang et al. 2023, section 3: the k most similar pairs are close.
     """
     import torch
 
@@ -179,11 +183,12 @@ def drawn_couples(
 ) -> "Tensor":
     """Couple each pair with `count` texts and images, drawn by their logits without replacement.
 
-    It has the arguments and result of `top_k_couples`. The random generator is on the CPU, so that
-    all devices draw the same couples.
+    The arguments and the result are the same as for `top_k_couples`. The random generator is on the
+    CPU, so that all devices draw the same couples.
 
-    Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with
-    the weights softmax(logits), images for texts first; the paper says top-k.
+    Source: `compute_itm_hardneg` in the published code of Wang et al. 2023. It calls
+    torch.multinomial with the weights softmax(logits), images for texts first. The paper says
+    top-k.
     """
     import torch
 
