@@ -145,10 +145,8 @@ published numbers.
 
 ORDERS = range(1, 5)
 _SIGMA = 6.0
-_DROPPED = {
-    *("''", "'", "``", "`", '"', "(", ")", "{", "}", "[", "]", ".", "?", "!", ",", ":", "-"),
-    *("-lrb-", "-rrb-", "-lcb-", "-rcb-", "-lsb-", "-rsb-", "--", "...", ";"),
-}
+# COCO's server also lists -LRB- and other brackets, but after lower-casing they are kept.
+_DROPPED = {"''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"}
 
 
 def split_captions(
@@ -175,7 +173,7 @@ def _by_treebank(lines: Sequence[str]) -> list[list[str]]:
     except ImportError as error:
         raise MissingExtra("nltk", "models") from error
     cut = TreebankWordTokenizer().tokenize
-    return [cut(line.lower()) for line in lines]
+    return [[word.lower() for word in cut(line, convert_parentheses=True)] for line in lines]
 
 
 def _by_java(lines: Sequence[str]) -> list[list[str]]:

@@ -62,6 +62,12 @@ REFERENCES = [
 ]
 
 
+def test_brackets_are_words_as_on_cocos_server() -> None:
+    """The expected words are those of pycocoevalcap 1.2, which drops brackets only in capitals."""
+    found = tokenize(['A "Man" (left) [b] {c}; don\'t go.'], "treebank")
+    assert found == ["a man -lrb- left -rrb- -lsb- b -rsb- -lcb- c -rcb- do n't go"]
+
+
 @pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="it is no dependency of eqforge")
 def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
     texts = ["A man's dog, (brown) isn't here!", "Two dogs - one ball; fun", ""]
