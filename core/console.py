@@ -143,12 +143,12 @@ EVERY_S = 10.0
 
 
 def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
-    said = f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
+    text = f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
     if not done or seconds <= 0 or done == total:
-        return said
+        return text
     rate = done / seconds
-    said += f", {rate:,.1f} a second" if rate >= 0.1 else f", {60 * rate:,.1f} a minute"
-    return said if total is None else f"{said}, {duration((total - done) / rate)} left"
+    text += f", {rate:,.1f} a second" if rate >= 0.1 else f", {60 * rate:,.1f} a minute"
+    return text if total is None else f"{text}, {duration((total - done) / rate)} left"
 
 
 def duration(seconds: float) -> str:

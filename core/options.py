@@ -68,8 +68,8 @@ class Option:
 
     @property
     def text(self) -> str:
-        given = next((mark.help for mark in self.marks if getattr(mark, "help", None)), None)
-        text = given or _texts(self.owner).get(self.name.replace("-", "_")) or ""
+        help_text = next((mark.help for mark in self.marks if getattr(mark, "help", None)), None)
+        text = help_text or _texts(self.owner).get(self.name.replace("-", "_")) or ""
         return "\n\n".join(" ".join(each.split()) for each in text.split("\n\n"))
 
     def read(self, values: Sequence[str], where: str) -> None:
@@ -118,10 +118,10 @@ def _texts(kind: type) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in reversed(kind.__mro__[:-1]):
         try:
-            said = docstring_parser.parse_from_object(each)
+            docstring = docstring_parser.parse_from_object(each)
         except OSError:  # a class without a source, as of make_dataclass
             continue
-        found |= {one.arg_name: one.description for one in said.params if one.description}
+        found |= {one.arg_name: one.description for one in docstring.params if one.description}
     return found
 
 
@@ -137,7 +137,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
         InputError: in one sentence; tyro would print a page.
     """
     known = {option.name: option for option in options if not option.is_positional}
-    given, rest = set[str](), list(argv)
+    option_names, rest = set[str](), list(argv)
     positional: list[str] = []
     while rest:
         argument = rest.pop(0)
@@ -147,7 +147,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
         option = known.get(name) or known.get(name.removeprefix("no-"))
         if option is None:
             raise InputError(f"no option --{name}{_hint(name, known, program)}")
-        given.add(option.name)
+        option_names.add(option.name)
         if option.kind is bool:
             continue
         values = [argument.partition("=")[2]] if "=" in argument else []
@@ -160,7 +160,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
         elif number != "*":
             raise InputError(f"--{name}: expected {option.spec.metavar} after it")
     missing = [f"--{name}" for name, each in known.items() if each.default is tyro.MISSING]
-    missing = [name for name in missing if name[2:] not in given]
+    missing = [name for name in missing if name[2:] not in option_names]
     own = [option for option in options if option.is_positional]
     if positional and not own:
         raise InputError(
@@ -213,8 +213,8 @@ def read_presets(
         if any(name_of(text) in (name, f"no-{name}") for text in argv)
     }
     arguments: list[str] = []
-    for source, given in (*_from_file(argv, options), *_from_variables(environment, options)):
-        for name, value in given.items():
+    for source, values in (*_from_file(argv, options), *_from_variables(environment, options)):
+        for name, value in values.items():
             if name not in sources:
                 sources[name] = source
                 arguments += _checked(options[name], value, source)
@@ -225,13 +225,13 @@ def read_presets(
 def _from_file(
     argv: Sequence[str], options: Mapping[str, Option]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    given = [b for a, b in itertools.pairwise(argv) if a == f"--{CONFIG}"]
-    given += [text.partition("=")[2] for text in argv if text.startswith(f"--{CONFIG}=")]
-    if not given:
+    paths = [b for a, b in itertools.pairwise(argv) if a == f"--{CONFIG}"]
+    paths += [text.partition("=")[2] for text in argv if text.startswith(f"--{CONFIG}=")]
+    if not paths:
         return
     from eqforge.core.files.checked import read_toml
 
-    path = Path(given[-1])
+    path = Path(paths[-1])
     try:
         values = read_toml(path)
     except InputError as error:

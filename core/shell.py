@@ -87,39 +87,39 @@ def parse_line(
       InputError: an option is unknown, missing, or has a wrong value.
       SystemExit: after the help.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    arguments = list(sys.argv[1:] if argv is None else argv)
     chosen = list[str]()
     if not isinstance(settings, type):
-        settings, chosen = _subcommand(settings, given, about)
+        settings, chosen = _subcommand(settings, arguments, about)
         about = dataclasses.replace(about, program=" ".join((about.program, *chosen)))
-        given = given[1:]
+        arguments = arguments[1:]
     with in_words():
-        usual = default(given) if default is not None else None
+        usual = default(arguments) if default is not None else None
         options = [*options_of(settings, usual), *options_of(console, group=_CONSOLE)]
-        if (text := asked_help(about, settings, options, given)) is not None:
+        if (text := asked_help(about, settings, options, arguments)) is not None:
             print(text)
             raise SystemExit(0)
-        presets = read_presets(options, given)
-        given += presets.arguments
+        presets = read_presets(options, arguments)
+        arguments += presets.arguments
         start = tyro.MISSING_NONPROP
         if default is not None:
-            known = default(given)
+            known = default(arguments)
             options = [*options_of(settings, known), *options_of(console, group=_CONSOLE)]
             values = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
             start = with_console(type(known), console)(**values)
-        check_line(options, given, about.program)
+        check_line(options, arguments, about.program)
         found = tyro.cli(
-            with_console(settings, console), args=given, default=start, prog=about.program
+            with_console(settings, console), args=arguments, default=start, prog=about.program
         )
     own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     output = own.pop(_CONSOLE)
     apply_console_options(output)
-    made = settings(**own)
-    check_numbers(made)
-    check_outputs(made)
+    parsed = settings(**own)
+    check_numbers(parsed)
+    check_outputs(parsed)
     common = {option.name for option in options_of(console)}
     sources = {name: source for name, source in presets.sources.items() if name not in common}
-    return CommandLine(settings=made, console=output, sources=sources)
+    return CommandLine(settings=parsed, console=output, sources=sources)
 
 
 def _subcommand(settings: Any, argv: Sequence[str], about: Help) -> tuple[type, list[str]]:
@@ -227,12 +227,12 @@ def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
     """Describe the values of an option, and show how to write a percentage as a number."""
     kinds = (kind, *get_args(kind))
     numbers = {float: "a number", int: "a whole number"}
-    what = next((numbers[each] for each in numbers if each in kinds), None)
-    if what is None:
+    number = next((numbers[each] for each in numbers if each in kinds), None)
+    if number is None:
         return _in_words(spec.metavar)
     percentage = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text) if float in kinds else None
     hint = f"; write {float(percentage[1]) / 100:g} for {text}" if percentage else ""
-    return f"{what}{' or None' if type(None) in kinds else ''}{hint}"
+    return f"{number}{' or None' if type(None) in kinds else ''}{hint}"
 
 
 def _in_words(metavar: str) -> str:

@@ -44,8 +44,10 @@ def number_of(error: KeyboardInterrupt) -> int:
 
 def sentence(number: int, goes_on: bool) -> str:
     """Return the message of a run that a signal ended; `goes_on` as in `reported_errors`."""
-    what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
-    return what + ("; run the same command again to resume" if goes_on else "")
+    message = (
+        "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
+    )
+    return message + ("; run the same command again to resume" if goes_on else "")
 
 
 class Listener:

@@ -123,10 +123,10 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
     def plan(self) -> Iterator[PhotographBatch]:
         config = self.config
         captions = read_edit_captions(config.captions, config.source, config.masks is not None)
-        for some in whole_groups(select_images(captions, self.run), BATCH):
-            if any(each.hard_negative is None for each in some):
+        for batch in whole_groups(select_images(captions, self.run), BATCH):
+            if any(each.hard_negative is None for each in batch):
                 open_wordnet()  # the rules of negatives need it
-            yield PhotographBatch(captions=some)
+            yield PhotographBatch(captions=batch)
 
     def measure(self, batch: PhotographBatch) -> dict[str, int]:
         return batch.counts

@@ -145,9 +145,9 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
 
     def pair_counts(self) -> dict[str, int]:
         config = self.config
-        asked = {"object": config.object_pairs, "scene": config.scene_pairs,
+        counts = {"object": config.object_pairs, "scene": config.scene_pairs,
                  "attribute": config.attribute_pairs}  # fmt: skip
-        return wanted_counts(config.pairs, asked, self.run.seed)
+        return wanted_counts(config.pairs, counts, self.run.seed)
 
     def supply(self, kind: str) -> int:
         return num_pairs(self.vocabulary, kind, self.run.seed, self.config.additions)

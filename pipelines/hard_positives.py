@@ -132,8 +132,8 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
         if self.config.balance is None:
             return self._batches(self.run)
         # All are drawn together, those too that are not asked for.
-        drawn = draw_texts(self._batches(replace(self.run, only=())), self.rules())
-        return with_drawn(self._batches(self.run), drawn)
+        places = draw_texts(self._batches(replace(self.run, only=())), self.rules())
+        return with_drawn(self._batches(self.run), places)
 
     def _batches(self, run: RunSettings) -> Iterator[TextsBatch]:
         images = map(texts_of, select_images(self.config.texts(), run))

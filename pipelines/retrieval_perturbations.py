@@ -65,8 +65,8 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
 
     def plan(self) -> Iterator[CaptionBatch]:
         records = read_captions(self.config.captions, self.config.source)
-        for some in batched(select_captions([records], self.run), BATCH):
-            yield CaptionBatch(captions=some)
+        for batch in batched(select_captions([records], self.run), BATCH):
+            yield CaptionBatch(captions=batch)
 
     def measure(self, batch: CaptionBatch) -> dict[str, int]:
         number = len(batch.captions)

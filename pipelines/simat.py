@@ -166,9 +166,9 @@ class Simat(TextPipeline[Config, PlannedImage]):
 
         rules = self.rules()
         works = root | ReadPlan(target.plan_files, PlannedImage) | ShowImages(rules, target.notes)
-        asked = works | JudgeQueries()
-        samples = asked | WeighQueries(rules)
-        rows = rows_of(works, asked, samples, rules.has_images)
+        queries = works | JudgeQueries()
+        samples = queries | WeighQueries(rules)
+        rows = rows_of(works, queries, samples, rules.has_images)
         _ = rows | "WriteDataset" >> WriteTables(target.dataset)
 
     def rules(self) -> SimatRules:
@@ -188,16 +188,16 @@ class Simat(TextPipeline[Config, PlannedImage]):
 
     def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
         run, counts = self.run, plan.counts
-        shown, asked = counts.get("regions", 0), counts.get("queries", 0)
+        shown, num_queries = counts.get("regions", 0), counts.get("queries", 0)
         images = table_of(
             IMAGES_TABLE, files_for(shown, run.images_per_file), MediaStore(self.media_root)
         )
         return (
-            table_of(QUERIES_TABLE, files_for(asked, run.samples_per_file)),
+            table_of(QUERIES_TABLE, files_for(num_queries, run.samples_per_file)),
             table_of(GALLERY_TABLE, files_for(shown, run.samples_per_file)),
             table_of(TRIPLETS_TABLE, 1),
             *(() if self.config.images is None else (images,)),
-            rejects_table(asked + shown + counts.get("rejected regions", 0)),
+            rejects_table(num_queries + shown + counts.get("rejected regions", 0)),
         )
 
 

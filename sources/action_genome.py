@@ -203,8 +203,8 @@ def members(stream: IO[bytes]) -> Iterator[memoryview]:
         whole = {f"[{place}]": value for place, value in enumerate(whole)}
     if not isinstance(whole, dict):
         raise Unreadable(f"expected a dict or a list, found {type(whole).__name__}")
-    for some in batched(whole.items(), _AT_ONCE):
-        yield memoryview(msgspec.json.encode(some, enc_hook=_plain))
+    for batch in batched(whole.items(), _AT_ONCE):
+        yield memoryview(msgspec.json.encode(batch, enc_hook=_plain))
 
 
 def _plain(value: Any) -> Any:

@@ -98,21 +98,21 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
         where = record.where
         known = {name: record.value.get(name) for name in _Fields.__struct_fields__}
         found = decode(compact_json(known).encode(), _Fields, file, where)
-        said = {name: getattr(found, name) or None for name in known}
-        if len(captions) != 1 and any(said.values()):
-            named = next(name for name, value in said.items() if value)
+        values = {name: getattr(found, name) or None for name in known}
+        if len(captions) != 1 and any(values.values()):
+            named = next(name for name, value in values.items() if value)
             raise InputError(
                 f"{file}: {where}: {named}: allowed only if the image has a single caption"
             )
         for caption in captions:
             # In any order of the records, the same ones have the same id.
-            more = [{name: value for name, value in said.items() if value}]
+            more = [{name: value for name, value in values.items() if value}]
             content = [caption.image, caption.caption, caption.split, *filter(None, more)]
             name = f"{caption.image or 'caption'}#{short_digest(content)}"
             caption_id = namer(name) if caption.id is None else caption.id
-            if said["mask"] is not None and not has_masks:
+            if values["mask"] is not None and not has_masks:
                 raise InputError(
-                    f"{file}: {caption_id} names a mask, {said['mask']!r}; pass the folder of "
+                    f"{file}: {caption_id} names a mask, {values['mask']!r}; pass the folder of "
                     "masks with --masks"
                 )
             yield EditCaption(
@@ -120,5 +120,5 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
                 image=caption.image,
                 caption=caption.caption,
                 split=caption.split,
-                **said,
+                **values,
             )

@@ -179,10 +179,10 @@ def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> 
 
 def lines_of(found: Iterable[Line]) -> Iterator[str]:
     for each in sorted(set(found)):
-        said = {name: value for name, value in msgspec.to_builtins(each).items() if value}
-        if said.get("votes") == msgspec.to_builtins(Tally()):
-            del said["votes"]
-        yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
+        entry = {name: value for name, value in msgspec.to_builtins(each).items() if value}
+        if entry.get("votes") == msgspec.to_builtins(Tally()):
+            del entry["votes"]
+        yield escaped_json(msgspec.json.encode(entry).decode()) + "\n"
 
 
 def write_lines(url: str, found: Iterable[Line]) -> int:

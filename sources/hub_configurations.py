@@ -48,10 +48,10 @@ class Configuration:
 
 
 def configurations(root: Path) -> tuple[Configuration, ...]:
-    said = _said(root / CARD)
-    if not said:
+    entries = _said(root / CARD)
+    if not entries:
         return ()
-    return tuple(_configuration(root, one) for one in said)
+    return tuple(_configuration(root, one) for one in entries)
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
@@ -84,8 +84,8 @@ def _said(card: Path) -> list[dict[str, Any]]:
     except Exception as error:  # YAML can make its reader raise anything
         why = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{card}: its head is not valid YAML: {why}") from error
-    said = value.get("configs") if isinstance(value, dict) else None
-    return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+    entries = value.get("configs") if isinstance(value, dict) else None
+    return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
 
 
 def _parsed(head: str) -> Any:
@@ -103,19 +103,19 @@ def _parsed(head: str) -> Any:
     return yaml.load(head, Loader=loader)
 
 
-def _configuration(root: Path, said: dict[str, Any]) -> Configuration:
-    below = said.get("data_dir")
+def _configuration(root: Path, entry: dict[str, Any]) -> Configuration:
+    below = entry.get("data_dir")
     start = f"{below.strip('/')}/" if isinstance(below, str) else ""
     found: dict[Path, str] = {}
     matched: set[Path] = set()
-    for split, pattern in _patterns(said.get("data_files", ["**"] if start else [])):
+    for split, pattern in _patterns(entry.get("data_files", ["**"] if start else [])):
         names = glob(_below(root, f"{start}{pattern}"), root_dir=root, recursive=True)
         paths = {root / name for name in names if name.endswith(".parquet")}
         found = dict.fromkeys(filter(Path.is_file, paths), split) | found
         matched |= paths if has_magic(pattern) else set()
     return Configuration(
-        name=str(said.get("config_name", _DEFAULT)),
-        is_default=said.get("default") is True,
+        name=str(entry.get("config_name", _DEFAULT)),
+        is_default=entry.get("default") is True,
         files=tuple((found[path], path) for path in sorted(found)),
         matched=tuple(sorted(matched & found.keys())),
     )

@@ -224,22 +224,22 @@ def _agreed(lines: Sequence[_Line]) -> list[_Line]:
     Frames cannot be ordered among seconds before the video is read, so they count as different.
     """
     common = {
-        what: _commonest(getattr(line, what) for line in lines if not line.problem)
-        for what in ("split", "licence", "times")
+        column: _commonest(getattr(line, column) for line in lines if not line.problem)
+        for column in ("split", "licence", "times")
     }
     agreed = []
     for line in lines:
-        for what, value in common.items():
-            line = _contradicted(line, what, value)
+        for column, value in common.items():
+            line = _contradicted(line, column, value)
         agreed.append(replace(line, split=common["split"], licence=common["licence"]))
     return agreed
 
 
-def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
-    own = getattr(line, what)
+def _contradicted(line: _Line, column: str, common: str | None) -> _Line:
+    own = getattr(line, column)
     if line.problem or own in (None, common):
         return line
-    problem = f"{what}: expected {common!r}, as in the video's other lines, found {own!r}"
+    problem = f"{column}: expected {common!r}, as in the video's other lines, found {own!r}"
     return replace(line, segment=None, problem=problem)
 
 

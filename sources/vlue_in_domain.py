@@ -118,11 +118,11 @@ class _Annotations(msgspec.Struct):
 
 
 def _vqa(path: Path) -> Rows:
-    asked = decode(read_bytes(path), _Questions, path.name)
+    questions = decode(read_bytes(path), _Questions, path.name)
     other = _beside("vqa", path)
-    given = decode(read_bytes(other), _Annotations, other.name).annotations
-    answers = {one.question_id: [each.answer for each in one.answers] for one in given}
-    for place, row in enumerate(asked.questions):
+    annotations = decode(read_bytes(other), _Annotations, other.name).annotations
+    answers = {one.question_id: [each.answer for each in one.answers] for one in annotations}
+    for place, row in enumerate(questions.questions):
         where = f"questions[{place}]"
         if row.question_id not in answers:
             raise InputError(f"{other.name}: has no answers to the question {row.question_id}")
@@ -131,9 +131,9 @@ def _vqa(path: Path) -> Rows:
             {
                 "question_id": row.question_id,
                 "question": row.question,
-                "image": f"COCO_{asked.data_subtype}_{row.image_id:012}.jpg",
+                "image": f"COCO_{questions.data_subtype}_{row.image_id:012}.jpg",
                 "answer": answers[row.question_id],
-                "split": asked.data_subtype,
+                "split": questions.data_subtype,
             },
         )
 

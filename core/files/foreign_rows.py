@@ -125,8 +125,8 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
     part, size = [], 0
     for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
         classes = _classes(schema)
-        held = [f.name for f in schema if _is_media(f.type) and f.type.num_fields > 1]
-        for row in _rows_of(batch, held if has_cells else [], classes, has_cells):
+        media_columns = [f.name for f in schema if _is_media(f.type) and f.type.num_fields > 1]
+        for row in _rows_of(batch, media_columns if has_cells else [], classes, has_cells):
             part.append(json.dumps(row))
             size += len(part[-1])
             if size > _PART_CHARS:
@@ -287,7 +287,7 @@ def _field(column: "pa.Array", name: str) -> "pa.Array":
 
 def _rows_of(
     batch: "pa.RecordBatch",
-    held: Sequence[str],
+    media_columns: Sequence[str],
     classes: Mapping[str, Sequence[str]],
     has_cells: bool,
 ) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
@@ -316,7 +316,7 @@ def _rows_of(
             ]
             if any(contents) and has_cells:
                 pictures[name] = row[name]
-        for name in held:
+        for name in media_columns:
             content = data[name][number].as_py() if name in data else b""
             if content or name not in data:
                 pictures[name] = row.get(name) or sha256_hex(content)

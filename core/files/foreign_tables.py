@@ -72,8 +72,8 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     except InputError:
         raise
     except Exception as error:  # a damaged file can make readers raise anything
-        said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-        raise InputError(f"{path}: cannot be read as Parquet with {expected}: {said}") from error
+        reason = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
+        raise InputError(f"{path}: cannot be read as Parquet with {expected}: {reason}") from error
 
 
 def column_types(path: Path) -> dict[str, pa.DataType]:
@@ -139,8 +139,8 @@ def sheet(stream: BinaryIO) -> Iterator[memoryview]:
 
     try:
         rows = CalamineWorkbook.from_filelike(stream).get_sheet_by_index(0).to_python()
-        for some in batched(rows, _SHEET_ROWS):
-            plain = [[c if type(c) in _CELLS else str(c) for c in row] for row in some]
+        for batch in batched(rows, _SHEET_ROWS):
+            plain = [[c if type(c) in _CELLS else str(c) for c in row] for row in batch]
             yield memoryview(msgspec.json.encode(plain))
     except BaseException as error:  # a panic of calamine, which is written in Rust
         if type(error).__name__ != "PanicException":

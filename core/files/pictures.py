@@ -125,8 +125,10 @@ def opened(
         except (BadImage, TooManyPixels, MemoryError):
             raise
         except Exception as error:  # a damaged file can make decoders raise anything
-            said = re.sub(r"0x[0-9a-f]+", "0x", f"{type(error).__name__}: {error}")
-            raise BadImage(said[:200] if said.isprintable() else ascii(said)[:200]) from error
+            message = re.sub(r"0x[0-9a-f]+", "0x", f"{type(error).__name__}: {error}")
+            raise BadImage(
+                message[:200] if message.isprintable() else ascii(message)[:200]
+            ) from error
 
 
 def stored_rgb(image: Image.Image) -> Image.Image:

@@ -284,8 +284,8 @@ def http_options() -> dict[str, Any]:
 
         async def read(self) -> bytes:
             """Return the body; reject a body longer than the requested range."""
-            asked = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))
-            most = int(asked[2]) - int(asked[1]) + _MORE_BYTES if asked else _WHOLE_BYTES
+            span = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))
+            most = int(span[2]) - int(span[1]) + _MORE_BYTES if span else _WHOLE_BYTES
             body = bytearray(self._body or b"")
             if self._body is None:
                 async for piece in self.content.iter_any():
@@ -300,15 +300,15 @@ def http_options() -> dict[str, Any]:
     return {"client_kwargs": client}
 
 
-async def _check_redirect(_session: Any, _context: Any, asked: Any) -> None:
+async def _check_redirect(_session: Any, _context: Any, redirect: Any) -> None:
     """Reject redirects from https to http, and from elsewhere into this machine or its network.
 
     Files of one host often lie on another, so redirects to other hosts are allowed.
     """
-    target = asked.url.join(type(asked.url)(asked.response.headers.get("Location", "")))
-    if asked.url.scheme == "https" and target.scheme != "https":
+    target = redirect.url.join(type(redirect.url)(redirect.response.headers.get("Location", "")))
+    if redirect.url.scheme == "https" and target.scheme != "https":
         raise ValueError("the server redirects from https:// to an unencrypted address")
-    if _is_inner(target.host) and not _is_inner(asked.url.host):
+    if _is_inner(target.host) and not _is_inner(redirect.url.host):
         raise ValueError("the server redirects to an address of this machine or its network")
 
 

@@ -243,13 +243,13 @@ def _batches(
     metadata, num_bytes = opened.metadata, stream.seek(0, os.SEEK_END)
     # Not of each column: asked about one whose statistics are damaged, pyarrow ends the process.
     check_expansion(num_bytes, sum(metadata.row_group(number).total_byte_size for number in groups))
-    taken = 0
+    memory_bytes = 0
     for number in groups:
         for batch in opened.iter_batches(
             rows, row_groups=[number], columns=columns, use_threads=False
         ):
-            taken += sum(map(_num_bytes, batch.columns))
-            check_expansion(num_bytes, taken)
+            memory_bytes += sum(map(_num_bytes, batch.columns))
+            check_expansion(num_bytes, memory_bytes)
             yield from _pieces(batch)
 
 
@@ -288,8 +288,8 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
     except InputError:
         raise
     except _FAULTS as error:
-        said = clipped(" ".join(str(error).split()) or type(error).__name__)
-        raise InputError(f"{storage.join(folder, path)}: cannot be read: {said}; {advice}") from (
+        reason = clipped(" ".join(str(error).split()) or type(error).__name__)
+        raise InputError(f"{storage.join(folder, path)}: cannot be read: {reason}; {advice}") from (
             error
         )
 

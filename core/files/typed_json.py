@@ -75,18 +75,18 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         return msgspec.json.decode(_without_mark(data), type=type_)
     except msgspec.ValidationError as error:
         found = _PLACE.match(str(error))
-        place, what = (found["where"], found["what"]) if found else ("", str(error))
+        place, problem = (found["where"], found["what"]) if found else ("", str(error))
         named, value = _resolved(place, data, type_)
         there = f": {clipped(named.lstrip('.'))}" if named else ""
         known = () if place else getattr(type_, "__struct_fields__", ())
-        matches = ((pattern.fullmatch(what), words) for pattern, words in _MESSAGES)
+        matches = ((pattern.fullmatch(problem), words) for pattern, words in _MESSAGES)
         match, words = next((each for each in matches if each[0]), (None, ""))
-        said = clipped(words.format(*map(_kind, match.groups())) if match else what)
-        said += _found(what, value, known)
-        if "Invalid enum value" in what and isinstance(type_, type):
+        message = clipped(words.format(*map(_kind, match.groups())) if match else problem)
+        message += _found(problem, value, known)
+        if "Invalid enum value" in problem and isinstance(type_, type):
             choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
-            said += f"; expected {', '.join(map(str, choices))}" if choices else ""
-        raise InputError(f"{prefix}{there}: {said}") from error
+            message += f"; expected {', '.join(map(str, choices))}" if choices else ""
+        raise InputError(f"{prefix}{there}: {message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
 
@@ -123,16 +123,16 @@ def _at(data: bytes | msgspec.Raw, place: str) -> Any:
     return value
 
 
-def _found(what: str, value: Any, known: Sequence[str]) -> str:
+def _found(problem: str, value: Any, known: Sequence[str]) -> str:
     """Describe a found value for a message: the value, the fields of an object, or a length."""
-    if "unknown field" in what and known:
+    if "unknown field" in problem and known:
         return f"; expected {', '.join(known)}"
-    if "missing required field" in what and isinstance(value, dict):
+    if "missing required field" in problem and isinstance(value, dict):
         return f"; found {', '.join(map(name_of, value)) or 'none'}"
-    if "length" in what and isinstance(value, list):
+    if "length" in problem and isinstance(value, list):
         return f", found {len(value):,}"
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return f" {shown(value)}" if is_plain and ", got `" in what else ""
+    return f" {shown(value)}" if is_plain and ", got `" in problem else ""
 
 
 def _without_mark(data: bytes) -> bytes:

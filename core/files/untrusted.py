@@ -34,11 +34,11 @@ class Unreadable(ValueError):
     """A file is damaged, of an unsupported kind, or takes too much memory."""
 
 
-def check_expansion(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
+def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -> None:
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
-    if taken > MAX_EXPANSION * num_bytes + free:
+    if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"its {num_bytes:,} bytes would take {taken:,} or more in memory; the limit is "
+            f"its {num_bytes:,} bytes would take {memory_bytes:,} or more in memory; the limit is "
             f"{MAX_EXPANSION} times its size plus {free:,}"
         )
 
@@ -104,15 +104,15 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             _, hard = resource.getrlimit(resource.RLIMIT_AS)
             most = most if hard == resource.RLIM_INFINITY else min(most, hard)
             resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-        taken = 0
+        memory_bytes = 0
         for answer in reader(io.BufferedReader(RangeStream(read, size), 1 << 20), **arguments):
-            taken += answer.nbytes if isinstance(answer, memoryview) else 0
-            check_expansion(size, taken, free)
+            memory_bytes += answer.nbytes if isinstance(answer, memoryview) else 0
+            check_expansion(size, memory_bytes, free)
             yield answer
     except MemoryError:
         yield {"rejected": f"its {size:,} bytes would need more memory than the limit"}
     except Unreadable as error:
         yield {"rejected": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything
-        said = " ".join(str(error).split())
-        yield {"rejected": f"{type(error).__name__}: {said}" if said else type(error).__name__}
+        reason = " ".join(str(error).split())
+        yield {"rejected": f"{type(error).__name__}: {reason}" if reason else type(error).__name__}

@@ -28,8 +28,8 @@ class TiedProcess(subprocess.Popen[bytes]):
 
     def __init__(self, module: str, *arguments: str, **options: Any) -> None:
         """Start `python -P -m module LIFELINE arguments`; `options` go to `Popen`."""
-        lifeline, held = os.pipe()
-        self.let_go = weakref.finalize(self, os.close, held)
+        lifeline, write_end = os.pipe()
+        self.let_go = weakref.finalize(self, os.close, write_end)
         # -P: no modules are imported from the current folder, which anybody may own.
         command = [sys.executable, "-P", "-m", module, str(lifeline), *arguments]
         try:

@@ -117,13 +117,13 @@ def allow_time(sandbox: Sandbox) -> None:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
 
 
-def _limit(what: int, amount: int) -> None:
+def _limit(kind: int, amount: int) -> None:
     """Set a limit that this process cannot raise; a lower one is kept."""
-    _, most = resource.getrlimit(what)
+    _, most = resource.getrlimit(kind)
     if most != resource.RLIM_INFINITY and (amount == resource.RLIM_INFINITY or amount > most):
         amount = most
     with contextlib.suppress(ValueError, OSError):  # macOS cannot limit address space
-        resource.setrlimit(what, (amount, amount))
+        resource.setrlimit(kind, (amount, amount))
 
 
 def _python() -> Iterator[str]:

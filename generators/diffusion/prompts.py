@@ -79,13 +79,13 @@ def ordered_edits(
     ranked: list[tuple[int, int, str, Edit]] = []
     for group in vocabulary.groups:
         for thing in group.objects:
-            drawn = sorted(
+            entries = sorted(
                 (*_draw(edit, seed), edit)
                 for style in vocabulary.styles
                 for edit in _LISTS[kind](Picture(style=style, thing=thing), group)
                 if additions or not edit.is_addition
             )
-            ranked += [(rank, *entry) for rank, entry in enumerate(drawn)]
+            ranked += [(rank, *entry) for rank, entry in enumerate(entries)]
     ordered = []
     for _, number, _, edit in sorted(ranked):
         if number % 2 and not edit.is_addition:
@@ -198,9 +198,9 @@ class PromptPair:
 def wanted_counts(
     pairs: int | None, by_kind: Mapping[str, int | None], seed: int
 ) -> dict[str, int]:
-    given = [number for number in (pairs, *by_kind.values()) if number is not None]
-    if min(given, default=0) < 0:
-        raise InputError(f"{min(given)} pairs: expected 0 or more")
+    counts = [number for number in (pairs, *by_kind.values()) if number is not None]
+    if min(counts, default=0) < 0:
+        raise InputError(f"{min(counts)} pairs: expected 0 or more")
     if any(number is not None for number in by_kind.values()):
         if pairs is not None:
             raise InputError(
@@ -217,11 +217,11 @@ def draw_counts(pairs: int, seed: int) -> dict[str, int]:
 
     Source: EqBen, appendix B.5: the aspect of every pair is selected at random.
     """
-    drawn = Counter(
+    counts = Counter(
         random.Random(derive_seed(seed, f"{DATASET}/{number}", "kind", 1)).choice(EDIT_KINDS)
         for number in range(pairs)
     )
-    return {kind: drawn[kind] for kind in EDIT_KINDS}
+    return {kind: counts[kind] for kind in EDIT_KINDS}
 
 
 def prompt_pairs(
@@ -231,15 +231,15 @@ def prompt_pairs(
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    for kind, asked in numbers.items():
-        most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
-        if asked and asked.stop > most:
+    for kind, span in numbers.items():
+        most = num_pairs(vocabulary, kind, seed, additions) if span else 0
+        if span and span.stop > most:
             raise InputError(
-                f"the vocabulary has only {most:,} pairs that change the {kind}; {asked.stop:,} "
+                f"the vocabulary has only {most:,} pairs that change the {kind}; {span.stop:,} "
                 "are needed; ask for fewer pairs, or extend the vocabulary"
             )
-    first = min((asked.start for asked in numbers.values() if asked), default=0)
-    last = max((asked.stop for asked in numbers.values() if asked), default=0)
+    first = min((span.start for span in numbers.values() if span), default=0)
+    last = max((span.stop for span in numbers.values() if span), default=0)
     for number in range(first, last):
         for kind in EDIT_KINDS:
             if number in numbers.get(kind, ()):

@@ -162,10 +162,10 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
     return tuple(found)
 
 
-def _check_once(node: Node, what: str, names: Iterable[str]) -> None:
+def _check_once(node: Node, kind: str, names: Iterable[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        node.fail(f"every {what} only once, but {twice[0]!r} appears twice")
+        node.fail(f"every {kind} only once, but {twice[0]!r} appears twice")
 
 
 def _check_keys(node: Node, keys: tuple[str, ...]) -> None:

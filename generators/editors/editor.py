@@ -190,12 +190,12 @@ class Editor(ABC):
         own = inspect.signature(type(self.pipeline).__call__).parameters
         values: dict[str, Any] = {}
         for name in ("steps", "guidance", "image_guidance", "strength"):
-            given, argument = getattr(self.settings, name), self.knobs.get(name)
+            value, argument = getattr(self.settings, name), self.knobs.get(name)
             if argument is not None:
-                values[name] = own[argument].default if given is None else given
-            elif given is not None:
+                values[name] = own[argument].default if value is None else value
+            elif value is not None:
                 flag = name.replace("_", "-")
-                raise InputError(f"--{flag} {given}: the editor {self.name} has no such setting")
+                raise InputError(f"--{flag} {value}: the editor {self.name} has no such setting")
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
                 f"--strength {values['strength']} of --steps {values['steps']}: no denoising "
@@ -383,10 +383,10 @@ def load_editor(settings: EditorSettings) -> Editor:
     if settings.model == TINY:
         pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))
         with tempfile.TemporaryDirectory(prefix="eqforge-model-") as temporary:
-            made = make_tiny_pipeline(f"{temporary}/{TINY}", pipeline)
-            with naming_folder(made):
+            pipeline_folder = make_tiny_pipeline(f"{temporary}/{TINY}", pipeline)
+            with naming_folder(pipeline_folder):
                 size = settings.resolution or SIZE_PX
-                return load_editor(replace(settings, model=str(made), resolution=size))
+                return load_editor(replace(settings, model=str(pipeline_folder), resolution=size))
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
     editor = EDITORS[editor_of(settings, index.pipeline)]

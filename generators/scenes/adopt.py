@@ -73,23 +73,23 @@ def adopt(
     # Importers take no axes for a glTF file, so the file itself is rotated.
     stored: Axis = "Z" if is_gltf else up
     try:
-        looks = look(files.data, files.mesh, _AXES[stored])
+        appearance = look(files.data, files.mesh, _AXES[stored])
     except InputError as error:
         raise InputError(f"{mesh}: {error}") from error
     category = category_of(folder)
-    words = _words(words_for(folder.name, category, nouns), looks)
+    words = _words(words_for(folder.name, category, nouns), appearance)
     if words is None:
         files.notes.append("its name contains no known word, so captions cannot mention the object")
     body = _body(folder.name, files.mesh)
     try:
-        archive = packed({**files.data, COLLISION: looks.hull.encode(), SIMULATION: body})
+        archive = packed({**files.data, COLLISION: appearance.hull.encode(), SIMULATION: body})
     except ValueError as error:
         raise InputError(f"{folder}: its files cannot be packed: {error}") from error
     entry: dict[str, Any] = {
         "asset_type": "FileBasedObject",
         "id": folder.name,
         "kwargs": {
-            "bounds": [list(looks.low), list(looks.high)],
+            "bounds": [list(appearance.low), list(appearance.high)],
             "mass": 1.0,
             "render_filename": f"{{asset_dir}}/{files.mesh}",
             "render_import_kwargs": dict(_AXES[stored]),
@@ -104,10 +104,10 @@ def adopt(
     if words is not None:
         entry["words"] = words
         named = {*words.get("parts", ()), *words.get("trims", {})}
-        there = ", ".join(looks.surfaces)
+        there = ", ".join(appearance.surfaces)
         files.notes += (
             f"none of its materials is called {name!r}; its materials are {there[:300]}"
-            for name in sorted(named - looks.surfaces.keys())
+            for name in sorted(named - appearance.surfaces.keys())
         )
     key = key_for(folder.name, category, nouns)
     return Adopted(archive=archive, entry=entry, key=key, notes=tuple(files.notes))
@@ -122,31 +122,31 @@ def _body(name: str, mesh: str) -> bytes:
     return ElementTree.tostring(robot)
 
 
-def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:
+def _words(words: Mapping[str, Any] | None, appearance: Looks) -> dict[str, Any] | None:
     if words is None:
         return None
-    said = dict(words)
-    main, share = next(iter(looks.colours.items()), ("", 0.0))
+    entry = dict(words)
+    main, share = next(iter(appearance.colours.items()), ("", 0.0))
     parts: list[str] | None = []
     if share >= MAIN_SHARE:
-        said.setdefault("colour", main)
-        parts = _changing(looks, main)
-        others = [name for name, part in looks.colours.items() if part >= CLASH_SHARE]
+        entry.setdefault("colour", main)
+        parts = _changing(appearance, main)
+        others = [name for name, part in appearance.colours.items() if part >= CLASH_SHARE]
         if parts != [] and others[1:]:
-            said.setdefault("clashes", others[1:])
+            entry.setdefault("clashes", others[1:])
     if parts is not None:
-        said.setdefault("parts", parts)
+        entry.setdefault("parts", parts)
     plain = asdict(AssetWords(noun="", plural=""))
-    return {key: value for key, value in said.items() if value != plain.get(key)}
+    return {key: value for key, value in entry.items() if value != plain.get(key)}
 
 
-def _changing(looks: Looks, colour: str) -> list[str] | None:
+def _changing(appearance: Looks, colour: str) -> list[str] | None:
     found = {
         name: surface.share
-        for name, surface in looks.surfaces.items()
+        for name, surface in appearance.surfaces.items()
         if surface.colours.get(colour, 0) >= MAIN_SHARE
     }
-    if len(found) == len(looks.surfaces):
+    if len(found) == len(appearance.surfaces):
         return None
     return list(found) if sum(found.values()) >= MAIN_SHARE else []
 

@@ -148,10 +148,10 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
     return numbers
 
 
-def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
+def _link_object(renderer: Any, asset: Any, obj: Any) -> Any:
     from kubric.renderer import blender_utils
 
-    return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
+    return blender_utils.prepare_blender_object(lambda _, __: obj)(renderer, asset)
 
 
 def _add_material(renderer: Any, asset: Any) -> Any:
@@ -178,10 +178,10 @@ def _add_material(renderer: Any, asset: Any) -> Any:
 def _add_mesh(renderer: Any, asset: Any) -> Any:
     from kubric.renderer.blender import AttributeSetter, register_object3d_setters
 
-    made = import_mesh(asset.render_filename, asset.render_import_kwargs)
-    register_object3d_setters(asset, made)
-    asset.observe(AttributeSetter(made, "scale"), "scale")
-    return _link_object(renderer, asset, made)
+    obj = import_mesh(asset.render_filename, asset.render_import_kwargs)
+    register_object3d_setters(asset, obj)
+    asset.observe(AttributeSetter(obj, "scale"), "scale")
+    return _link_object(renderer, asset, obj)
 
 
 GPU_KINDS = ("OPTIX", "CUDA")  # OptiX is faster, and needs a newer driver
@@ -227,7 +227,7 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     bpy.ops.object.select_all(action="DESELECT")
     with contextlib.redirect_stdout(io.StringIO()):
         importers[extension](path, import_kwargs)
-    meshes = [made for made in bpy.context.selected_objects if made.type == "MESH"]
+    meshes = [obj for obj in bpy.context.selected_objects if obj.type == "MESH"]
     if not meshes:
         raise InputError(f"{path}: contains no mesh")
     bpy.context.view_layer.objects.active = meshes[0]
@@ -244,11 +244,11 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
         if axis in kwargs:
             kwargs[axis] = kwargs[axis].replace("-", "NEGATIVE_")
     bpy.ops.wm.obj_import(filepath=path, **{"use_split_objects": False, **kwargs})
-    for made in bpy.context.selected_objects:
+    for obj in bpy.context.selected_objects:
         # Kubric sets the object's position and rotation itself.
-        if made.type == "MESH" and made.matrix_world != made.matrix_world.Identity(4):
-            made.data.transform(made.matrix_world)
-            made.matrix_world.identity()
+        if obj.type == "MESH" and obj.matrix_world != obj.matrix_world.Identity(4):
+            obj.data.transform(obj.matrix_world)
+            obj.matrix_world.identity()
 
 
 def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
@@ -262,15 +262,15 @@ def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
     bpy.ops.import_scene.gltf(filepath=path, **kwargs)
     imported = list(bpy.context.selected_objects)
     places = {
-        made.name: made.matrix_world.Rotation(-math.pi / 2, 4, "X") @ made.matrix_world
-        for made in imported
+        obj.name: obj.matrix_world.Rotation(-math.pi / 2, 4, "X") @ obj.matrix_world
+        for obj in imported
     }
-    for made in imported:
-        if made.type != "MESH":
-            bpy.data.objects.remove(made, do_unlink=True)
+    for obj in imported:
+        if obj.type != "MESH":
+            bpy.data.objects.remove(obj, do_unlink=True)
             continue
-        made.parent = None
-        made.matrix_world.identity()
-        if made.data.users > 1:
-            made.data = made.data.copy()
-        made.data.transform(places[made.name])
+        obj.parent = None
+        obj.matrix_world.identity()
+        if obj.data.users > 1:
+            obj.data = obj.data.copy()
+        obj.data.transform(places[obj.name])

@@ -76,8 +76,8 @@ def related_caption(
     return sentence(target, f"{_ENGLISH[relation]} the {reference.singular}")
 
 
-def sentence(target: Phrase, what: str) -> str:
-    return f"The {target.singular} {'are' if target.words.is_plural else 'is'} {what}."
+def sentence(target: Phrase, predicate: str) -> str:
+    return f"The {target.singular} {'are' if target.words.is_plural else 'is'} {predicate}."
 
 
 def row_caption(row: Sequence[Phrase]) -> str:

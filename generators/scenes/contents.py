@@ -105,10 +105,12 @@ class Vocabulary:
 
     def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
         able = [
-            {colour: tuple(filter(is_able, some)) for colour, some in noun.colours.items()}
+            {colour: tuple(filter(is_able, assets)) for colour, assets in noun.colours.items()}
             for noun in self.nouns
         ]
-        kept = ({colour: some for colour, some in colours.items() if some} for colours in able)
+        kept = (
+            {colour: assets for colour, assets in colours.items() if assets} for colours in able
+        )
         return [
             replace(noun, colours=colours)
             for noun, colours in zip(self.nouns, kept, strict=True)
@@ -229,8 +231,8 @@ def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
         found.append(
             Noun(
                 words=group[0].naming,
-                colours={c: some for c, some in able.items() if some},
-                materials={m: some for m, some in made_of.items() if some},
+                colours={c: members for c, members in able.items() if members},
+                materials={m: members for m, members in made_of.items() if members},
             )
         )
     return tuple(found)

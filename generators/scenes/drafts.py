@@ -57,7 +57,7 @@ class Drafter:
         if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = shuffled(content.values, rng)
-        said = content.values if content.colour is None else _words_of(content.colour)
+        colours = content.values if content.colour is None else _words_of(content.colour)
         assets = rng.choice(_able(content))
         if values != content.values:
             assets = (assets[1], assets[0])
@@ -65,16 +65,16 @@ class Drafter:
             asset=assets[0],
             other=assets[1] if assets[1] != assets[0] else None,
             variants=_variants(content, assets, values),
-            colours=said,
+            colours=colours,
         )
-        reference = self._another(content.reference, said, "reference", rng)
+        reference = self._another(content.reference, colours, "reference", rng)
         # English puts size before colour. Captions that name a material name no colour.
         colour = () if content.change == "material" or not content.colour else (content.colour,)
         return RelatedDraft(
             change=content.change,
             target=target,
             reference=reference,
-            distractors=self._distractors((content.noun, content.reference), said, "", rng),
+            distractors=self._distractors((content.noun, content.reference), colours, "", rng),
             relations=(content.relation, content.relation),
             captions=_both(
                 related_caption(
@@ -208,10 +208,10 @@ class Drafter:
         self, nouns: Collection[Noun], colours: Collection[str], support: str, rng: Random,
         factor: float = 1.0,
     ) -> tuple[Piece, ...]:  # fmt: skip
-        said = {noun.words.noun for noun in nouns} | {support}
-        others = [noun for noun in self.vocabulary.nouns if noun.words.noun not in said]
-        drawn = rng.randint(self.settings.min_bystanders, self.settings.bystanders)
-        number = min(drawn, len(others))
+        excluded = {noun.words.noun for noun in nouns} | {support}
+        others = [noun for noun in self.vocabulary.nouns if noun.words.noun not in excluded]
+        wanted = rng.randint(self.settings.min_bystanders, self.settings.bystanders)
+        number = min(wanted, len(others))
         return tuple(
             self._another(noun, colours, f"distractor{count}", rng, factor)
             for count, noun in enumerate(rng.sample(others, number), start=1)

@@ -172,8 +172,8 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
             )
         asset = library.asset(asset_id)
         if asset.kind != "hdri" or asset.category == "floor":
-            what = "a mesh" if asset.kind == "object" else "a floor"
-            raise InputError(f"--hdri {asset_id}: expected an environment image, found {what}")
+            kind = "a mesh" if asset.kind == "object" else "a floor"
+            raise InputError(f"--hdri {asset_id}: expected an environment image, found {kind}")
         if settings.stage == "photo":
             measured_of(library, asset_id)
 

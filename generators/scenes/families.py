@@ -337,8 +337,8 @@ class Trimmed(_Single):
         trims = {
             trim
             for noun in vocabulary.nouns
-            for some in noun.colours.values()
-            for asset in some
+            for assets in noun.colours.values()
+            for asset in assets
             for trim in asset.naming.trims.values()
         }
         return [

@@ -249,12 +249,12 @@ def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
 
 def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
     side = LEFT if claim.target.startswith(LEFT) else RIGHT
-    said = _more(side, round(copies))
-    kept = {*said.copies, str(said.reference)}
+    new_claim = _more(side, round(copies))
+    kept = {*new_claim.copies, str(new_claim.reference)}
     others = [item for item in scene.objects if not item.name.startswith(SIDES)]
     firsts = [item for item in scene.objects if item.name in ("left1", "right1")]
     extra = [item for item in scene.objects if item.name in kept and item not in firsts]
-    return replace(scene, objects=(*firsts, *others, *extra)), said
+    return replace(scene, objects=(*firsts, *others, *extra)), new_claim
 
 
 def _changed(scene: SceneSpec, change: Callable[[SceneObject], SceneObject]) -> SceneSpec:

@@ -65,8 +65,8 @@ def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
     except Exception as error:
         # The importers raise whatever a damaged file makes them.
         lines = [line for line in str(error).splitlines() if line and "Location: " not in line]
-        said = (lines or ["no reason given"])[-1].strip()
-        yield {"input_error": f"the mesh cannot be read: {type(error).__name__}: {said[:300]}"}
+        reason = (lines or ["no reason given"])[-1].strip()
+        yield {"input_error": f"the mesh cannot be read: {type(error).__name__}: {reason[:300]}"}
 
 
 def _imported(wanted: Request) -> Any:
@@ -75,23 +75,23 @@ def _imported(wanted: Request) -> Any:
     bpy.ops.wm.read_factory_settings(use_empty=True)
     with contextlib.suppress(OSError):  # the process is ended before Blender would remove it
         os.rmdir(bpy.app.tempdir)
-    made = import_mesh(wanted.file, wanted.import_kwargs)
-    if made.data.shape_keys is not None or made.modifiers:
+    obj = import_mesh(wanted.file, wanted.import_kwargs)
+    if obj.data.shape_keys is not None or obj.modifiers:
         raise InputError(
             "it has a skeleton or moving shapes; apply the pose, and save the mesh again"
         )
-    return made
+    return obj
 
 
-def _looks(made: Any, alive: Callable[[], None]) -> Looks:
+def _looks(obj: Any, alive: Callable[[], None]) -> Looks:
     import trimesh
 
-    corners = np.empty(3 * len(made.data.vertices), np.float32)
-    made.data.vertices.foreach_get("co", corners)
+    corners = np.empty(3 * len(obj.data.vertices), np.float32)
+    obj.data.vertices.foreach_get("co", corners)
     points = corners.reshape(-1, 3).astype(np.float64)
     if not len(points) or not np.isfinite(points).all():
         raise InputError("it has no vertices, or vertices without a position")
-    if not len(made.data.polygons):
+    if not len(obj.data.polygons):
         raise InputError("it has no faces")
     low, high = points.min(axis=0), points.max(axis=0)
     if not (low < high).all():
@@ -100,7 +100,7 @@ def _looks(made: Any, alive: Callable[[], None]) -> Looks:
     alive()
     lines = [f"v {x:.6f} {y:.6f} {z:.6f}\n" for x, y, z in hull.vertices]
     lines += [f"f {a} {b} {c}\n" for a, b, c in hull.faces + 1]
-    seen = [(name_in_file(name), each) for name, each in seen_colours(made)]
+    seen = [(name_in_file(name), each) for name, each in seen_colours(obj)]
     total = max(sum(each.area for _, each in seen), 1e-12)
     surfaces = {}
     for name in dict(seen):

@@ -86,13 +86,13 @@ _GLASS_INDEX = 1.5
 
 
 def apply_look(
-    made: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
+    obj: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
 ) -> None:
     import bpy
 
     surface = bpy.data.materials.new(material)
-    _LOOKS[material](Graph(surface), NATURAL[material] if colour is None else colour, made)
-    for slot in changed_slots(made, parts):
+    _LOOKS[material](Graph(surface), NATURAL[material] if colour is None else colour, obj)
+    for slot in changed_slots(obj, parts):
         slot.material = surface
 
 
@@ -139,8 +139,8 @@ def _rubber(graph: Graph, colour: Vector, _: Any) -> None:
     _finish(graph, inputs)
 
 
-def _wood(graph: Graph, colour: Vector, made: Any) -> None:
-    size = float(np.ptp(np.array(made.bound_box), axis=0).max())
+def _wood(graph: Graph, colour: Vector, obj: Any) -> None:
+    size = float(np.ptp(np.array(obj.bound_box), axis=0).max())
     place = graph.node("TexCoord", {}).outputs["Object"]
     grain = graph.node("Mapping", {"Vector": place, "Rotation": (0.12, 0.2, 0.4)}).outputs[0]
     along = graph.vector("MULTIPLY", grain, (1 / size, 1 / size, 0.12 / size))

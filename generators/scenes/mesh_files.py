@@ -59,9 +59,9 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
     """
     found: dict[str, Path | None] = {}
     for line in _LIBRARY.findall(read_text(mesh)):
-        said = _plain(line)
-        whole = _beside(mesh, said)
-        names = [said] if whole else _BETWEEN.split(said)
+        entry = _plain(line)
+        whole = _beside(mesh, entry)
+        names = [entry] if whole else _BETWEEN.split(entry)
         found |= {name: _beside(mesh, name) for name in names}
     return found
 

@@ -47,8 +47,8 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
         parts = (_placed(collision, urdf) for collision in robot.iterfind("link/collision"))
         return tuple(itertools.chain.from_iterable(parts))
     except Exception as error:  # of whatever kind trimesh and Qhull have for bad files
-        said = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise InputError(f"{urdf}: {said}") from error
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"{urdf}: {reason}") from error
 
 
 class _Builder(ElementTree.TreeBuilder):

@@ -59,9 +59,9 @@ def light_world(scene: Any, environment: Environment, picture: Path, radius_m: f
         lamp.energy = max(sun.strength)
         lamp.color = [value / lamp.energy for value in sun.strength]
         lamp.angle = math.radians(sun.angle_deg)
-        made = bpy.data.objects.new("sun", lamp)
-        made.rotation_euler = BlenderVector(sun.direction).to_track_quat("Z", "Y").to_euler()
-        scene.collection.objects.link(made)
+        sun_object = bpy.data.objects.new("sun", lamp)
+        sun_object.rotation_euler = BlenderVector(sun.direction).to_track_quat("Z", "Y").to_euler()
+        scene.collection.objects.link(sun_object)
     _add_dome(scene, surround, radius_m)
     return surround
 

@@ -131,13 +131,13 @@ class SceneProposer:
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
         if self._settings.stage == "photo":
-            said = [PALETTE[colour] for colour in draft.colours]
+            caption_colours = [PALETTE[colour] for colour in draft.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
             made_of = [item.material for scene in pair.scenes for item in scene.objects]
-            looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
+            material_colours = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
             scenes = photographed(
                 pair.scenes,
-                sorted({*said, *seen, *looks}),
+                sorted({*caption_colours, *seen, *material_colours}),
                 self._settings,
                 self._library,
                 Random(derive_seed(self._seed, base_id, "stage", VERSION)),
@@ -180,8 +180,8 @@ class SceneProposer:
     def _what_lacks(self, kind: Kind) -> str:
         if kind in _NEEDS and not self.supply[kind]:
             return _NEEDS[kind]
-        asked = kind == "attribute" and "material" in self._settings.attributes
-        if not asked or self._vocabulary.of_materials:
+        wants_material = kind == "attribute" and "material" in self._settings.attributes
+        if not wants_material or self._vocabulary.of_materials:
             return ""
         if self._settings.stage == "plain":
             return (

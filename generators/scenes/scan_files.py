@@ -156,14 +156,14 @@ class _Packer:
 
     def beside(self, path: Path) -> Callable[[str], str]:
         """Return a function that packs a file named in this one, and returns its packed name."""
-        return lambda said: self.pack(self._found(path, said))
+        return lambda name: self.pack(self._found(path, name))
 
     def pack(self, path: Path) -> str:
         for name, known in self.paths.items():
             if known == path:
                 return name
-        name, taken = path.name, self._own | {each.lower() for each in self.paths}
-        if not _PLAIN.fullmatch(name) or name.lower() in taken:
+        name, used_names = path.name, self._own | {each.lower() for each in self.paths}
+        if not _PLAIN.fullmatch(name) or name.lower() in used_names:
             name = f"{sha256_hex(os.fsencode(path.relative_to(self._folder)))[:16]}{path.suffix}"
         self.paths[name] = path
         return name
@@ -171,24 +171,24 @@ class _Packer:
     def data(self) -> dict[str, bytes]:
         return {name: path.read_bytes() for name, path in self.paths.items()}
 
-    def _found(self, path: Path, said: str) -> Path:
+    def _found(self, path: Path, reference: str) -> Path:
         # Check the name alone: the user answers for links inside the folder.
-        there = Path(os.path.normpath(path.parent / said))
+        there = Path(os.path.normpath(path.parent / reference))
         if there.is_relative_to(self._folder) and is_file(there):
             return there
-        base = said.rpartition("/")[2].lower()
+        base = reference.rpartition("/")[2].lower()
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path}: refers to {said[:200]}, which does not exist")
+        raise InputError(f"{path}: refers to {reference[:200]}, which does not exist")
 
 
 class _Names:
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
-    def __call__(self, said: str) -> str:
-        plain = re.sub(r"\.(\d{3,})$", r"_\1", said).encode()[:50].decode(errors="ignore")
+    def __call__(self, original: str) -> str:
+        plain = re.sub(r"\.(\d{3,})$", r"_\1", original).encode()[:50].decode(errors="ignore")
         name, number = plain, 2
         while name in self._taken:
             name, number = f"{plain}_{number}", number + 1
@@ -205,14 +205,14 @@ def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
 def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     name = f"model{mesh.suffix.lower()}"
     packer = _Packer(folder, mesh, name)
-    made = read_gltf(mesh.read_bytes(), str(mesh)).shown_scene()
-    made = made.renamed(_Names(), packer.beside(mesh))
-    made = made.stood_up() if axis_up == "Y" else made
+    scene = read_gltf(mesh.read_bytes(), str(mesh)).shown_scene()
+    scene = scene.renamed(_Names(), packer.beside(mesh))
+    scene = scene.stood_up() if axis_up == "Y" else scene
     data = packer.data()
-    pictures = {each: data[each] for each in made.pictures_named()}
-    pictures |= {f"{at} inside it": each for at, each in enumerate(made.pictures_inside())}
+    pictures = {each: data[each] for each in scene.pictures_named()}
+    pictures |= {f"{at} inside it": each for at, each in enumerate(scene.pictures_inside())}
     _check_pictures(mesh, pictures)
-    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
+    return ScanFiles(mesh=name, data={**data, name: scene.encoded()})
 
 
 def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
@@ -249,9 +249,9 @@ def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> P
     """
     if len(others) != 1:
         return None
-    called = others[0].stem.lower()
+    stem = others[0].stem.lower()
     plain = (*_TEXTURE, mesh.stem.lower(), folder.name.lower())
-    is_texture = called in plain or others[0].parent.name == "textures"
+    is_texture = stem in plain or others[0].parent.name == "textures"
     return others[0] if is_texture or not has_library else None
 
 

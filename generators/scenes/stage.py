@@ -129,16 +129,16 @@ class Stage:
         """Return an object's surface, float64 [triangles, 3 corners, 3], in scene metres."""
         import bpy
 
-        made = self._objects[index].linked_objects[self._renderer]
-        made = made.evaluated_get(bpy.context.evaluated_depsgraph_get())
-        mesh = made.to_mesh()
+        obj = self._objects[index].linked_objects[self._renderer]
+        obj = obj.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        mesh = obj.to_mesh()
         mesh.calc_loop_triangles()
         vertices = np.empty(len(mesh.vertices) * 3, np.float32)
         corners = np.empty(len(mesh.loop_triangles) * 3, np.int32)
         mesh.vertices.foreach_get("co", vertices)
         mesh.loop_triangles.foreach_get("vertices", corners)
-        matrix = np.array(made.matrix_world, np.float64)
-        made.to_mesh_clear()
+        matrix = np.array(obj.matrix_world, np.float64)
+        obj.to_mesh_clear()
         placed = vertices.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
         return placed[corners.reshape(-1, 3)]
 
@@ -165,19 +165,19 @@ class Stage:
             )
         self.scene += thing
         parts = None if placed.files is None else placed.files.parts
-        made = thing.linked_objects[self._renderer]
+        obj = thing.linked_objects[self._renderer]
         colour, material = placed.spec.colour, placed.spec.material
         if stage == "photo" and material is not None:
-            apply_look(made, colour, material, parts)
+            apply_look(obj, colour, material, parts)
         else:
-            override_surface(made, colour, material, parts)
+            override_surface(obj, colour, material, parts)
         for part, trim in placed.spec.trims:
-            if not changed_slots(made, (part,)):
+            if not changed_slots(obj, (part,)):
                 raise InputError(
                     f"asset {placed.spec.asset!r}: its words list {part!r} under `trims`, but "
                     "its mesh has no such material"
                 )
-            override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
+            override_surface(obj, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
 
 

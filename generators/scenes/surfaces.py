@@ -52,12 +52,12 @@ stage has no textures."""
 
 
 def override_surface(
-    made: Any,
+    obj: Any,
     colour: Vector | None,
     material: SurfaceMaterial | None,
     parts: Collection[str] | None = None,
 ) -> None:
-    slots = changed_slots(made, parts)
+    slots = changed_slots(obj, parts)
     if colour is None and material is None:
         return
     for slot in slots:
@@ -67,15 +67,15 @@ def override_surface(
             shader = _shader(slot.material)
         inputs = shader.inputs
         if colour is not None:
-            _paint(made, slot, inputs["Base Color"], colour)
+            _paint(obj, slot, inputs["Base Color"], colour)
         for name, value in _SURFACES[material].items() if material is not None else ():
             _set(inputs[name], value)
 
 
-def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
-    if not made.material_slots:
-        made.data.materials.append(_principled("surface"))
-    return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
+def changed_slots(obj: Any, parts: Collection[str] | None) -> list[Any]:
+    if not obj.material_slots:
+        obj.data.materials.append(_principled("surface"))
+    return [slot for slot in obj.material_slots if parts is None or _name_of(slot) in parts]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -93,9 +93,9 @@ class Seen:
     areas: Any
 
 
-def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
-    for slot in made.material_slots:
-        _, areas = _triangles(made, slot.slot_index)
+def seen_colours(obj: Any) -> Iterator[tuple[str, Seen]]:
+    for slot in obj.material_slots:
+        _, areas = _triangles(obj, slot.slot_index)
         texels, stands_for = np.zeros((0, 3)), np.zeros(0)
         shader = None if slot.material is None else _shader(slot.material)
         if shader is not None:
@@ -105,7 +105,7 @@ def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
                 name = shown[0].image.name if shown[0].image else ""
                 raise InputError(f"its texture {name} cannot be read")
             if areas.sum() > 0 and _is_plain(shader):
-                texels, stands_for = _seen(made, slot, base, areas)
+                texels, stands_for = _seen(obj, slot, base, areas)
         name = "" if slot.material is None else slot.material.name
         yield name, Seen(area=float(areas.sum()), texels=texels, areas=stands_for)
 
@@ -141,7 +141,7 @@ def _mirrors(inputs: Any) -> bool:
     return is_metal and not roughness.links and roughness.default_value < _ROUGH
 
 
-def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
+def _seen(obj: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
     texture = _texture_of(base)
     if texture is None:
         return encoded(np.array(base.default_value[:3], np.float64))[None], areas.sum()[None]
@@ -152,7 +152,7 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
     if not is_cut and texture.image.alpha_mode == "STRAIGHT":
         # Blender shows black where a texture is transparent and its surface is not.
         colours = np.where(texels[..., 3:] > 0, colours, 0)
-    corners, of_unwrapped = _unwrapped(made, slot.slot_index, texture)
+    corners, of_unwrapped = _unwrapped(obj, slot.slot_index, texture)
     if not len(corners):
         return np.zeros((0, 3)), np.zeros(0)
     picture = np.concatenate((colours, texels[..., 3:]), axis=-1)
@@ -162,14 +162,14 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
     return points[:, :3], stands_for
 
 
-def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
+def _paint(obj: Any, slot: Any, socket: Any, colour: Vector) -> None:
     import bpy
 
     texture = _texture_of(socket)
     if texture is None:
         _set(socket, (*colour, 1.0))
         return
-    corners, areas = _unwrapped(made, slot.slot_index, texture)
+    corners, areas = _unwrapped(obj, slot.slot_index, texture)
     if not areas.sum() > 0:
         _set(socket, (*colour, 1.0))
         return
@@ -237,8 +237,8 @@ def _layout(texture: Any) -> tuple[str | None, list[tuple[Any, Any]]] | None:
     return None, steps[::-1]
 
 
-def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
-    mesh = made.data
+def _triangles(obj: Any, slot: int) -> tuple[Any, Any]:
+    mesh = obj.data
     mesh.calc_loop_triangles()
     count = len(mesh.loop_triangles)
     loops, areas = np.empty(3 * count, np.int32), np.empty(count, np.float32)
@@ -247,19 +247,19 @@ def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
     mesh.loop_triangles.foreach_get("area", areas)
     mesh.loop_triangles.foreach_get("material_index", slots)
     # Blender uses the last material for an index that has none.
-    slots = np.minimum(slots, max(len(made.material_slots) - 1, 0))
+    slots = np.minimum(slots, max(len(obj.material_slots) - 1, 0))
     return loops.reshape(-1, 3)[slots == slot], areas[slots == slot].astype(np.float64)
 
 
-def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
+def _unwrapped(obj: Any, slot: int, texture: Any) -> tuple[Any, Any]:
     name, steps = _layout(texture) or (None, [])
-    layers = made.data.uv_layers
+    layers = obj.data.uv_layers
     layer = layers.active if name is None else layers.get(name)
     if layer is None:
         return np.zeros((0, 3, 2)), np.zeros(0)
-    places = np.empty(2 * len(made.data.loops), np.float32)
+    places = np.empty(2 * len(obj.data.loops), np.float32)
     layer.uv.foreach_get("vector", places)
-    loops, areas = _triangles(made, slot)
+    loops, areas = _triangles(obj, slot)
     corners = places.reshape(-1, 2)[loops].astype(np.float64)
     for turn, to in steps:
         corners = corners @ turn.T + to

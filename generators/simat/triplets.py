@@ -212,9 +212,11 @@ class Vocabulary:
     def triplet(self, subject: str, predicate: str, target: str) -> Triplet | None:
         who = clean_name(subject)
         found = self.subjects.get(who) or self.subjects.get(self.objects.get(who, who))
-        what = clean_predicate(predicate)
+        phrase = clean_predicate(predicate)
         # The list takes precedence over aliases: Visual Genome's aliases join unlike relations.
-        relation = self.relations.get(what) or self.relations.get(self.predicates.get(what, what))
+        relation = self.relations.get(phrase) or self.relations.get(
+            self.predicates.get(phrase, phrase)
+        )
         other = clean_name(target)
         if found is None or relation is None or not other:
             return None

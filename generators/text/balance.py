@@ -73,13 +73,13 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
         for step in ("balance/weight", "balance/draw")
     )
     changes = _changes(ordered)
-    looks = changes @ _weights(changes, starts, -np.log1p(-counts))
-    chances, _ = _chances(looks, starts)
-    drawn = [NO_NEGATIVE] * len(captions)
+    margins = changes @ _weights(changes, starts, -np.log1p(-counts))
+    chances, _ = _chances(margins, starts)
+    draws = [NO_NEGATIVE] * len(captions)
     for place, point, start, size in zip(order, points, starts, sizes, strict=True):
         found = int(np.searchsorted(np.cumsum(chances[start : start + size]), point, side="right"))
-        drawn[place] = found if found < size else NO_NEGATIVE
-    return drawn
+        draws[place] = found if found < size else NO_NEGATIVE
+    return draws
 
 
 def features_of(text: str) -> Iterator[str]:
@@ -173,10 +173,10 @@ def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
     hashed = _hash(analyzer)
     parts = []
     for start in range(0, len(captions), _CHUNK):
-        some = captions[start : start + _CHUNK]
-        owners = np.repeat(np.arange(len(some)), [len(each.negatives) for each in some])
-        negatives = hashed.transform(text for each in some for text in each.negatives)
-        part = negatives - _mean_hashed(some, hashed)[owners]
+        chunk = captions[start : start + _CHUNK]
+        owners = np.repeat(np.arange(len(chunk)), [len(each.negatives) for each in chunk])
+        negatives = hashed.transform(text for each in chunk for text in each.negatives)
+        part = negatives - _mean_hashed(chunk, hashed)[owners]
         part.eliminate_zeros()
         parts.append(part)
     return sparse.vstack(parts, format="csr")
@@ -224,14 +224,14 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
     return found.x
 
 
-def _chances(looks: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
+def _chances(margins: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
     """Return the probability of each negative, and the loss of each caption.
 
     Args:
-      looks: how much truer than its caption each negative looks [negatives].
+      margins: how much truer than its caption each negative looks [negatives].
     """
-    sizes = np.diff(starts, append=len(looks))
-    most = np.maximum(np.maximum.reduceat(looks, starts), 0)
-    likely = np.exp(looks - np.repeat(most, sizes))
+    sizes = np.diff(starts, append=len(margins))
+    most = np.maximum(np.maximum.reduceat(margins, starts), 0)
+    likely = np.exp(margins - np.repeat(most, sizes))
     total = np.add.reduceat(likely, starts) + _NONE * np.exp(-most)
     return likely / np.repeat(total, sizes), most + np.log(total)

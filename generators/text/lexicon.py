@@ -128,13 +128,13 @@ def with_inflections(lexicon: Lexicon) -> Lexicon:
     and tense, two adjectives by degree. In a phrase only the first word is inflected. Existing
     forms are left out; no two entries share kind, group and word.
     """
-    taken = {(entry.kind, entry.group, entry.word) for entry in lexicon}
+    keys = {(entry.kind, entry.group, entry.word) for entry in lexicon}
     entries: list[LexiconEntry] = []
     for entry in lexicon:
         entries.append(entry)
         for word, replacement in _other_forms(entry):
-            if (entry.kind, entry.group, word) not in taken:
-                taken.add((entry.kind, entry.group, word))
+            if (entry.kind, entry.group, word) not in keys:
+                keys.add((entry.kind, entry.group, word))
                 source = f"{entry.source}; inflected from {entry.word!r}"
                 entries.append(replace(entry, word=word, replacement=replacement, source=source))
     return tuple(entries)

@@ -130,9 +130,9 @@ def parse_line(
     usual = default or pipeline.usual
 
     def default_of(own: Sequence[str]) -> Any:
-        given = [value for flag, value in itertools.pairwise(own) if flag == "--mode"]
-        given += [text.partition("=")[2] for text in own if text.startswith("--mode=")]
-        return usual("paper" if given[-1:] == ["paper"] else "corrected")
+        modes = [value for flag, value in itertools.pairwise(own) if flag == "--mode"]
+        modes += [text.partition("=")[2] for text in own if text.startswith("--mode=")]
+        return usual("paper" if modes[-1:] == ["paper"] else "corrected")
 
     line = shell.parse_line(pipeline.Config, argv[:split], about, console, default_of)
     return line, list(argv[split + 1 :])

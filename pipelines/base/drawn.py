@@ -93,7 +93,7 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         return try_making(
             self.load,
             lambda _: (
-                choose_best(drawn, rules.generated) for drawn in self.drawings(records, rules)
+                choose_best(draws, rules.generated) for draws in self.drawings(records, rules)
             ),
             rules.generated,
         )

@@ -180,22 +180,22 @@ class GeneratedPipeline(Pipeline[Configured, Record]):
             note_judged(self.make(root, target), noted)
 
         def judge(numbers: Numbers) -> Judged:
-            first = min(some.start for some in numbers.values())
+            first = min(draws.start for draws in numbers.values())
             if first:
-                more = ", ".join(f"{len(some):,} of {kind}" for kind, some in numbers.items())
+                more = ", ".join(f"{len(draws):,} of {kind}" for kind, draws in numbers.items())
                 self._print(f"drawing more to replace rejected pairs: {more}")
             run(written(numbers, f"draws-{first}"), "draws", wire)
             return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
 
-        drawn = draw_until_kept(wanted, most, self.sample_id, judge, self.run.max_error_rate)
+        draws = draw_until_kept(wanted, most, self.sample_id, judge, self.run.max_error_rate)
         storage.delete_folder(folder)
-        for kind, found in drawn.items():
+        for kind, found in draws.items():
             if found.kept < wanted[kind] and found.number >= most[kind]:
                 self._print(
                     f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of the kind {kind} were "
                     f"kept after {found.number:,} draws; to draw more, raise --max-draws-per-pair"
                 )
-        settled = written({kind: range(each.number) for kind, each in drawn.items()}, "settled")
+        settled = written({kind: range(each.number) for kind, each in draws.items()}, "settled")
         if settled.counts != plan.counts:
             print(self.described(settled), file=sys.stderr)
         return settled
@@ -230,8 +230,8 @@ def draw_until_kept(
     found = {}
     for kind, number in wanted.items():
         is_enough = 0 < number <= len(kept[kind])
-        drawn = kept[kind][number - 1] + 1 if is_enough else done[kind]
-        found[kind] = Drawn(number=drawn, kept=min(len(kept[kind]), number))
+        draws = kept[kind][number - 1] + 1 if is_enough else done[kind]
+        found[kind] = Drawn(number=draws, kept=min(len(kept[kind]), number))
     return found
 
 

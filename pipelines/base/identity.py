@@ -189,27 +189,27 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
 
 
 def _check_same(
-    run: RunSettings, what: str, there: list[Any], header: Manifest, others: Iterable[str] = ()
+    run: RunSettings, state: str, there: list[Any], header: Manifest, others: Iterable[str] = ()
 ) -> None:
     dataset = there[0]
     if dataset != header.dataset:
-        raise InputError(f"--output {run.output}: {what} {dataset}; choose a different folder")
+        raise InputError(f"--output {run.output}: {state} {dataset}; choose a different folder")
     found = [*_differences(there, identity(header)), *others]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {what} {dataset}; --only builds only a part of the samples, "
+            f"--output {run.output}: {state} {dataset}; --only builds only a part of the samples, "
             "so choose a different folder"
         )
-    check_differences(run, f"{what} {dataset}", found)
+    check_differences(run, f"{state} {dataset}", found)
 
 
-def check_differences(run: RunSettings, what: str, differences: Sequence[str]) -> None:
+def check_differences(run: RunSettings, state: str, differences: Sequence[str]) -> None:
     """Reject the replacement of a different dataset, unless `overwrite` is set."""
     if differences and not run.overwrite:
         number = len(differences) - SHOWN_DIFFERENCES
         more = [f"and {number} more"] * (number > 0)
         raise InputError(
-            f"--output {run.output}: {what} made with different settings, inputs or versions: "
+            f"--output {run.output}: {state} made with different settings, inputs or versions: "
             f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; choose a different folder, "
             "or add --overwrite to replace it"
         )

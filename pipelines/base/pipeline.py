@@ -310,8 +310,8 @@ class Pipeline(Generic[Configured, Record]):
 
     def described(self, plan: PlanFiles) -> str:
         counts = [
-            f"{count:,} rejected by the plan" if what == "rejects" else counted(count, what)
-            for what, count in plan.counts.items()
+            f"{count:,} rejected by the plan" if name == "rejects" else counted(count, name)
+            for name, count in plan.counts.items()
         ]
         return f"{self.name}: {', '.join(counts)}"
 
@@ -345,7 +345,7 @@ class Pipeline(Generic[Configured, Record]):
         counts = Counter[str]()
         for record in records:
             counts.update(self.measure(record))
-        yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
+        yield from (f"{name:>20}  {count:>12,}" for name, count in counts.items())
 
     def is_fit(self, record: Record) -> bool:
         """Return True if a pilot can and should build a record."""

@@ -194,16 +194,16 @@ def forecast_of(
         rejects=dict(Counter(f"{reject.stage}: {reject.reason}" for reject in cost.rejects)),
         scores=tuple(histograms(pipeline.config, cost.values())),
     )
-    what = counted(len(records), pilot.records)
+    amount = counted(len(records), pilot.records)
     if pilot.unit != pilot.records:
-        what += f", {counted(built[pilot.unit], pilot.unit)}"
+        amount += f", {counted(built[pilot.unit], pilot.unit)}"
     refused = ", ".join(f"{reason} {count:,}" for reason, count in found.rejects.items())
     seconds, size = found.total_seconds, found.total_bytes
     duration = f"{seconds / 3600:.1f} hours" if seconds > 3600 else f"{seconds:.0f} s"
     storage = f"{size / 1e9:.1f} GB" if size > 1e9 else f"{size / 1e6:.1f} MB"
     is_few = found.kept < FEW * (found.kept + len(cost.rejects))
     return found, (
-        f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
+        f"pilot: {amount} in {cost.seconds:.1f} s on {pilot.clock}",
         f"kept: {counted(found.kept, 'pairs')}; rejected: {refused or 'none'}",
         *histogram_lines(found.scores),
         *(limit_hints(pipeline.config, _measured(cost.rejects)) if is_few else ()),

@@ -44,26 +44,26 @@ class RecipeSettings:
     _values: Mapping[str, Any]
     _usual: Any
 
-    def check_given(self, given: Mapping[str, str]) -> None:
+    def check_given(self, labels: Mapping[str, str]) -> None:
         """Check that a user sets exactly what the recipe leaves open.
 
         Args:
-            given: label for messages of each setting, by name.
+            labels: label for messages of each setting, by name.
         """
         settings = {name: found for name, *found in _settings(self._usual, self._values)}
         chosen = set(_of_the_run(self._usual))
-        for name, called in given.items():
+        for name, label in labels.items():
             value, usual, hint = settings.get(name, (None, None, None))
             is_open = value and (_is_named(name, hint) or _is_place(hint))
             if name in chosen or is_open:
                 continue
             had = "was made without" if value in (None, False) else f"sets it to {shown(value)}"
             raise InputError(
-                f"{called}: the recipe {self.url} {had}; leave out the option, or build without "
+                f"{label}: the recipe {self.url} {had}; leave out the option, or build without "
                 "the recipe"
             )
         for name, (value, usual, hint) in settings.items():
-            if _is_named(name, hint) and value and value != usual and name not in given:
+            if _is_named(name, hint) and value and value != usual and name not in labels:
                 flag = name.replace("_", "-")
                 raise InputError(
                     f"the recipe {self.url} was made with --{flag} {shown(value)}, which you "
@@ -96,10 +96,10 @@ def changed_inputs(recipe: Manifest, manifest: Manifest) -> tuple[str, ...]:
     return tuple(file.name for file in recipe.inputs if file.sha256 not in digests)
 
 
-def named_line(names: Sequence[str], what: str, fault: str) -> Iterator[str]:
+def named_line(names: Sequence[str], kind: str, fault: str) -> Iterator[str]:
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
-        yield f"{counted(len(names), what)} {fault}: {', '.join([*names[:SHOWN], *more])}"
+        yield f"{counted(len(names), kind)} {fault}: {', '.join([*names[:SHOWN], *more])}"
 
 
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
@@ -192,14 +192,14 @@ def commands_of(manifest: Manifest) -> Iterator[str]:
     steps: list[tuple[Manifest | PartManifest, str]] = []
     steps += ((part, folders[part.sha256]) for part in manifest.parts)
     installed = ""
-    for made, output in (*steps, (manifest, manifest.dataset)):
-        if made.dataset not in TYPES:
+    for step, output in (*steps, (manifest, manifest.dataset)):
+        if step.dataset not in TYPES:
             continue
-        version = made.versions.get("eqforge", "")
+        version = step.versions.get("eqforge", "")
         if version != installed and re.fullmatch(r"[\w.+-]+", version):
             yield f"pip install eqforge=={version}"
             installed = version
-        yield command_of(made, output, folders)
+        yield command_of(step, output, folders)
 
 
 def command_of(
@@ -227,13 +227,13 @@ def command_of(
     else:
         words = ["build", dataset, *(["--mode", mode] if mode == "paper" else [])]
     pipeline = pipeline_of(dataset)
-    usual, given = (
+    usual, config = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
         for each in (traced(pipeline.usual(mode)), manifest.config)
     )
     if dataset in BENCHMARKS:
-        given.pop("source", None)  # which stands first
-    for name, hint, value in _different(pipeline.Config, given, usual):
+        config.pop("source", None)  # which stands first
+    for name, hint, value in _different(pipeline.Config, config, usual):
         words += _arguments(name, hint, value)
     if isinstance(manifest.max_error_rate, float):
         words += ["--max-error-rate", f"{manifest.max_error_rate:g}"]
@@ -247,13 +247,13 @@ def _part(part: InputFile, folders: Mapping[str, str]) -> str:
 
 
 def _different(
-    kind: type, given: Mapping[str, Any], usual: Mapping[str, Any]
+    kind: type, config: Mapping[str, Any], usual: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
     hints, extras = get_type_hints(kind), get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        if field.name not in given or field.name == "mode":
+        if field.name not in config or field.name == "mode":
             continue  # it leaves no trace in the rows, or came with a later version
-        hint, value, other = hints[field.name], given[field.name], usual.get(field.name)
+        hint, value, other = hints[field.name], config[field.name], usual.get(field.name)
         if dataclasses.is_dataclass(hint) and isinstance(value, dict):
             assert isinstance(hint, type)
             # Where the usual settings judge nothing, they stand nowhere.

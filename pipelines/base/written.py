@@ -236,10 +236,10 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
             return plan
         if found.questions:
             model.check()
-        asked = ask_ahead(model, batches(), rules, found, self._check_budget)
+        usage = ask_ahead(model, batches(), rules, found, self._check_budget)
         print(
-            f"language model: {counted(asked.answered, 'answers')}; the server counted "
-            f"{asked.tokens_in:,} input tokens and {asked.tokens_out:,} output tokens",
+            f"language model: {counted(usage.answered, 'answers')}; the server counted "
+            f"{usage.tokens_in:,} input tokens and {usage.tokens_out:,} output tokens",
             file=sys.stderr,
         )
         return plan

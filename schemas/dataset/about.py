@@ -93,11 +93,11 @@ def read_about(path: str | Path) -> About:
     Raises:
       InputError: the file cannot be read, or a field is unknown or wrong; the message says which.
     """
-    said = read_toml(path)
-    _check_names(said, About, str(path), "")
-    for number, author in enumerate(_tables(said.get("authors"))):
+    table = read_toml(path)
+    _check_names(table, About, str(path), "")
+    for number, author in enumerate(_tables(table.get("authors"))):
         _check_names(author, Author, str(path), f"authors[{number}].")
-    about = decode(msgspec.json.encode(said), About, str(path))
+    about = decode(msgspec.json.encode(table), About, str(path))
     _check(about, str(path))
     if not about.licence or about.licence_url:
         return about
@@ -113,9 +113,9 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> None:
+def _check_names(table: dict[str, Any], kind: type, file: str, where: str) -> None:
     known = [each.name for each in fields(kind)]
-    for name in said:
+    for name in table:
         if name not in known:
             hint = nearest(name, known) or f"; the known fields are {', '.join(known)}"
             raise InputError(f"{file}: {where}{name}: unknown field{hint}")
@@ -218,9 +218,9 @@ def stated(values: Mapping[str, Any]) -> list[str | None]:
     return [each if isinstance(each, str) else None for each in found]
 
 
-def of_record(said: Mapping[str, Any]) -> list[str | None]:
-    inner = said.get(ANNOTATION)
-    return [*stated(said), *(stated(inner) if isinstance(inner, dict) else [])]
+def of_record(record: Mapping[str, Any]) -> list[str | None]:
+    inner = record.get(ANNOTATION)
+    return [*stated(record), *(stated(inner) if isinstance(inner, dict) else [])]
 
 
 def origins(values: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -192,8 +192,8 @@ def _sizes(manifest: Manifest) -> str:
     )
     lines = _table(("table", "rows", "files", "bytes"), rows, "|---|---:|---:|---:|")
     if manifest.unchanged is not None:
-        said = f"Of the rows of `samples`, {manifest.unchanged:,} have `words_changed` false."
-        lines += ["", said]
+        sentence = f"Of the rows of `samples`, {manifest.unchanged:,} have `words_changed` false."
+        lines += ["", sentence]
     return "\n".join(lines)
 
 
@@ -201,10 +201,10 @@ def _columns(manifest: Manifest) -> str:
     kind = table_type(manifest.dataset, "samples")
     if kind is None:
         return ""
-    said = meanings(kind.record)
+    descriptions = meanings(kind.record)
     lines = ["## Columns of `samples`", "", "| column | meaning |", "|---|---|"]
     for name in kind.schema.names:
-        meaning = said.get(name, "").replace("|", r"\|")
+        meaning = descriptions.get(name, "").replace("|", r"\|")
         lines += [f"| {code_span(name)} | {meaning} |"]
     return "\n".join(lines)
 
@@ -271,11 +271,11 @@ def _errata(profile: Profile, *, heading: str, by: str, is_of_people: bool) -> s
         rows = ((each.id, each.action, each.column, each.reason, each.when) for each in left)
         lines += ["", *_table(("sample", "action", "column", "reason", "when"), rows)]
     whose = "people dropped" if is_of_people else "were dropped"
-    told = (
+    note = (
         f"Samples that {whose} are in the table `rejects`, with the stage `{stage}`. "
         "`dataset.json` lists all decisions under `errata`."
     )
-    return "\n".join([f"## {heading}", "", *lines, "", told])
+    return "\n".join([f"## {heading}", "", *lines, "", note])
 
 
 def _inputs(profile: Profile) -> str:
@@ -339,13 +339,13 @@ def _licence(profile: Profile) -> str:
     about = profile.about
     lines = ["## Licence", ""]
     if about.licence or about.licence_url:
-        said = in_markdown(about.licence or "Its licence")
-        said = f"[{said}]({about.licence_url})" if about.licence_url else said
-        lines += [f"The dataset as a whole is distributed under {said}.", ""]
+        label = in_markdown(about.licence or "Its licence")
+        label = f"[{label}]({about.licence_url})" if about.licence_url else label
+        lines += [f"The dataset as a whole is distributed under {label}.", ""]
     for name, licence in statements.texts_licences(profile).items():
         whose = f" of {in_markdown(name)}" if profile.facts.parts else ""
-        said = f"The source states the licence of the texts{whose}: {in_markdown(licence)}."
-        lines += [said, ""]
+        sentence = f"The source states the licence of the texts{whose}: {in_markdown(licence)}."
+        lines += [sentence, ""]
     lines += licence_table(profile.facts)
     lines += [
         "The images and captions keep the licences of their sources. Check the licences before "

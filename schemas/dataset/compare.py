@@ -193,10 +193,10 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
     keys = set(found.values())
     if len(keys) == 1:
         return keys.pop()
-    said = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
+    listing = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
     raise InputError(
         f"{table}: the records of the two datasets have no common key "
-        f"({said or 'these datasets have no such table'}); choose other tables with --table"
+        f"({listing or 'these datasets have no such table'}); choose other tables with --table"
     )
 
 

@@ -72,14 +72,16 @@ def metadata_of(profile: Profile) -> dict[str, Any]:
 
 
 def as_text(
-    said: Mapping[str, Any], files: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
+    metadata: Mapping[str, Any],
+    files: Sequence[Mapping[str, Any]],
+    records: Sequence[dict[str, Any]],
 ) -> str:
     """Return a description as JSON-LD: metadata, files and file sets, and record sets."""
     found = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS_TO),
-        **said,
+        **metadata,
         "distribution": list(files),
         "recordSet": list(records),
     }
@@ -88,15 +90,15 @@ def as_text(
 
 def read_description(text: str) -> dict[str, Any]:
     """Return a description's metadata of the whole dataset, including its author's."""
-    said = json.loads(text)
-    if not isinstance(said, dict):
+    description = json.loads(text)
+    if not isinstance(description, dict):
         raise ValueError("it is not a JSON object")
-    return {name: value for name, value in said.items() if name not in _OF_FILES}
+    return {name: value for name, value in description.items() if name not in _OF_FILES}
 
 
 def described_files(text: str) -> dict[str, str]:
-    said = json.loads(text)
-    parts = said.get("distribution") if isinstance(said, dict) else None
+    description = json.loads(text)
+    parts = description.get("distribution") if isinstance(description, dict) else None
     if not isinstance(parts, list):
         raise ValueError("it has no list 'distribution'")
     objects = [part for part in parts if isinstance(part, dict) and "contentUrl" in part]
@@ -120,7 +122,7 @@ def _about(profile: Profile) -> dict[str, Any]:
     about = profile.about
     is_single = re.fullmatch(r"[\w.+-]+", about.licence)
     licence = f"https://spdx.org/licenses/{about.licence}.html" if is_single else about.licence
-    said = {
+    properties = {
         "name": statements.title(profile),
         "description": statements.description(profile),
         "url": about.homepage,
@@ -140,7 +142,7 @@ def _about(profile: Profile) -> dict[str, Any]:
         "keywords": list(statements.tags(profile)),
         "inLanguage": list(statements.languages(profile)),
     }
-    return {name: value for name, value in said.items() if value}
+    return {name: value for name, value in properties.items() if value}
 
 
 def _responsibility(profile: Profile) -> dict[str, Any]:
@@ -150,7 +152,7 @@ def _responsibility(profile: Profile) -> dict[str, Any]:
     raw = [f"Made from {', '.join(inputs)}."] if inputs else []
     raw += [f"Licences of the sources: {'; '.join(licences)}."] if licences else []
     is_generated = statements.is_generated(profile)
-    said = {
+    properties = {
         "dataCollection": statements.collection(profile),
         "dataCollectionType": [
             "Software Collection" if is_generated else "Secondary Data Analysis"
@@ -167,7 +169,7 @@ def _responsibility(profile: Profile) -> dict[str, Any]:
         "personalSensitiveInformation": list(statements.personal_information(profile)),
         "dataReleaseMaintenancePlan": about.maintenance,
     }
-    return {f"rai:{name}": value for name, value in said.items() if value}
+    return {f"rai:{name}": value for name, value in properties.items() if value}
 
 
 def file_object(file: DataFile) -> dict[str, Any]:
@@ -203,14 +205,14 @@ def files_of(table: str) -> str:
 def record_set(
     kind: TableType,
     schema: pa.Schema | None = None,
-    called: Mapping[str, str] = MappingProxyType({}),
+    column_names: Mapping[str, str] = MappingProxyType({}),
     pictures: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Return the record set of a table, with a field for each column.
 
     Args:
       schema: its columns, if its files differ from its record.
-      called: column names in the files, if they differ from the record's.
+      column_names: names in the files, if they differ from the record's.
       pictures: additional image columns in the files.
     """
     keys = [{"@id": f"{kind.name}/{name}"} for name in kind.key]
@@ -221,7 +223,7 @@ def record_set(
         "description": summary(kind.record),
         "key": keys[0] if len(keys) == 1 else keys,
         "field": [
-            *_fields(kind, kind.schema if schema is None else schema, called),
+            *_fields(kind, kind.schema if schema is None else schema, column_names),
             *(_picture(kind.name, name) for name in pictures),
         ],
     }
@@ -233,16 +235,16 @@ def _picture(table: str, column: str) -> dict[str, Any]:
 
 
 def _fields(
-    kind: TableType, schema: pa.Schema, called: Mapping[str, str]
+    kind: TableType, schema: pa.Schema, column_names: Mapping[str, str]
 ) -> Iterator[dict[str, Any]]:
-    said, hints = meanings(kind.record), get_type_hints(kind.record, include_extras=True)
+    descriptions, hints = meanings(kind.record), get_type_hints(kind.record, include_extras=True)
     names = {
         "image" if hints[each.name] == PictureSuffix else each.name: each.name
         for each in fields(kind.record)
     }
     for column in schema:
-        name, here = names.get(column.name, column.name), called.get(column.name, column.name)
-        about = said.get(name, "")
+        name, here = names.get(column.name, column.name), column_names.get(column.name, column.name)
+        about = descriptions.get(name, "")
         place, source = f"{kind.name}/{here}", _source(kind.name, here)
         if column.type == IMAGE:
             yield _picture(kind.name, here)

@@ -59,12 +59,12 @@ def compare_manifests(a: "Manifest", b: "Manifest") -> dict[str, tuple[Any, Any]
 
     Files, which depend on the order and the number of rows, are left out.
     """
-    said, other = dict(_facts(a)), dict(_facts(b))
-    names = dict.fromkeys((*said, *other))
+    facts_a, facts_b = dict(_facts(a)), dict(_facts(b))
+    names = dict.fromkeys((*facts_a, *facts_b))
     return {
-        name: (said.get(name), other.get(name))
+        name: (facts_a.get(name), facts_b.get(name))
         for name in names
-        if said.get(name) != other.get(name)
+        if facts_a.get(name) != facts_b.get(name)
     }
 
 

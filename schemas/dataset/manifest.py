@@ -231,28 +231,28 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
 
 
 def manifest_of(
-    data: bytes, url: str, form: str = FORMAT, what: str = "a dataset manifest"
+    data: bytes, url: str, form: str = FORMAT, kind: str = "a dataset manifest"
 ) -> Manifest:
     """Decode a manifest, or another file with its fields.
 
     Args:
       data: the file, or more than MAX_BYTES of it.
       form: the name of its format.
-      what: its kind, for messages.
+      kind: what the file is, for messages.
 
     Raises:
       InputError: it is malformed, too long, of another version or of a removed dataset.
     """
     if len(data) > MAX_BYTES:
-        raise InputError(f"{url}: not {what}: it has more than {MAX_BYTES:,} bytes")
+        raise InputError(f"{url}: not {kind}: it has more than {MAX_BYTES:,} bytes")
     try:
         manifest = msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        said = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not {what}: {said}") from error
+        reason = clipped(" ".join(str(error).split()))
+        raise InputError(f"{url}: not {kind}: {reason}") from error
     if (manifest.format, manifest.format_version) != (form, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {form} {FORMAT_VERSION}")
-    _check(manifest, f"{url}: not {what}")
+    _check(manifest, f"{url}: not {kind}")
     if manifest.dataset in REMOVED:
         raise InputError(
             f"{url}: eqforge no longer has the dataset {manifest.dataset}; other programs can "

@@ -95,21 +95,21 @@ class Profile:
         return found
 
 
-def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
+def of_parts(profile: Profile, describe: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
     """Yield the statements about a dataset or, if it was combined, about its parts.
 
     Each text appears once, after the names of its parts, unless it is true of all.
     """
     parts = profile.parts()
     if not parts:
-        yield from said(profile)
+        yield from describe(profile)
         return
     found: dict[str, list[Profile]] = {}
     for part in parts:
-        for text in said(part):
+        for text in describe(part):
             found.setdefault(text, []).append(part)
-    for text, some in found.items():
-        yield text if len(some) == len(parts) else f"Of {', '.join(names_of(some))}: {text}"
+    for text, group in found.items():
+        yield text if len(group) == len(parts) else f"Of {', '.join(names_of(group))}: {text}"
 
 
 def names_of(profiles: Iterable[Profile]) -> list[str]:
@@ -133,8 +133,8 @@ def read_facts(dataset: Dataset) -> Facts:
     for name, sources in sorted(by_dataset.items()):
         # None stands for sources that had nowhere to state a licence: counted where others do.
         unknown = UNSTATED if any(sources.values()) else None
-        said = (unknown if each is None else each for each in sources.values())
-        counts = Counter(each for each in said if each is not None)
+        source_licences = (unknown if each is None else each for each in sources.values())
+        counts = Counter(each for each in source_licences if each is not None)
         parts[name] = Facts(licences=dict(sorted(counts.items())), sources=len(sources))
     licences = sum((Counter(part.licences) for part in parts.values()), Counter[str]())
     return Facts(
@@ -166,12 +166,12 @@ def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
     columns = dict.fromkeys(name.partition(".")[0] for place in places for name in place)
     for batch in dataset.batches("samples", [*columns, *others], _ROWS):
         flat = pa.Table.from_batches([batch]).flatten()
-        said = _annotated(flat)
+        annotations = _annotated(flat)
         for number, place in enumerate(places):
             names = [*place, *(name for name in others if name != ANNOTATION)]
-            own = [_stated_in(each, number, place, len(places)) for each in said]
-            told = flat.select(names).append_column(ANNOTATION, pa.array(own, pa.string()))
-            grouped = told.group_by(told.column_names, use_threads=False)
+            own = [_stated_in(each, number, place, len(places)) for each in annotations]
+            table = flat.select(names).append_column(ANNOTATION, pa.array(own, pa.string()))
+            grouped = table.group_by(table.column_names, use_threads=False)
             for row in grouped.aggregate([]).to_pylist():
                 if row[place[0]] is not None:
                     yield row.get("dataset", ""), row[place[0]], _licence_of(row, place)
@@ -202,12 +202,12 @@ def _stated_in(
 
 
 def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | None:
-    said = row[ANNOTATION]
+    licence = row[ANNOTATION]
     if len(place) == 1:
-        return said
+        return licence
     own = row[place[1]]
-    is_unstated = said == UNSTATED or (not own and "." in place[1])
-    return UNSTATED if is_unstated else _together((own, said))
+    is_unstated = licence == UNSTATED or (not own and "." in place[1])
+    return UNSTATED if is_unstated else _together((own, licence))
 
 
 def _together(licences: Iterable[str | None]) -> str:

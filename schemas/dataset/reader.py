@@ -145,8 +145,8 @@ class Dataset:
     def fingerprint(self, path: str) -> str:
         """Return the row fingerprint stored in a file; empty without one."""
         with self.open_file(path) as opened:
-            said = (opened.schema.metadata or {}).get(b"fingerprint", b"")
-        return said.decode("utf-8", "replace")
+            fingerprint = (opened.schema.metadata or {}).get(b"fingerprint", b"")
+        return fingerprint.decode("utf-8", "replace")
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
         kind = table_type(self.manifest.dataset, table)
@@ -160,11 +160,11 @@ class Dataset:
             raise InputError(f"{path}: is not read: {self.changed[path]}")
         _, file = self._listed(path)
         with open_table_file(self.folder, path) as opened:
-            found, said = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
-            if found != said:
+            found, expected = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
+            if found != expected:
                 raise InputError(
                     f"{self.url(path)}: {found[0]:,} bytes and {found[1]:,} rows, but the "
-                    f"manifest says {said[0]:,} and {said[1]:,}; {ADVICE}"
+                    f"manifest says {expected[0]:,} and {expected[1]:,}; {ADVICE}"
                 )
             yield opened
 

@@ -140,8 +140,8 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
         for batch in dataset.batches(table, names, 10_000) if names else ():
             flat = pa.Table.from_batches([batch]).flatten()
             for path, sha256 in places:
-                some = flat.select([path, sha256]).group_by([path, sha256]).aggregate([])
-                pairs = zip(*(column.to_pylist() for column in some.columns), strict=True)
+                distinct_rows = flat.select([path, sha256]).group_by([path, sha256]).aggregate([])
+                pairs = zip(*(column.to_pylist() for column in distinct_rows.columns), strict=True)
                 found |= {name: digest for name, digest in pairs if name and digest}
     return found
 

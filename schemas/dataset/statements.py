@@ -134,8 +134,8 @@ def errata(profile: Profile) -> list[Erratum]:
 def annotation(profile: Profile) -> str:
     if profile.about.annotation:
         return profile.about.annotation
-    said = [*_reviewed(profile)] if profile.parts() else []
-    return " ".join((*of_parts(profile, _annotation), *said))
+    reviews = [*_reviewed(profile)] if profile.parts() else []
+    return " ".join((*of_parts(profile, _annotation), *reviews))
 
 
 def _annotation(profile: Profile) -> Iterator[str]:
@@ -190,8 +190,8 @@ def biases(profile: Profile) -> Iterator[str]:
     yield from profile.about.biases
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
-        what = "Filters selected the rows" if is_made(profile) else "Not every record became a row"
-        yield f"{what}; the table rejects lists what was left out, and why."
+        cause = "Filters selected the rows" if is_made(profile) else "Not every record became a row"
+        yield f"{cause}; the table rejects lists what was left out, and why."
 
 
 def _biases(profile: Profile) -> Iterator[str]:
@@ -232,10 +232,12 @@ def _defects(profile: Profile) -> Iterator[str]:
 
 def _selection(profile: Profile) -> Iterator[str]:
     run = run_of(profile.manifest.config)
-    given = {name: run.get(name) for name in _PARTS}
-    said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
-    if said:
-        yield f"This is only a part of the whole dataset: {', '.join(said)}."
+    values = {name: run.get(name) for name in _PARTS}
+    limits = [
+        f"{name} {value}" for name, value in values.items() if value not in (None, [], "100%")
+    ]
+    if limits:
+        yield f"This is only a part of the whole dataset: {', '.join(limits)}."
 
 
 def uses(profile: Profile) -> tuple[str, ...]:

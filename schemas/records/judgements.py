@@ -115,12 +115,12 @@ def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
 
 def disputed_by_rules(answers: Iterable[JudgeAnswer]) -> bool:
     """Return True if a judge denies what the rules that made a row claim."""
-    return not all(all(said.values()) for said in verdicts(answers).values())
+    return not all(all(by_judge.values()) for by_judge in verdicts(answers).values())
 
 
 def disputed_by_judges(answers: Iterable[JudgeAnswer]) -> bool:
     """Return True if two judges disagree about a text."""
-    return any(len(set(said.values())) > 1 for said in verdicts(answers).values())
+    return any(len(set(by_judge.values())) > 1 for by_judge in verdicts(answers).values())
 
 
 def log_odds(probability: float) -> float:
@@ -137,8 +137,8 @@ def features_of(
     Args:
       wanted: judge and question of each.
     """
-    said = {(answer.by, answer.question): answer.probability for answer in answers}
-    found = [said.get(key) for key in wanted]
+    probabilities = {(answer.by, answer.question): answer.probability for answer in answers}
+    found = [probabilities.get(key) for key in wanted]
     known = [log_odds(value) for value in found if value is not None]
     return known if len(known) == len(found) else None
 

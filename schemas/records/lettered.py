@@ -39,10 +39,10 @@ def read_letter(answer: str, options: list[str]) -> str | None:
     texts = [_plain(option) for option in options]
     if texts.count(_plain(answer)) == 1:
         return letters[texts.index(_plain(answer))]
-    said = {first or second for first, second in _NAMED.findall(answer)}
+    candidates = {first or second for first, second in _NAMED.findall(answer)}
     if found := _WHOLE.fullmatch(answer) or _FIRST.match(answer):
-        said.add(found[1].upper())
-    return said.pop() if len(said) == 1 and said <= set(letters) else None
+        candidates.add(found[1].upper())
+    return candidates.pop() if len(candidates) == 1 and candidates <= set(letters) else None
 
 
 def read_answer(answer: str, options: list[str], right: str) -> str | None:
@@ -62,8 +62,8 @@ def read_answer(answer: str, options: list[str], right: str) -> str | None:
 
 
 def is_right(answer: str, options: list[str], right: str) -> bool:
-    said = read_answer(answer, options, right)
-    return said is not None and said.casefold() == right.casefold()
+    reading = read_answer(answer, options, right)
+    return reading is not None and reading.casefold() == right.casefold()
 
 
 def _plain(text: str) -> str:
@@ -97,8 +97,8 @@ def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]
     """
     names = ("question_id", "sample_id", "cluster")
     if doc["asks"] == "words":
-        said = {name: doc[name] for name in names}
-        return {"answered": {**said, "score": float(bool(answers[0].strip()))}}
+        ids = {name: doc[name] for name in names}
+        return {"answered": {**ids, "score": float(bool(answers[0].strip()))}}
     right = is_right(answers[0], [doc[letter] for letter in _letters(doc)], doc["answer"])
     item = {**{name: doc[name] for name in names}, "right": right}
     found = {"accuracy": {**item, "score": float(right)}}
@@ -120,7 +120,7 @@ def right_in_all(items: list[dict[str, Any]]) -> float:
     units: dict[str, list[dict[str, Any]]] = {}
     for item in items:
         units.setdefault(item["unit"], []).append(item)
-    whole = [asked for asked in units.values() if len(asked) == asked[0]["questions"]]
-    for asked in whole:
-        asked[0]["score"] = float(all(item["right"] for item in asked))
-    return sum(asked[0]["score"] for asked in whole) / len(whole) if whole else float("nan")
+    whole = [group for group in units.values() if len(group) == group[0]["questions"]]
+    for group in whole:
+        group[0]["score"] = float(all(item["right"] for item in group))
+    return sum(group[0]["score"] for group in whole) / len(whole) if whole else float("nan")

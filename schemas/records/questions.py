@@ -79,8 +79,8 @@ class Question:
 
         No program takes it for a number, and it can name a file.
         """
-        what = [self.sample_id, self.asks, self.number, self.turn]
-        content = [*what, self.images, self.question, self.options]
+        key = [self.sample_id, self.asks, self.number, self.turn]
+        content = [*key, self.images, self.question, self.options]
         return f"q{sha256_hex(json.dumps(content).encode())[:16]}"
 
     @property

@@ -43,25 +43,25 @@ def _columns(record: type) -> list[pa.Field]:
 
 
 def _column(name: str, hint: Any) -> pa.Field:
-    said = get_args(hint)
+    arguments = get_args(hint)
     if hint == PictureSuffix:
         return pa.field("image", IMAGE)
     if get_origin(hint) in (Union, UnionType):
-        (only,) = (each for each in said if each is not NoneType)
+        (only,) = (each for each in arguments if each is not NoneType)
         return pa.field(name, arrow_type(only))
     return required(name, arrow_type(hint))
 
 
 def arrow_type(hint: Any) -> pa.DataType:
     """Return the Arrow type for a type annotation that does not include None."""
-    origin, said = get_origin(hint), get_args(hint)
+    origin, arguments = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
     if origin is Annotated:
-        alias = next((each for each in said[1:] if isinstance(each, str)), None)
-        return arrow_type(said[0]) if alias is None else pa.type_for_alias(alias)
-    if origin is tuple and said[1:] == (...,):
-        return list_of(arrow_type(said[0]))
+        alias = next((each for each in arguments[1:] if isinstance(each, str)), None)
+        return arrow_type(arguments[0]) if alias is None else pa.type_for_alias(alias)
+    if origin is tuple and arguments[1:] == (...,):
+        return list_of(arrow_type(arguments[0]))
     if origin is Literal or (isinstance(hint, type) and issubclass(hint, StrEnum)):
         return pa.string()
     if isinstance(hint, type) and is_dataclass(hint):

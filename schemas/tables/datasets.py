@@ -159,9 +159,9 @@ def meanings(record: type) -> Mapping[str, str]:
 
     "as in PairSample" stands for the text of the same field in the docstring of that record.
     """
-    _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
+    _, _, entries = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
-    for names, meaning in ENTRY.findall(said):
+    for names, meaning in ENTRY.findall(entries):
         text = " ".join(meaning.split()).removesuffix(".").replace("None", "null")
         for name in names.replace("\n", " ").split(","):
             found[name.strip()] = text

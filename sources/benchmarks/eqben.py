@@ -69,7 +69,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
     images = tuple(node[name].text() for name in ("image0", "image1"))
     folders = _folders(images[0])
     is_told = isinstance(node.mapping().get(SOURCE, 0), str | None)
-    told = {ORDER: entry.number} | ({} if entry.key is None else {NESTED: entry.key})
+    extras = {ORDER: entry.number} | ({} if entry.key is None else {NESTED: entry.key})
     source = _source(entry.key, folders)
     if is_told:
         found = node.get(SOURCE)
@@ -81,7 +81,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
         source_id=source,
         images=images,
         texts=tuple(_caption(node[name]) for name in CAPTIONS),
-        annotation=rest(node, *FIELDS.difference(lists), *([SOURCE] if is_told else []), **told),
+        annotation=rest(node, *FIELDS.difference(lists), *([SOURCE] if is_told else []), **extras),
     )
 
 

@@ -286,16 +286,16 @@ def own_id(node: Node, *names: str) -> str | None:
     return None
 
 
-def rest(node: Node, *used: str, **told: Any) -> str:
+def rest(node: Node, *used: str, **extras: Any) -> str:
     """Return the fields of a record that have no column, as a JSON object.
 
     Args:
-        told: entries to add; a field of the record with the same name becomes `own NAME`.
+        extras: entries to add; a field of the record with the same name becomes `own NAME`.
     """
     return compact_json(
-        told
+        extras
         | {
-            f"own {name}" if name in told else name: value
+            f"own {name}" if name in extras else name: value
             for name, value in node.mapping().items()
             if name not in used and not _holds_cells(value)
         }

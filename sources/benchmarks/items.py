@@ -297,10 +297,10 @@ def read_items(
             first = first or error
             if count == records == _ALL_BAD:
                 raise first from error
-            said = str(error).removeprefix(f"{entry.node.file}: {entry.node.where}").lstrip(".: ")
-            bad.setdefault(said, []).append(f"{entry.node.file}: {entry.node.where}")
+            reason = str(error).removeprefix(f"{entry.node.file}: {entry.node.where}").lstrip(".: ")
+            bad.setdefault(reason, []).append(f"{entry.node.file}: {entry.node.where}")
             name = f"unreadable#{short_digest(with_names(entry.node.value))}"
-            items = [BenchmarkItem(item_id=name, problem=said)]
+            items = [BenchmarkItem(item_id=name, problem=reason)]
         is_named = entry.part and not form.is_one_file
         prefix = f"{benchmark}/{entry.part}/" if is_named else f"{benchmark}/"
         suffix = names.suffix(entry, f"{prefix}{items[0].item_id}") if items else ""
@@ -316,8 +316,8 @@ def read_items(
         raise first
     if count > (allowed := allowed_bad(max_bad_share, records)):
         problems = [
-            f"{places[0]}{f' and {len(places) - 1:,} more' if places[1:] else ''}: {said}"
-            for said, places in bad.items()
+            f"{places[0]}{f' and {len(places) - 1:,} more' if places[1:] else ''}: {reason}"
+            for reason, places in bad.items()
         ]
         raise InputError(
             f"{source}: {count:,} of {records:,} records cannot be read, but --max-error-rate "

@@ -233,7 +233,7 @@ PAIR_FORM: Final = Form(
 _SIDES: Final = tuple(product((0, 1), (0, 1)))  # question, image
 HUB: Final = frozenset(
     (
-        *(f"{what}_{side}" for what in ("Image", "Question") for side in (0, 1)),
+        *(f"{kind}_{side}" for kind in ("Image", "Question") for side in (0, 1)),
         *(f"Image_{image}_Question_{question}" for question, image in _SIDES),
     )
 )

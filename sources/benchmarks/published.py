@@ -90,8 +90,8 @@ def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
         own.pop(f"{each}_id", None)
     dataset = "" if row["dataset"].startswith("own-") else row["dataset"]
     named = {column: name for column, name in names.items() if isinstance(name, str)}
-    said = Exported(names=named, annotation=row["annotation"], dataset=dataset)
-    return replace(entry, node=replace(entry.node, value=own)), said
+    exported = Exported(names=named, annotation=row["annotation"], dataset=dataset)
+    return replace(entry, node=replace(entry.node, value=own)), exported
 
 
 def _is_exported(row: Any) -> bool:
@@ -106,15 +106,15 @@ def _is_exported(row: Any) -> bool:
     return True
 
 
-def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
+def as_it_was(item: BenchmarkItem, exported: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
     shown = tuple(
-        said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
+        exported.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
     )
     left = msgspec.json.decode(item.annotation, type=dict[str, Any])
     left = {name: value for name, value in left.items() if value not in _NULLS}
-    left |= {"dataset": said.dataset} if said.dataset else {}
-    own = msgspec.json.decode(said.annotation, type=dict[str, Any])
-    annotation = compact_json(left | own) if left else said.annotation
+    left |= {"dataset": exported.dataset} if exported.dataset else {}
+    own = msgspec.json.decode(exported.annotation, type=dict[str, Any])
+    annotation = compact_json(left | own) if left else exported.annotation
     names = shown if shown != item.images else ()
     return replace(item, shown=names, annotation=annotation)
 

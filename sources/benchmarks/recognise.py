@@ -63,10 +63,10 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     raise InputError(f"{place}: expected {wanted}; found {describe_record(value, forms)}{naming}")
 
 
-def describe_record(value: Any, asked: Iterable[Form] = ()) -> str:
+def describe_record(value: Any, expected: Iterable[Form] = ()) -> str:
     """Name a record's fields, or its beginning, and the nearest other benchmark."""
     names = _names(value)
-    return f"{names_of(names) if names else shown(value)}{_nearest(value, asked)}"
+    return f"{names_of(names) if names else shown(value)}{_nearest(value, expected)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
@@ -97,7 +97,7 @@ def _is_own(form: Form) -> bool:
     return "kind" in form.optional
 
 
-def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
+def _nearest(value: Any, expected: Iterable[Form] = ()) -> str:
     """Return a hint at the benchmark whose records most resemble a value, or an empty string.
 
     Equal field names count first, then the first member of each level, then similar names.
@@ -114,7 +114,7 @@ def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
                 best = [
                     f"`eqforge import {name}`"
                     for name, share in likeness.items()
-                    if share == most and FORMS[name] is not asked
+                    if share == most and FORMS[name] is not expected
                 ]
                 if not best:
                     return ""
@@ -151,9 +151,9 @@ def _resemblance(form: Form, value: Any) -> float:
 
     fields = {_SIGNS.sub("", field.lower()) for field in form.fields}
     pairs = ((fuzz.ratio(one, other), one, other) for one in fields for other in names)
-    taken: dict[str, float] = {}
+    matches: dict[str, float] = {}
     for ratio, one, other in sorted(pairs, reverse=True):
-        if ratio >= _SIMILAR and taken.keys().isdisjoint((one, f" {other}")):
-            taken |= {one: ratio / 101, f" {other}": 0.0}
-    count = len(taken) // 2
-    return sum(taken.values()) / (len(fields) + len(names) - count) if count > 1 else 0.0
+        if ratio >= _SIMILAR and matches.keys().isdisjoint((one, f" {other}")):
+            matches |= {one: ratio / 101, f" {other}": 0.0}
+    count = len(matches) // 2
+    return sum(matches.values()) / (len(fields) + len(names) - count) if count > 1 else 0.0

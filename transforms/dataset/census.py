@@ -155,9 +155,9 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
             if after[name] and not _is_known(files[kind, name], (lineage or {}).get(name, set()))
         ]
         of = f"of {len(before.keys() | after.keys()):,} {kind}"
-        gone = [name for name in before if name not in after]
+        missing = [name for name in before if name not in after]
         new = [name for name in after if name not in before]
-        yield from _named(of, gone, "no longer exists", "no longer exist")
+        yield from _named(of, missing, "no longer exists", "no longer exist")
         yield from _named(of, new, "is new", "are new")
         yield from _named(of, changed, "has changed, or may have", "have changed, or may have")
 

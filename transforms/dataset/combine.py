@@ -176,8 +176,8 @@ def _select(scan: _Scan, doubles: Flags, selection: Selection) -> Flags:
 
 
 def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
-    asked, again = chosen[group.start : group.stop], doubles[group.start : group.stop]
-    kept, double = np.flatnonzero(asked & ~again), np.flatnonzero(asked & again)
+    wanted, again = chosen[group.start : group.stop], doubles[group.start : group.stop]
+    kept, double = np.flatnonzero(wanted & ~again), np.flatnonzero(wanted & again)
     if len(kept) or len(double):
         is_whole = len(kept) == group.stop - group.start
         yield Piece(

@@ -240,15 +240,17 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
     there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     rejects = list(dataset.rows("rejects", ["candidate_id", "stage", "reason"]))
     stages = {REVIEW_STAGE.name, ERRATA_STAGE.name}
-    gone = {row["candidate_id"] for row in rejects if row["stage"] in stages}
-    known = wanted & (there | gone)
+    rejected_ids = {row["candidate_id"] for row in rejects if row["stage"] in stages}
+    known = wanted & (there | rejected_ids)
     named = {erratum.id for erratum in manifest.errata if erratum.stage == ERRATA_STAGE.name}
     others = {row["candidate_id"]: row["reason"] for row in rejects}
     needless = {id_: others[id_] for id_ in (named & others.keys()) - known}
     ids = unknown(manifest.errata, known)
     run = run_of(manifest.config)
     if not run.get("only") and run.get("limit") is None and run.get("sample") == "100%":
-        _check_known(manifest.errata, left, known | needless.keys(), min(there | gone, default=""))
+        _check_known(
+            manifest.errata, left, known | needless.keys(), min(there | rejected_ids, default="")
+        )
     if not ids:
         return manifest
     errata = [erratum for erratum in manifest.errata if erratum.id not in set(ids)]
@@ -270,13 +272,13 @@ def _check_known(
     reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
     others = [each for each in errata if each.stage != REVIEW_STAGE.name]
     if ids := unknown(others, known):
-        said = f"--errata: {unknown_errata(ids)}"
+        fault = f"--errata: {unknown_errata(ids)}"
     elif ids := sorted(reviewed - known):
-        said = f"--decisions: {unknown_decisions(ids)}"
+        fault = f"--decisions: {unknown_decisions(ids)}"
     else:
         return
     raise BuildError(
-        f"{said}. Sample ids of this dataset have a form such as {shown(example)}. For a file of "
+        f"{fault}. Sample ids of this dataset have a form such as {shown(example)}. For a file of "
         "errata with such ids, run eqforge lint on the dataset, not on the published file. Remove "
         "ids that the dataset does not have, and build again with --overwrite"
     )

@@ -165,8 +165,8 @@ def store_image(
             return part
         pixels = part
     if box is not None or encoded is not None:
-        made = encode_image(pixels, encoded or CROPS)
-        data, suffix = made.data, made.suffix
+        image = encode_image(pixels, encoded or CROPS)
+        data, suffix = image.data, image.suffix
     if encoded is not None:  # which may scale
         pixels = read_pixels(data)
     row = ImageRow(

@@ -33,15 +33,15 @@ _NAMED: Final = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
+def open_parts(arguments: Sequence[str]) -> list[tuple[str, Dataset]]:
     """Open the datasets to combine, in a canonical order, each with its name.
 
     Args:
-      given: folders or URLs, or NAME=FOLDER; parts without a name get an empty one.
+      arguments: folders or URLs, or NAME=FOLDER; parts without a name get an empty one.
     """
-    if len(given) < 2:
+    if len(arguments) < 2:
         raise InputError("pass two or more datasets to combine")
-    named = map(_name_and_folder, given)
+    named = map(_name_and_folder, arguments)
     opened = [(name, open_dataset(folder)) for name, folder in named]
     opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
     for (_, one), (_, other) in itertools.pairwise(opened):
@@ -59,14 +59,14 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
     return opened
 
 
-def _name_and_folder(given: str) -> tuple[str, str]:
-    found = _NAMED.fullmatch(given)
+def _name_and_folder(text: str) -> tuple[str, str]:
+    found = _NAMED.fullmatch(text)
     if not found:
-        return "", given
+        return "", text
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(given)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
+            f"{shown(text)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
             "beginning with a letter or digit; write a folder with = in its name as ./FOLDER"
         )
     return name, folder
@@ -92,13 +92,13 @@ def kind_of(datasets: dict[str, str]) -> str:
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
-    said = "; ".join(
+    differences = "; ".join(
         f"{folder} ({datasets[folder]}) has {_some([c for c in names if c not in common])}"
         for folder, names in columns.items()
     )
     raise InputError(
         f"the samples differ in kind; all must be pairs, with {', '.join(PAIR_COLUMNS)}, or have "
-        f"the same columns; beside the common columns, {said}"
+        f"the same columns; beside the common columns, {differences}"
     )
 
 

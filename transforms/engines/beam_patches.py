@@ -161,10 +161,10 @@ def _bound(bind: Bind) -> Iterator[None]:
     service listens everywhere on purpose (apache/beam#10161). Tests inspect the sockets of runs.
     """
     handler = worker_handlers.GrpcWorkerHandler
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         for module in (worker_handlers, worker_pool_main, abstract_job_service):
-            held.enter_context(replaced(module, "grpc", _Grpc(vars(module)["grpc"], bind)))
-        held.enter_context(replaced(handler, "port_from_worker", _address))
+            stack.enter_context(replaced(module, "grpc", _Grpc(vars(module)["grpc"], bind)))
+        stack.enter_context(replaced(handler, "port_from_worker", _address))
         yield
 
 

@@ -42,10 +42,10 @@ class CountedStep(beam.PTransform, Generic[Rules]):
         return 1
 
     def _make(self, element: Any) -> Any:
-        made = self.make(element)
+        result = self.make(element)
         if self.counted is not None:
             progress.count(self.progress_folder, self.counted, self.size(element))
-        return made
+        return result
 
 
 class Resource(Protocol):

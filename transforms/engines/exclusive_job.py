@@ -45,10 +45,10 @@ def locked(
 @contextlib.contextmanager
 def _flocked(output: str) -> Iterator[None]:
     path = Path(storage.locate(output)[1]) / WORK / "lock"
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         try:
             disk.make_folder(path.parent)
-            stream = held.enter_context(open(path, "w", encoding="utf-8"))
+            stream = stack.enter_context(open(path, "w", encoding="utf-8"))
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(f"--output {output}: another run is writing there") from error

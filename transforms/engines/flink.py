@@ -56,7 +56,7 @@ REPEATED = (
 )
 
 
-def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
+def default_options(beam_args: Sequence[str], option_names: set[str]) -> Options:
     found: Options = {
         "job_server_timeout": str(YEAR_S),
         # Without it workers restart, and reload their models, for every stage. They also stay
@@ -70,7 +70,7 @@ def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
         cores = str(usable_cores())
         return found | {"parallelism": cores, "sdk_worker_parallelism": cores}
     cluster = overview(master)
-    if "job_endpoint" not in given:
+    if "job_endpoint" not in option_names:
         found["flink_submit_uber_jar"] = None
     return found | {
         "parallelism": str(cluster.slots),
@@ -143,9 +143,9 @@ def _unended(master: str, name: str) -> Iterator[str]:
             yield job["jid"]
 
 
-def _ask(master: str, what: str, method: str = "GET") -> Any:
+def _ask(master: str, path: str, method: str = "GET") -> Any:
     root = master if "://" in master else f"http://{master}"
-    request = urllib.request.Request(f"{root.rstrip('/')}/v1/{what}", method=method)
+    request = urllib.request.Request(f"{root.rstrip('/')}/v1/{path}", method=method)
     with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S) as answer:
         return json.loads(answer.read() or "{}")
 

@@ -31,8 +31,8 @@ def reach_this_machine_directly() -> None:
     """
     everybody = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     own = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
-    given = {"no_proxy": everybody, "no_grpc_proxy": own or everybody}
-    for name, hosts in given.items():
+    variables = {"no_proxy": everybody, "no_grpc_proxy": own or everybody}
+    for name, hosts in variables.items():
         if hosts != "*":
             missing = [host for host in LOOPBACK if host not in hosts.split(",")]
             os.environ[name] = ",".join(filter(None, [hosts, *missing]))

@@ -84,28 +84,28 @@ def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
     kind = plain_name(runner)
     if kind not in _DEFAULTS:
         return list(beam_args)
-    given = {arg.lstrip("-").partition("=")[0] for arg in beam_args if arg.startswith("--")}
+    option_names = {arg.lstrip("-").partition("=")[0] for arg in beam_args if arg.startswith("--")}
     added = [
         f"--{name}" if value is None else f"--{name}={value}"
-        for name, value in _DEFAULTS[kind](beam_args, given).items()
-        if name not in given
+        for name, value in _DEFAULTS[kind](beam_args, option_names).items()
+        if name not in option_names
     ]
     return [*(flink.REPEATED if kind == "flink" else ()), *beam_args, *added]
 
 
-def _portable(beam_args: Sequence[str], given: set[str]) -> Options:
+def _portable(beam_args: Sequence[str], option_names: set[str]) -> Options:
     return {"job_server_timeout": str(YEAR_S), **worker_options(beam_args)}
 
 
-def _dataflow(beam_args: Sequence[str], given: set[str]) -> Options:
-    if not given & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
+def _dataflow(beam_args: Sequence[str], option_names: set[str]) -> Options:
+    if not option_names & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
         raise InputError(
             "--sdk_container_image is missing; pass the container image with eqforge that the "
             "workers run; docs/guides/scaling.md explains how to build it"
         )
     # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
     found: Options = {"number_of_worker_harness_threads": "1"}
-    if "sdk_container_image" in given:
+    if "sdk_container_image" in option_names:
         found["sdk_location"] = "container"
     return found
 

@@ -118,12 +118,12 @@ Options = dict[str, str | None]
 
 
 def worker_options(beam_args: Sequence[str], default: str | None = None) -> Options:
-    asked = PipelineOptions(list(beam_args)).view_as(PortableOptions)
-    if asked.environment_options:
+    options = PipelineOptions(list(beam_args)).view_as(PortableOptions)
+    if options.environment_options:
         return {}
-    kind = asked.environment_type or default
+    kind = options.environment_type or default
     found: Options = {} if kind is None else {"environment_type": kind}
-    if kind in _PROCESS and asked.environment_config is None:
+    if kind in _PROCESS and options.environment_config is None:
         found["environment_config"] = worker_process()
     return found
 

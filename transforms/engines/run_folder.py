@@ -84,13 +84,13 @@ def _taken(folder: str) -> Iterator[None]:
     Raises:
       OSError: the run is alive, another is deleting the folder, or it is not this user's.
     """
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as stack:
         place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        held.callback(os.close, place)
+        stack.callback(os.close, place)
         if os.fstat(place).st_uid != os.geteuid():
             raise PermissionError(folder)
         # O_NONBLOCK: a named pipe of that name must not block.
         lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place)
-        held.callback(os.close, lock)
+        stack.callback(os.close, lock)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield

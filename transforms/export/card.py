@@ -120,11 +120,11 @@ def _short(export: Export) -> str:
     manifest = export.dataset.manifest
     splits = "; ".join(f"`{each.name}`: {each.rows:,} rows" for each in export.splits)
     is_import = manifest.dataset in BENCHMARKS
-    made = "imported" if is_import else f"made in {in_markdown(manifest.mode)} mode"
+    origin = "imported" if is_import else f"made in {in_markdown(manifest.mode)} mode"
     parts = [
         f"---\n---\n# {in_markdown(manifest.dataset)}",
         f"This is the table `{export.settings.table}` of a dataset that eqforge "
-        f"{in_markdown(manifest.versions.get('eqforge', ''))} {made}. The rows are in the order "
+        f"{in_markdown(manifest.versions.get('eqforge', ''))} {origin}. The rows are in the order "
         "of their ids.",
         f"Splits: {splits}.",
         "The images and captions keep the licences of their sources. Check the licences before "

@@ -236,8 +236,10 @@ def _captions(export: Export) -> Iterator[_Captioned]:
                 path = paths.get(image) or row.get(image.removesuffix("_id")) or row.get(image)
                 captions = [row[text]] if isinstance(row[text], str) else row[text]
                 if path:
-                    called = split.value or split.name
-                    yield from (_Captioned(split=called, image=path, caption=c) for c in captions)
+                    split_name = split.value or split.name
+                    yield from (
+                        _Captioned(split=split_name, image=path, caption=c) for c in captions
+                    )
 
 
 def _entry(

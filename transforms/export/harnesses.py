@@ -157,7 +157,7 @@ class _Asking:
         questions = self._form.questions(record.row)
         same = Counter(question.asks for question in questions)
         units = {metric: unit(record.row) for metric, unit in UNITS.items()} if self._sizes else {}
-        asked = []
+        items = []
         for question in questions:
             if self._form is QUESTIONS:
                 counts_in = {
@@ -168,7 +168,7 @@ class _Asking:
                 counts_in = {"group": (question.sample_id, len(questions))}
                 if len(same) > 1:
                     counts_in[question.asks] = (question.sample_id, same[question.asks])
-            asked.append(
+            items.append(
                 _Asked(
                     question=question,
                     cluster=record.id if cluster is None else str(cluster),
@@ -176,7 +176,7 @@ class _Asking:
                     counts_in=counts_in,
                 )
             )
-        return asked
+        return items
 
 
 def _write_lmms_eval(export: Export) -> None:
@@ -216,7 +216,7 @@ def _write_questions(stream: ExportStream, asking: _Asking, part: Part) -> None:
         {},
     )
     rows: list[dict[str, Any]] = []
-    held: set[str] = set()
+    stored_ids: set[str] = set()
     size = 0
     with pq.ParquetWriter(
         stream,
@@ -228,27 +228,27 @@ def _write_questions(stream: ExportStream, asking: _Asking, part: Part) -> None:
         for record in part.records():
             sample = asking.of(record)
             new = {found.image_id: found for each in sample for found in each.pictures}
-            more = sum(len(found.data) for key, found in new.items() if key not in held)
+            more = sum(len(found.data) for key, found in new.items() if key not in stored_ids)
             if rows and size + more > _MAX_PICTURES_BYTES:
                 writer.write_table(pa.Table.from_pylist(rows, schema))
-                rows, held, size = [], set(), 0
+                rows, stored_ids, size = [], set(), 0
             rows += map(_question_row, sample)
-            held |= new.keys()
+            stored_ids |= new.keys()
             size += more
             stream.rows += len(sample)
         if rows:
             writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
-def _question_row(asked: _Asked) -> dict[str, Any]:
-    question = asked.question
-    images = [{"bytes": found.data, "path": found.image_id} for found in asked.pictures]
+def _question_row(item: _Asked) -> dict[str, Any]:
+    question = item.question
+    images = [{"bytes": found.data, "path": found.image_id} for found in item.pictures]
     return {
         "question_id": question.question_id,
         "sample_id": question.sample_id,
-        "cluster": asked.cluster,
+        "cluster": item.cluster,
         "asks": question.asks,
-        "counts_in": json.dumps(asked.counts_in, sort_keys=True),
+        "counts_in": json.dumps(item.counts_in, sort_keys=True),
         "question": question.question,
         **dict(zip(LETTERS, question.options, strict=False)),
         "answer": question.answer,
@@ -267,12 +267,12 @@ def _write_vlmevalkit(export: Export) -> None:
         for part in export.all_parts():
             for record in part.records():
                 shown_by: dict[str, str] = {}
-                for asked in asking.of(record):
-                    question = asked.question
+                for item in asking.of(record):
+                    question = item.question
                     options = zip_longest(asking.letters, question.options, fillvalue="")
                     row = [question.question_id, question.question, *(text for _, text in options)]
-                    row += [question.answer, question.asks, question.sample_id, asked.cluster]
-                    row += [_image(question.question_id, asked.pictures, shown_by)]
+                    row += [question.answer, question.asks, question.sample_id, item.cluster]
+                    row += [_image(question.question_id, item.pictures, shown_by)]
                     stream.write(_line(row))
                     stream.rows += 1
 

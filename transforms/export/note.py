@@ -99,8 +99,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         writable.
     """
     storage.check_reachable(folder)
-    finished, begun = _read(folder, NOTE), _read(folder, PARTIAL)
-    there = begun or finished
+    finished, unfinished = _read(folder, NOTE), _read(folder, PARTIAL)
+    there = unfinished or finished
     if there is None:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
@@ -109,12 +109,12 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
                     "an export; choose a folder that is new, empty, or contains an earlier export"
                 )
         ledger = Ledger(folder, note)
-    elif there.is_of(note) and (begun is not None or not overwrite):
+    elif there.is_of(note) and (unfinished is not None or not overwrite):
         root = storage.locate(folder)[1]
         links = [path for path in owned.files_below(folder) if os.path.islink(f"{root}/{path}")]
         owned.check_owned(folder, links, (), "--output")
-        ledger = Ledger(folder, note, _complete(folder, there, begun is None))
-        ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
+        ledger = Ledger(folder, note, _complete(folder, there, unfinished is None))
+        ledger.is_finished = unfinished is None and len(ledger.done) == len(there.files)
     elif not overwrite:
         raise InputError(
             f"{folder}: already contains an export of {there.dataset} as "
@@ -122,7 +122,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
             "settings or versions; pass --overwrite to replace it"
         )
     else:
-        listed = {(f.path, f.sha256) for each in (finished, begun) if each for f in each.files}
+        listed = {(f.path, f.sha256) for each in (finished, unfinished) if each for f in each.files}
         paths = [path for path in owned.files_below(folder) if path not in NOTES]
         owned.check_owned(folder, paths, listed, "--output")
         owned.delete_files(folder, paths)
@@ -168,8 +168,8 @@ def _read(folder: str, name: str) -> ExportNote | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        said = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not the note of an export: {said}") from error
+        reason = clipped(" ".join(str(error).split()))
+        raise InputError(f"{url}: not the note of an export: {reason}") from error
     if (note.format, note.format_version) != (_FORMAT, 1):
         raise InputError(f"{url}: expected the note of an export of version 1")
     return note

@@ -239,9 +239,11 @@ class Encoder:
         names = stored.ids.to_pylist()
         distinct = dict(zip(names, stored, strict=True))
         with ThreadPoolExecutor(os.cpu_count()) as threads:
-            made = dict(zip(distinct, threads.map(self._encoded, distinct.values()), strict=True))
+            encoded = dict(
+                zip(distinct, threads.map(self._encoded, distinct.values()), strict=True)
+            )
         suffixes = [_SUFFIXES[self._wanted(each)] for each in stored.suffixes.to_pylist()]
-        data = pa.array([made[name] for name in names], pa.binary())
+        data = pa.array([encoded[name] for name in names], pa.binary())
         return PictureColumn(stored.ids, pa.array(suffixes, pa.string()), data)
 
     def _encoded(self, picture: Picture | None) -> bytes:

@@ -96,7 +96,7 @@ class _Pictures:
         if picture is None:
             return name or stem
         is_cut = record.row.get("box") is not None
-        others = (f"{made}{picture.suffix}" for made in (stem, f"{record.key}-{column}"))
+        others = (f"{base}{picture.suffix}" for base in (stem, f"{record.key}-{column}"))
         for chosen in (name, *others):
             suffix = PurePosixPath(chosen).suffix.lower().replace(".jpeg", ".jpg")
             fits = suffix == picture.suffix and is_safe(f"{IMAGES}/{chosen}")
@@ -171,8 +171,8 @@ def _write_eqben(export: Export) -> None:
         names = _names(export, _EQBEN_COLUMNS)
         schema = pa.schema([export.schema.field(name) for name in names])
         rows = rows_by(export, _EQBEN_COLUMNS, place)
-        while some := list(islice(rows, PIECE_ROWS)):
-            for piece in export.joined(pa.Table.from_pylist(some, schema=schema)):
+        while batch := list(islice(rows, PIECE_ROWS)):
+            for piece in export.joined(pa.Table.from_pylist(batch, schema=schema)):
                 yield from export.records(piece)
 
     def written() -> Iterator[Any]:

@@ -134,22 +134,22 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
     with contextlib.ExitStack() as stack:
         if len(files) > 1:
             batches = [_set_aside(each, stack) for each in batches]
-        held = {each: first for each in batches if (first := next(each, None)) is not None}
-        while held:
+        heads = {each: first for each in batches if (first := next(each, None)) is not None}
+        while heads:
             # Rows up to the lowest of the last ids can be sorted now.
-            last = min(batch.column(_ID)[-1].as_py() for batch in held.values())
-            taken = []
-            for each, batch in list(held.items()):
+            last = min(batch.column(_ID)[-1].as_py() for batch in heads.values())
+            slices = []
+            for each, batch in list(heads.items()):
                 count = pc.sum(pc.less_equal(batch.column(_ID), last)).as_py()
-                taken.append(batch.slice(0, count))
+                slices.append(batch.slice(0, count))
                 if count < batch.num_rows:
-                    held[each] = batch.slice(count)
+                    heads[each] = batch.slice(count)
                 elif (following := next(each, None)) is not None:
-                    held[each] = following
+                    heads[each] = following
                 else:
-                    del held[each]
-            pieces = pa.concat_tables(pa.Table.from_batches([each]) for each in taken)
-            if len(taken) > 1:
+                    del heads[each]
+            pieces = pa.concat_tables(pa.Table.from_batches([each]) for each in slices)
+            if len(slices) > 1:
                 pieces = pieces.take(pc.sort_indices(pieces, [(_ID, "ascending")]))
             yield pieces.drop_columns(_ID)
 

@@ -159,10 +159,10 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         counts["others"] = rest
     if not any(mask.any() for mask in kept.values()):
         rows = counted(left_out.total(), "rows")
-        said = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+        licences = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
         raise InputError(
             f"{dataset.folder}: --redistributable leaves out all {rows}, because no licence "
-            f"allows redistribution: {said}; to let others rebuild the dataset from their own "
+            f"allows redistribution: {licences}; to let others rebuild the dataset from their own "
             "sources, use --format recipe"
         )
     files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]

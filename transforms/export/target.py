@@ -177,11 +177,11 @@ class Export:
         encoder = self._encoder
         sizes = sum(encoder.sizes(rows.column(name)) for name in self.pictures)
         for start, stop in _cuts(np.asarray(sizes)):
-            some = rows.slice(start, stop - start)
+            chunk = rows.slice(start, stop - start)
             yield Piece(
-                rows=some,
+                rows=chunk,
                 pictures={
-                    to: encoder.read(some.column(name)) for name, to in self.pictures.items()
+                    to: encoder.read(chunk.column(name)) for name, to in self.pictures.items()
                 },
             )
 

@@ -107,11 +107,11 @@ def nearest(
     distances = np.zeros(len(hashes), dtype=np.uint8)
     step = max(1, _COMPARED_AT_ONCE // len(others))
     for start in range(0, len(hashes), step):
-        some = slice(start, start + step)
+        block = slice(start, start + step)
         bits = sum(
-            np.bitwise_count(hashes[some, None, word] ^ others[None, :, word])
+            np.bitwise_count(hashes[block, None, word] ^ others[None, :, word])
             for word in range(others.shape[1])
         )
-        places[some] = bits.argmin(axis=1)
-        distances[some] = np.take_along_axis(bits, places[some, None], axis=1)[:, 0]
+        places[block] = bits.argmin(axis=1)
+        distances[block] = np.take_along_axis(bits, places[block, None], axis=1)[:, 0]
     return places, distances

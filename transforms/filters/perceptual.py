@@ -64,8 +64,8 @@ class Perceptual:
 
     @property
     def uses_gpu(self) -> bool:
-        asked = self.settings.perceptual
-        return asked is not None and _spec_of(asked).device != "cpu"
+        name = self.settings.perceptual
+        return name is not None and _spec_of(name).device != "cpu"
 
     def basis(self) -> list[object]:
         """Return everything a distance depends on besides the images and the limit."""
@@ -125,8 +125,8 @@ def _loaded(spec: ScorerSpec) -> ImageEncoder:
 
 
 def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
-    asked = settings.perceptual
-    encoder = None if asked is None else encoders_named(asked)[0]
+    name = settings.perceptual
+    encoder = None if name is None else encoders_named(name)[0]
     return Perceptual(settings=settings, encoder=encoder)
 
 

@@ -66,8 +66,8 @@ class Plausibility:
 
     @property
     def uses_gpu(self) -> bool:
-        asked = self.settings.plausibility
-        return asked is not None and _spec_of(asked).device != "cpu"
+        name = self.settings.plausibility
+        return name is not None and _spec_of(name).device != "cpu"
 
     def basis(self) -> list[object]:
         """Return everything a score depends on besides the caption and the limit."""
@@ -81,10 +81,10 @@ class Plausibility:
         Each is a mean negative log likelihood in nats, to 6 decimals; None if the model cannot read
         the caption.
         """
-        asked, expected = self.settings.plausibility, self.model
-        assert asked is not None
+        name, expected = self.settings.plausibility, self.model
+        assert name is not None
         assert expected is not None
-        found = _weigh(_spec_of(asked), captions, expected)
+        found = _weigh(_spec_of(name), captions, expected)
         identity = dataclasses.asdict(expected) | {"plausibility": VERSION}
         scorer, version = identity.pop("kind"), identity.pop("revision")
         return tuple(
@@ -129,8 +129,8 @@ def _loaded(spec: ScorerSpec) -> CausalLikelihood:
 
 
 def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
-    asked = settings.plausibility
-    model = None if asked is None else weighers_of(asked)[0]
+    name = settings.plausibility
+    model = None if name is None else weighers_of(name)[0]
     return Plausibility(settings=settings, model=model)
 
 

@@ -61,9 +61,9 @@ def shared_generator(settings: DiffusionSettings) -> "Shared[PairGenerator]":
 
     if settings.model == TINY:
         with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
-            made = make_tiny_pipeline(f"{folder}/{TINY}")
-            with naming_folder(made):
-                generator = PairGenerator(replace(settings, model=str(made)))
+            pipeline_folder = make_tiny_pipeline(f"{folder}/{TINY}")
+            with naming_folder(pipeline_folder):
+                generator = PairGenerator(replace(settings, model=str(pipeline_folder)))
     else:
         generator = PairGenerator(settings)
     return Shared(generator, str(generator.pipeline.device))
@@ -82,10 +82,10 @@ def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
     basis = [VERSION, shared.model.fingerprint, shared.device, versions_of("pillow")]
     inputs = [msgspec.to_builtins(pair), _control_json(pair, rules.edit)]
     ledger, make = rules.generated.ledger("draw", basis), partial(_draw, pair, shared, rules)
-    made = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
-    if isinstance(made, Rejection):
-        return work.refused(DRAWINGS_STAGE, made)
-    return replace(work, made=made).passed(DRAWINGS_STAGE)
+    result = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
+    if isinstance(result, Rejection):
+        return work.refused(DRAWINGS_STAGE, result)
+    return replace(work, made=result).passed(DRAWINGS_STAGE)
 
 
 def _control_json(pair: PromptPair, edit: EditSettings) -> dict[str, Any]:
@@ -140,36 +140,36 @@ def _draw(
 
     try:
         with shared.lock:
-            drawn = shared.model.generate(pair, rules.edit)
+            drawing = shared.model.generate(pair, rules.edit)
     except torch.OutOfMemoryError as error:
         raise BuildError(
             f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
             "time; free some memory, or pass --precision fp16 or a smaller --size-px"
         ) from error
-    if drawn.flagged is not None and any(drawn.flagged):
-        sides = [str(side) for side, is_flagged in enumerate(drawn.flagged) if is_flagged]
+    if drawing.flagged is not None and any(drawing.flagged):
+        sides = [str(side) for side, is_flagged in enumerate(drawing.flagged) if is_flagged]
         return Rejection(reason=REASON, detail=f"image {', '.join(sides)}")
-    encoded = [encode_image(image, FrameSettings(image_format="png")) for image in drawn.images]
+    encoded = [encode_image(image, FrameSettings(image_format="png")) for image in drawing.images]
     first, second = (
         store_image(rules.generated.media, image.data, image.width_px, image.height_px)
         for image in encoded
     )
     return MadePair(
         images=(first, second),
-        generation=_generation(pair, shared, drawn, rules.edit),
-        scores=_scores(drawn, rules.edit),
+        generation=_generation(pair, shared, drawing, rules.edit),
+        scores=_scores(drawing, rules.edit),
     )
 
 
 def _generation(
-    pair: PromptPair, shared: "Shared[PairGenerator]", drawn: PairImages, edit: EditSettings
+    pair: PromptPair, shared: "Shared[PairGenerator]", drawing: PairImages, edit: EditSettings
 ) -> Generation:
     found, identity = shared.model.parameters, shared.model.identity
     decided = {
         **found,
         "weights": identity.digest,
         "control": _control_json(pair, edit),
-        "batch_rows": drawn.batch_rows,
+        "batch_rows": drawing.batch_rows,
     }
     return Generation(
         generator="diffusers",
@@ -182,14 +182,14 @@ def _generation(
     )
 
 
-def _scores(drawn: PairImages, edit: EditSettings) -> tuple[Score, ...]:
+def _scores(drawing: PairImages, edit: EditSettings) -> tuple[Score, ...]:
     """Return the share of the image in which the second may differ, if it was limited."""
-    if drawn.blend_mask is None:
+    if drawing.blend_mask is None:
         return ()
     return (
         Score(
             name=BLEND_AREA,
-            value=round(float(drawn.blend_mask.mean()), 6),
+            value=round(float(drawing.blend_mask.mean()), 6),
             scorer="eqforge.diffuse",
             version=str(VERSION),
             settings=compact_json({"threshold": edit.blend_threshold}),

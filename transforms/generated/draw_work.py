@@ -135,7 +135,7 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
 PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="This stage exists only with --plausibility.")
 
 
-def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:
+def weigh(work: Work, rules: GeneratedRules, sides: Sequence[int] = (0, 1)) -> Work:
     """Score a planned pair's captions for plausibility, and reject implausible ones.
 
     Rejected pairs, and all pairs without a model, are returned unchanged.
@@ -152,6 +152,6 @@ def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> W
         return work.refused(PROMPTS_STAGE, error_rejection(error))
     weighed = replace(work, scores=(*work.scores, *scores))
     rejection = refuse_implausible(
-        [scores[side] for side in drawn], plausibility.settings, [captions[side] for side in drawn]
+        [scores[side] for side in sides], plausibility.settings, [captions[side] for side in sides]
     )
     return weighed.decided(PROMPTS_STAGE, rejection)

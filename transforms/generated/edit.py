@@ -84,7 +84,7 @@ def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
         return _edit_once(replace(own, task=task), task, rules)
 
     # The caption describes the photograph; the edit must show the negative.
-    planned = weigh(work, rules.generated, drawn=(1,))
+    planned = weigh(work, rules.generated, sides=(1,))
     return drawings_of(planned, rules.generated.ranking.seeds, edit)
 
 
@@ -96,15 +96,15 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
     basis += [None if grounder is None else grounder.basis]
     inputs, ledger = [*task.content, task.seed], rules.generated.ledger("edit", basis)
     make = partial(_make, task, shared, grounder, rules)
-    made = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
-    if isinstance(made, Rejection):
-        return work.refused(EDITS_STAGE, made)
-    outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
+    result = guarded(partial(make_once, inputs, ledger, rules.generated.media, make))
+    if isinstance(result, Rejection):
+        return work.refused(EDITS_STAGE, result)
+    outside = {score.name: score.value for score in result.scores}.get(CHANGED_OUTSIDE)
     limit = rules.lock.max_changed_outside
     if outside is not None and limit is not None and outside > limit:
         rejection = Rejection(reason=CHANGED_OUTSIDE, value=outside, threshold=limit)
         return work.refused(EDITS_STAGE, rejection)
-    return replace(work, made=made).passed(EDITS_STAGE)
+    return replace(work, made=result).passed(EDITS_STAGE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

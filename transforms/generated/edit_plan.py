@@ -210,7 +210,7 @@ def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork
     kept = [each for each in batch.captions if admitted[each.text_id].records]
     negatives = _negatives(kept, rules)
     analyses = _analyses(kept, negatives, rules)
-    asked: set[str] = set()
+    seen: set[str] = set()
     for caption in batch.captions:
         if not is_wanted(caption.text_id, rules.only):
             continue
@@ -219,7 +219,7 @@ def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork
         if found.records:
             negative, image = negatives[caption.text_id], found.images[caption.text_id]
             task = _task(caption, negative, image, analyses, rules)
-            work = _with_task(work, caption, task, negative, asked)
+            work = _with_task(work, caption, task, negative, seen)
         if work.proposal is None or is_wanted(work.proposal.sample_id, rules.only):
             yield _with_mask(work, rules)
 
@@ -229,16 +229,16 @@ def _with_task(
     caption: EditCaption,
     task: EditTask | Rejection,
     negative: _Negative | Rejection,
-    asked: set[str],
+    seen: set[str],
 ) -> EditWork:
-    if isinstance(task, EditTask) and fingerprint(task.content) in asked:
+    if isinstance(task, EditTask) and fingerprint(task.content) in seen:
         task = Rejection(reason="duplicate", detail=task.negative[:200])
     if isinstance(task, Rejection) or isinstance(negative, Rejection):
         assert isinstance(task, Rejection)
         refused = reject(caption, caption.text_id, NEGATIVES_STAGE, task)
         tallies = (*work.tallies, NEGATIVES_STAGE.tally(1, 0))
         return replace(work, rejects=(refused,), tallies=tallies)
-    asked.add(fingerprint(task.content))
+    seen.add(fingerprint(task.content))
     tallies = (*work.tallies, NEGATIVES_STAGE.tally(1, 1))
     return replace(work, proposal=_proposal(task, negative), task=task, tallies=tallies)
 
@@ -266,32 +266,32 @@ def _negatives(
     missing = {each.text_id for each in captions if each.hard_negative is None}
     images = {_picture(records[name]) for name in missing}
     known = [record for record in records.values() if _picture(record) in images]
-    made: dict[str, CaptionEdit | Rejection] = {}
+    edits: dict[str, CaptionEdit | Rejection] = {}
     if rules.writing is None or rules.writing.rest:
         edited = edit_captions(known, rules.edits)
-        made = {each.record.caption_id: each.negative for each in edited}
+        edits = {each.record.caption_id: each.negative for each in edited}
     if rules.writing is not None:
         left = [
             records[name]
             for name in records
-            if name in missing and not isinstance(made.get(name), CaptionEdit)
+            if name in missing and not isinstance(edits.get(name), CaptionEdit)
         ]
-        made.update(write_negatives(left, known, rules.writing))
-    return {each.text_id: _negative(each, made.get(each.text_id)) for each in captions}
+        edits.update(write_negatives(left, known, rules.writing))
+    return {each.text_id: _negative(each, edits.get(each.text_id)) for each in captions}
 
 
-def _negative(caption: EditCaption, made: CaptionEdit | Rejection | None) -> _Negative | Rejection:
+def _negative(caption: EditCaption, edit: CaptionEdit | Rejection | None) -> _Negative | Rejection:
     if caption.hard_negative is not None:
         kind = caption.kind or GIVEN
         equal = lint_pair(caption.caption, caption.hard_negative)
         return equal or _Negative(
             text=caption.hard_negative, kind=kind, change=kind, generator=GIVEN
         )
-    assert made is not None
-    if isinstance(made, Rejection):
-        return made
-    kind = WRITTEN if made.kind == WRITTEN else made.kind.rpartition("_")[2]
-    return _Negative(text=made.edited.text, kind=kind, change=made.kind, generator=made.generator)
+    assert edit is not None
+    if isinstance(edit, Rejection):
+        return edit
+    kind = WRITTEN if edit.kind == WRITTEN else edit.kind.rpartition("_")[2]
+    return _Negative(text=edit.edited.text, kind=kind, change=edit.kind, generator=edit.generator)
 
 
 def _picture(record: CaptionRecord) -> str:

@@ -112,12 +112,12 @@ def make_once(
     refused = ledger.recall(inputs, Rejection) if known is None else None
     if refused is not None:
         return refused
-    made = make()
-    if isinstance(made, MadePair):
-        media.sync(made.files)
-    if isinstance(made, MadePair) or not made.reason.startswith("error:"):
-        ledger.write(inputs, made)
-    return made
+    result = make()
+    if isinstance(result, MadePair):
+        media.sync(result.files)
+    if isinstance(result, MadePair) or not result.reason.startswith("error:"):
+        ledger.write(inputs, result)
+    return result
 
 
 def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -> StoredImage:
@@ -141,13 +141,13 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
     All measures use the stored images, so anyone with the dataset can reproduce them. A pair is
     rejected if a measure fails on it; earlier rejected pairs are returned unchanged.
     """
-    made, proposal = work.made, work.proposal
-    if made is None or proposal is None:
+    pair, proposal = work.made, work.proposal
+    if pair is None or proposal is None:
         return work
-    inputs = [[image.image_id for image in made.images], proposal.captions]
+    inputs = [[image.image_id for image in pair.images], proposal.captions]
     try:
         measured = rules.measuring().remember(
-            inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
+            inputs, MeasuredMade, lambda: _measure(pair, proposal.captions, rules)
         )
         work = replace(work, measured=measured)
         # Models are the most expensive measures, so query none about a pair to be rejected.
@@ -163,12 +163,12 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
     return _with_matches(work, proposal, measured, rules)
 
 
-def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -> MeasuredMade:
-    pixels_0, pixels_1 = (pixels_of(image, rules) for image in made.images)
+def _measure(pair: MadePair, captions: tuple[str, str], rules: GeneratedRules) -> MeasuredMade:
+    pixels_0, pixels_1 = (pixels_of(image, rules) for image in pair.images)
     return MeasuredMade(
         images=(
-            image_row(made.images[0], rules.images.score(pixels_0)),
-            image_row(made.images[1], rules.images.score(pixels_1)),
+            image_row(pair.images[0], rules.images.score(pixels_0)),
+            image_row(pair.images[1], rules.images.score(pixels_1)),
         ),
         measures=minimality.measure_pair(minimality.view(pixels_0), minimality.view(pixels_1)),
         edit=words.word_edit(*captions),

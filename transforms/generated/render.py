@@ -139,10 +139,12 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
     work = PairWork(proposal=_propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     make = partial(_make, pair, rules, renderer)
-    made = guarded(partial(make_once, inputs, rules.ledger(), rules.generated.media, make))
-    if isinstance(made, Rejection):
-        return work.refused(RENDERS_STAGE, made)
-    return replace(work, made=made).decided(RENDERS_STAGE, gate_scenes(made.scores, rules.gates))
+    result = guarded(partial(make_once, inputs, rules.ledger(), rules.generated.media, make))
+    if isinstance(result, Rejection):
+        return work.refused(RENDERS_STAGE, result)
+    return replace(work, made=result).decided(
+        RENDERS_STAGE, gate_scenes(result.scores, rules.gates)
+    )
 
 
 def _propose(pair: ScenePair) -> PairProposal:

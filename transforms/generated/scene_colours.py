@@ -58,8 +58,8 @@ def colour_share(
     steps = seen[:, None] - _shades()
     distances = (steps**2 * (_LIGHTNESS, _COLOUR, _COLOUR)).sum(axis=-1)
     nearest = distances.argmin(axis=1) // len(SHADES)
-    alike = [name == names[0] or not are_distinct(name, names[0]) for name in PALETTE]
-    return float(np.array(alike)[nearest].mean(dtype=np.float64))
+    matches = [name == names[0] or not are_distinct(name, names[0]) for name in PALETTE]
+    return float(np.array(matches)[nearest].mean(dtype=np.float64))
 
 
 def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

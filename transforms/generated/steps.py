@@ -38,8 +38,8 @@ class RenderPairs(beam.PTransform):
     progress_folder: str | None = None
 
     def expand(self, pairs: beam.PCollection[PlannedPair]) -> beam.PCollection[PairWork]:
-        held = WithResource(self.rules.renderer(), self._render)
-        render = beam.ParDo(held).with_output_types(PairWork)
+        do_fn = WithResource(self.rules.renderer(), self._render)
+        render = beam.ParDo(do_fn).with_output_types(PairWork)
         place = with_render_memory if self.rules.render.device == "cpu" else on_gpu
         return pairs | "RenderScenes" >> place(render, pairs.pipeline)
 

@@ -130,10 +130,10 @@ class PairWork:
 
 
 def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
-    proposal, made, measured = work.proposal, work.made, work.measured
-    if proposal is None or made is None or measured is None:
+    proposal, pair, measured = work.proposal, work.made, work.measured
+    if proposal is None or pair is None or measured is None:
         return
-    mask_0, mask_1 = made.masks or (None, None)
+    mask_0, mask_1 = pair.masks or (None, None)
     yield RenderedSample(
         sample_id=proposal.sample_id,
         dataset=dataset,
@@ -145,15 +145,15 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
         caption_1=proposal.captions[1],
         captions_0=proposal.captions[:1],
         captions_1=proposal.captions[1:],
-        image_0_id=made.images[0].image_id,
-        image_1_id=made.images[1].image_id,
+        image_0_id=pair.images[0].image_id,
+        image_1_id=pair.images[1].image_id,
         mask_0_id=None if mask_0 is None else mask_0.mask_id,
         mask_1_id=None if mask_1 is None else mask_1.mask_id,
-        generation=made.generation,
+        generation=pair.generation,
         spec_0=proposal.specs[0],
         spec_1=proposal.specs[1],
-        objects_0=made.objects[0],
-        objects_1=made.objects[1],
+        objects_0=pair.objects[0],
+        objects_1=pair.objects[1],
         changed_area_fraction=measured.measures.changed_area_fraction,
         ssim=measured.measures.ssim,
         background_ssim=measured.measures.background_ssim,
@@ -162,5 +162,5 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
         word_edit_distance=measured.edit.distance,
         edited_spans_0=spans_of(measured.edit.spans_0),
         edited_spans_1=spans_of(measured.edit.spans_1),
-        scores=(*made.scores, *work.scores),
+        scores=(*pair.scores, *work.scores),
     )

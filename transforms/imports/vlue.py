@@ -84,14 +84,14 @@ def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
     rows: dict[str, list[Any]] = {name: [] for name in (*TASKS, "samples", "findings", "rejects")}
     images: dict[str, ImageRow] = {}
     for item in items:
-        made = guarded(partial(import_item, item, rules))
-        if isinstance(made, Rejection):
-            rows["rejects"].append(_reject(item, made))
+        result = guarded(partial(import_item, item, rules))
+        if isinstance(result, Rejection):
+            rows["rejects"].append(_reject(item, result))
             continue
-        rows["samples"].append(made.sample)
-        rows[item.task].append(made.row)
-        rows["findings"] += made.findings
-        images |= {image.image_id: image for image in made.images}
+        rows["samples"].append(result.sample)
+        rows[item.task].append(result.row)
+        rows["findings"] += result.findings
+        images |= {image.image_id: image for image in result.images}
     return VlueWork(
         images=tuple(images.values()),
         tallies=(ANNOTATIONS_STAGE.tally(len(items), len(rows["samples"])),),

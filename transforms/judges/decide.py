@@ -71,8 +71,8 @@ def refuse(answers: Sequence[JudgeAnswer], settings: JudgeSettings) -> Rejection
         return None
     if settings.refuse_by == "all":
         refusing = {(each.by, QUESTIONS[each.question].part) for each, _ in against}
-        asked = {(each.by, QUESTIONS[each.question].part) for each in answers}
-        kept = {part for _, part in asked - refusing}
+        votes = {(each.by, QUESTIONS[each.question].part) for each in answers}
+        kept = {part for _, part in votes - refusing}
         against = [pair for pair in against if QUESTIONS[pair[0].question].part not in kept]
     return against[0][1] if against else None
 
@@ -153,12 +153,12 @@ def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[Judg
     answers: dict[str, list[JudgeAnswer]] = {each.key: [] for each in group}
     for number, judge in enumerate(judging.judges):
         wanted = {each.key: list(_questions(each, judge.kind)) for each in group}
-        asked = sorted({want for named in wanted.values() for _, want in named})
-        if not asked:
+        claims = sorted({want for named in wanted.values() for _, want in named})
+        if not claims:
             continue
-        given = dict(zip(asked, _remembered(asked, group, judging, number), strict=True))
+        probabilities = dict(zip(claims, _remembered(claims, group, judging, number), strict=True))
         for key, named in wanted.items():
-            answers[key] += (_answer(judge, name, given[want]) for name, want in named)
+            answers[key] += (_answer(judge, name, probabilities[want]) for name, want in named)
     return {key: tuple(found) for key, found in answers.items()}
 
 
@@ -183,21 +183,21 @@ def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
 
 
 def _remembered(
-    asked: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
+    claims: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
 ) -> tuple[float | None, ...]:
     judge = judging.judges[number]
     image = group[0].image if judge.kind == READS_PICTURES else None
     ledger = Ledger(root=judging.ledger_root, step="judge", basis=basis_of(judge))
-    inputs = [None if image is None else image.image_id, [list(each) for each in asked]]
+    inputs = [None if image is None else image.image_id, [list(each) for each in claims]]
 
     def compute() -> _Given:
-        return _Given(probabilities=_given(asked, image, judging, number))
+        return _Given(probabilities=_given(claims, image, judging, number))
 
     return ledger.remember(inputs, _Given, compute).probabilities
 
 
 def _given(
-    asked: Sequence[Wanted], image: ImageRow | None, judging: Judging, number: int
+    claims: Sequence[Wanted], image: ImageRow | None, judging: Judging, number: int
 ) -> tuple[float | None, ...]:
     from eqforge.models.pretrained import torch_threads
     from eqforge.transforms.judges.models import shared_judge
@@ -210,8 +210,8 @@ def _given(
     memory = Ledger(root=judging.ledger_root, step="answers", basis=None)
     shared = shared_judge(judging.specs[number], judging.judges[number])
     with shared.lock, torch_threads(1):
-        found = shared.model.answer(asked, pixels, memory)
-    answers = (found[each] for each in asked)
+        found = shared.model.answer(claims, pixels, memory)
+    answers = (found[each] for each in claims)
     return tuple(None if each is None else round(each, _DECIMALS) for each in answers)
 
 

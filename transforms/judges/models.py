@@ -54,7 +54,7 @@ _Found = TypeVar("_Found")
 class Wanted(NamedTuple):
     """A claim to check, and its texts."""
 
-    what: Literal["entails", "contradicts", "shown", "not_shown"]
+    relation: Literal["entails", "contradicts", "shown", "not_shown"]
     texts: tuple[str, ...]
 
 
@@ -72,11 +72,11 @@ class Judge(Protocol):
     def identity(self) -> Identity:
         """Identity of the model."""
 
-    def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Ledger) -> Probabilities:
+    def answer(self, claims: Sequence[Wanted], pixels: Pixels, memory: Ledger) -> Probabilities:
         """Return the answers to questions about one image, each asked once.
 
         Args:
-          asked: the questions, sorted.
+          claims: what to check, sorted.
           pixels: called by a judge that looks at the image.
           memory: stores expensive answers one by one.
         """
@@ -89,9 +89,9 @@ class NliJudge:
         self._model = NliModel(spec.weights())
         self.identity = self._model.identity
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
+    def answer(self, claims: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
         """Return P(entailment), or P(contradiction), of each pair of texts."""
-        pairs = {each: (each.texts[0], each.texts[1]) for each in asked}
+        pairs = {each: (each.texts[0], each.texts[1]) for each in claims}
         distinct = list(dict.fromkeys(pairs.values()))
         found = _in_batches(distinct, lambda batch: self._model.probabilities(batch).tolist())
         return {each: _of_class(each, found[pair]) for each, pair in pairs.items()}
@@ -104,9 +104,9 @@ class LlmJudge:
         self._model = TextYesNo(spec.weights())
         self.identity = self._model.identity
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
+    def answer(self, claims: Sequence[Wanted], _: Pixels, __: Ledger) -> Probabilities:
         """Return P(yes) for entailment, P(no) for contradiction."""
-        return _said_of(asked, lambda texts: _in_batches(texts, self._model.shares))
+        return _said_of(claims, lambda texts: _in_batches(texts, self._model.shares))
 
 
 class EndpointJudge:
@@ -132,7 +132,7 @@ class EndpointJudge:
             calibration="none",
         )
 
-    def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Ledger) -> Probabilities:
+    def answer(self, claims: Sequence[Wanted], _: Pixels, memory: Ledger) -> Probabilities:
         """Return 1 if the server agrees, 0 if it denies; each answer is stored."""
 
         def say(texts: Sequence[str]) -> dict[str, float | None]:
@@ -141,7 +141,7 @@ class EndpointJudge:
                 answers = ask(self._endpoint, posed, memory)
             return dict(zip(texts, (yes_or_no(each.text) for each in answers), strict=True))
 
-        return _said_of(asked, say)
+        return _said_of(claims, say)
 
 
 def yes_or_no(text: str) -> float | None:
@@ -149,8 +149,8 @@ def yes_or_no(text: str) -> float | None:
 
     Text up to `</think>` is ignored.
     """
-    said = text.rpartition("</think>")[2]
-    word = re.search(r"[^\W\d_]+", said)
+    answer = text.rpartition("</think>")[2]
+    word = re.search(r"[^\W\d_]+", answer)
     return None if word is None else {"yes": 1.0, "no": 0.0}.get(word[0].lower())
 
 
@@ -160,8 +160,8 @@ def _of_verify() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        said = str(error).replace("--model ", "--verify llm:")
-        raise InputError(said) from error
+        message = str(error).replace("--model ", "--verify llm:")
+        raise InputError(message) from error
 
 
 class VqaJudge:
@@ -172,14 +172,14 @@ class VqaJudge:
         self.identity = dataclasses.replace(self._model.identity, kind="vqa")
         self._model.check_yes_no()
 
-    def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Ledger) -> Probabilities:
+    def answer(self, claims: Sequence[Wanted], pixels: Pixels, _: Ledger) -> Probabilities:
         """Return P(yes) if the image should show the text, P(no) if not."""
         picture = pixels()
 
         def look(batch: Sequence[str]) -> list[float]:
             return [self._model.yes(picture, self._model.prompt(text)) for text in batch]
 
-        return _said_of(asked, lambda texts: _in_batches(texts, look, size=1))
+        return _said_of(claims, lambda texts: _in_batches(texts, look, size=1))
 
 
 JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
@@ -190,14 +190,14 @@ JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
 
 
 def in_words(wanted: Wanted) -> str:
-    form = {"entails": _IF_THEN, "contradicts": _TOGETHER}.get(wanted.what, _SHOWS)
+    form = {"entails": _IF_THEN, "contradicts": _TOGETHER}.get(wanted.relation, _SHOWS)
     return form.format(*wanted.texts)
 
 
 def _said_of(
-    asked: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
+    claims: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
 ) -> Probabilities:
-    questions = {each: in_words(each) for each in asked}
+    questions = {each: in_words(each) for each in claims}
     found = say(list(dict.fromkeys(questions.values())))
     return {each: _as_wanted(each, found[text]) for each, text in questions.items()}
 
@@ -205,12 +205,12 @@ def _said_of(
 def _of_class(wanted: Wanted, probabilities: Sequence[float] | None) -> float | None:
     if probabilities is None:
         return None
-    name = "entailment" if wanted.what == "entails" else "contradiction"
+    name = "entailment" if wanted.relation == "entails" else "contradiction"
     return probabilities[CLASSES.index(name)]
 
 
 def _as_wanted(wanted: Wanted, yes: float | None) -> float | None:
-    if yes is None or wanted.what in ("entails", "shown"):
+    if yes is None or wanted.relation in ("entails", "shown"):
         return yes
     return 1 - yes
 

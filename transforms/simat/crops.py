@@ -156,11 +156,11 @@ def cut_regions(
         # A failure may be the machine's fault, so another run tries again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
         store.sync((row.image_id, row.suffix) for row in _rows(crops))
-        made = Crops(
+        result = Crops(
             crops=tuple(one if isinstance(one, Crop) else None for one in crops),
             rejections=tuple(one if isinstance(one, Rejection) else None for one in crops),
         )
-        ledger.write(inputs, made)
+        ledger.write(inputs, result)
     return crops
 
 

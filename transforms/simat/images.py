@@ -140,8 +140,8 @@ def _scores(
 ) -> dict[str, Answer]:
     if not rules.oracle.judges:
         return {}
-    asked = [query.change.target for query in planned.queries if query.rejection is None]
-    names = [planned.region.triplet.triplet_id, *(triplet.triplet_id for triplet in asked)]
+    targets = [query.change.target for query in planned.queries if query.rejection is None]
+    names = [planned.region.triplet.triplet_id, *(triplet.triplet_id for triplet in targets)]
     texts = list(dict.fromkeys(captions[name] for name in names))
 
     def pixels(_: str) -> "NDArray[np.uint8]":
@@ -168,19 +168,19 @@ def _asked(
 ) -> Iterator[AskedQuery]:
     own = scores.get(captions[planned.region.triplet.triplet_id])
     for query in planned.queries:
-        asked = _query(planned, query, crop, rules)
+        asked_query = _query(planned, query, crop, rules)
         target = scores.get(captions[query.change.target.triplet_id])
-        if asked.rejection is not None or own is None or target is None:
-            yield asked
+        if asked_query.rejection is not None or own is None or target is None:
+            yield asked_query
         elif isinstance(own, Rejection):
-            yield replace(asked, rejection=own)
+            yield replace(asked_query, rejection=own)
         elif isinstance(target, Rejection):
-            yield replace(asked, rejection=target)
+            yield replace(asked_query, rejection=target)
         else:
             found = name_cells((own, target), ("source", "target"))
             yield replace(
-                asked,
-                row=replace(asked.row, scores=found),
+                asked_query,
+                row=replace(asked_query.row, scores=found),
                 rejection=refuse_query(found, rules.oracle.settings),
             )
 

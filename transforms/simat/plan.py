@@ -156,10 +156,10 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
     shown, counts, rejects = _choose(first, rules)
     rejects |= {name: Rejection(reason="region_twice") for name in again}
     if rules.queries is not None:
-        asked = _published_queries(rules.queries, shown, regions, rules)
+        by_region = _published_queries(rules.queries, shown, regions, rules)
     else:
         changes = changes_of(counts)
-        asked = {
+        by_region = {
             name: tuple(
                 _planned(region, change, _split(region, rules), None, rules, None)
                 for change in changes[region.triplet]
@@ -172,7 +172,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
         groups[region.image_id].append(name)
     for image_id, names in groups.items():
         planned = tuple(
-            PlannedRegion(region=shown[name], queries=asked.get(name, ()))
+            PlannedRegion(region=shown[name], queries=by_region.get(name, ()))
             for name in names
             if name in shown
         )
@@ -185,7 +185,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
             _reject(regions[name], query.sample_id, QUERIES_STAGE, refused)
             for name in names
             if name not in shown
-            for query in asked.get(name, ())
+            for query in by_region.get(name, ())
         ]
         yield _image(image_id, planned, tuple(lost), counts, rules)
 
@@ -218,10 +218,12 @@ def _choose(
     for region_id, triplet in rules.chosen.items():
         found = first.get(region_name(region_id))
         if found is None or found.triplet != triplet:
-            what = "no region with that id" if found is None else repr(found.triplet.triplet_id)
+            description = (
+                "no region with that id" if found is None else repr(found.triplet.triplet_id)
+            )
             raise InputError(
                 f"--triplets: expected the region {region_id} of {triplet.triplet_id!r} among the "
-                f"regions of the source, found {what}"
+                f"regions of the source, found {description}"
             )
     shown = {name: region for name, region in first.items() if region.region_id in rules.chosen}
     rejects = {name: Rejection(reason="not_chosen") for name in first if name not in shown}
@@ -235,7 +237,7 @@ def _published_queries(
     rules: PlanRules,
 ) -> dict[str, tuple[PlannedQuery, ...]]:
     triplets = {region.triplet for region in shown.values()}
-    asked: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
+    by_region: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
     keys = Counter((query.region_id, query.part, query.target) for query in published)
     if twice := [key for key, n in keys.items() if n > 1]:
         raise InputError(f"--transfos: the query {' '.join(twice[0])} appears twice")
@@ -254,8 +256,8 @@ def _published_queries(
         )
         split = query.split if rules.published else _split(region, rules)
         frequency = query.norm2 if rules.published else None
-        asked[name].append(_planned(region, change, split, frequency, rules, triplets))
-    return {name: tuple(queries) for name, queries in asked.items()}
+        by_region[name].append(_planned(region, change, split, frequency, rules, triplets))
+    return {name: tuple(queries) for name, queries in by_region.items()}
 
 
 def _planned(

@@ -20,11 +20,11 @@ from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, s
 from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 
-def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
-    target = asked.row.target_triplet_id
-    if asked.rejection is not None or target in shown:
-        return asked
-    return replace(asked, rejection=Rejection(reason="target_without_crop", detail=target))
+def judge_query(query: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
+    target = query.row.target_triplet_id
+    if query.rejection is not None or target in shown:
+        return query
+    return replace(query, rejection=Rejection(reason="target_without_crop", detail=target))
 
 
 def word_key(row: QueryRow, published: bool) -> str:
@@ -35,11 +35,11 @@ def word_key(row: QueryRow, published: bool) -> str:
     return row.source_word if published else f"{row.split}/{row.part}/{row.source_word}"
 
 
-def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -> QueryRow:
+def weigh_query(query: AskedQuery, counts: Mapping[str, int], published: bool) -> QueryRow:
     """Return the row of a kept query; a score is divided by the sum of its queries' weights."""
-    counted = counts[word_key(asked.row, published)]
-    frequency = counted if asked.frequency is None else asked.frequency
-    return replace(asked.row, frequency=frequency, weight=1 / math.sqrt(frequency))
+    counted = counts[word_key(query.row, published)]
+    frequency = counted if query.frequency is None else query.frequency
+    return replace(query.row, frequency=frequency, weight=1 / math.sqrt(frequency))
 
 
 class ShowImages(CountedStep[SimatRules]):
@@ -74,8 +74,8 @@ class WeighQueries(beam.PTransform):
 
     rules: SimatRules
 
-    def expand(self, asked: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
-        kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
+    def expand(self, queries: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
+        kept = queries | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
         words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
         counts = beam.pvalue.AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
         return (
@@ -84,23 +84,23 @@ class WeighQueries(beam.PTransform):
             | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
         )
 
-    def _word(self, asked: AskedQuery) -> tuple[str, int]:
-        return word_key(asked.row, self.rules.published), 1
+    def _word(self, query: AskedQuery) -> tuple[str, int]:
+        return word_key(query.row, self.rules.published), 1
 
 
 def rows_of(
     works: beam.PCollection[SimatWork],
-    asked: beam.PCollection[AskedQuery],
+    queries: beam.PCollection[AskedQuery],
     samples: beam.PCollection[QueryRow],
     has_images: bool,
 ) -> tuple[beam.PCollection, ...]:
     rejects = (
         works | "RefusedRegions" >> beam.FlatMap(getattr, "rejects").with_output_types(Reject),
-        asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
+        queries | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),
     )
     tallies = (
         works | "RegionBooks" >> beam.FlatMap(_region_tallies),
-        asked | "QueryBooks" >> beam.FlatMap(_query_tally),
+        queries | "QueryBooks" >> beam.FlatMap(_query_tally),
     )
     images = (works | "Images" >> beam.FlatMap(getattr, "images"),) if has_images else ()
     return (
@@ -117,14 +117,14 @@ def _shown(work: SimatWork) -> Iterator[tuple[str, int]]:
     return ((triplet_id, 1) for triplet_id in work.shown)
 
 
-def _is_kept(asked: AskedQuery) -> bool:
-    return asked.rejection is None
+def _is_kept(query: AskedQuery) -> bool:
+    return query.rejection is None
 
 
-def _refusal(asked: AskedQuery) -> Iterator[Reject]:
-    if asked.is_wanted and asked.rejection is not None:
+def _refusal(query: AskedQuery) -> Iterator[Reject]:
+    if query.is_wanted and query.rejection is not None:
         yield QUERIES_STAGE.reject(
-            asked.row.sample_id, asked.rejection, source_id=asked.row.source_id
+            query.row.sample_id, query.rejection, source_id=query.row.source_id
         )
 
 
@@ -134,6 +134,6 @@ def _region_tallies(work: SimatWork) -> Iterator[tuple[str, tuple[int, int]]]:
     yield QUERIES_STAGE.name, (refused, 0)
 
 
-def _query_tally(asked: AskedQuery) -> Iterator[tuple[str, tuple[int, int]]]:
-    if asked.is_wanted:
-        yield QUERIES_STAGE.name, (1, int(asked.rejection is None))
+def _query_tally(query: AskedQuery) -> Iterator[tuple[str, tuple[int, int]]]:
+    if query.is_wanted:
+        yield QUERIES_STAGE.name, (1, int(query.rejection is None))

@@ -60,14 +60,14 @@ def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Es
     assert written is not None
     model = open_model(written.model)
     names = frozenset() if written.ledger is None else written.ledger.names()
-    asked: dict[Question, bool] = {}
+    questions: dict[Question, bool] = {}
     for record in (each for batch in batches for each in captions_left(batch, rules)):
         first = written.asking.question(record.caption_id, record.caption)
-        if first is not None and first not in asked:
+        if first is not None and first not in questions:
             ledger = written.ledger
-            asked[first] = ledger is not None and ledger.name(key(model, first)) in names
-    left = [each for each, is_known in asked.items() if not is_known]
-    return _estimate(left, known=len(asked) - len(left), tries=1 + written.asking.retries)
+            questions[first] = ledger is not None and ledger.name(key(model, first)) in names
+    left = [each for each, is_known in questions.items() if not is_known]
+    return _estimate(left, known=len(questions) - len(left), tries=1 + written.asking.retries)
 
 
 def _estimate(questions: Sequence[Question], known: int = 0, tries: int = 1) -> Estimate:

@@ -169,8 +169,10 @@ def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list
     positives = _positives(records, analyses, rules)
     true: dict[str, set[str]] = {}
     for record, positive in zip(records, positives, strict=True):
-        made = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
-        true.setdefault(_picture(record), set()).update(map(text_key, [record.caption, *made]))
+        positive_texts = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
+        true.setdefault(_picture(record), set()).update(
+            map(text_key, [record.caption, *positive_texts])
+        )
     return [
         RewordedCaption(
             record=record,
@@ -196,8 +198,10 @@ def positives_of(
 
 def captions_left(captions: Iterable[CaptionRecord], rules: EditRules) -> list[CaptionRecord]:
     records = list(captions)
-    made = map(partial(_by_rules, rules), records, _analyses(records, rules))
-    return [each for each, found in zip(records, made, strict=True) if isinstance(found, Analysis)]
+    results = map(partial(_by_rules, rules), records, _analyses(records, rules))
+    return [
+        each for each, found in zip(records, results, strict=True) if isinstance(found, Analysis)
+    ]
 
 
 def _analyses(records: list[CaptionRecord], rules: EditRules) -> list[Analysis | Rejection]:
@@ -210,18 +214,18 @@ def _positives(
     rules: EditRules,
     model: LanguageModel | None = None,
 ) -> list[CaptionEdit | Rejection]:
-    made = list(map(partial(_by_rules, rules), records, analyses))
+    results = list(map(partial(_by_rules, rules), records, analyses))
     left = [
         (record.caption_id, found)
-        for record, found in zip(records, made, strict=True)
+        for record, found in zip(records, results, strict=True)
         if isinstance(found, Analysis)
     ]
     if rules.written is None or not left:
-        return [found for found in made if not isinstance(found, Analysis)]
+        return [found for found in results if not isinstance(found, Analysis)]
     with _LOCK:
         found = model or open_model(rules.written.model)
         written = iter(rewrite_captions(left, found, rules.written.asking, rules.written.ledger))
-    return [_taken(next(written)) if isinstance(found, Analysis) else found for found in made]
+    return [_taken(next(written)) if isinstance(found, Analysis) else found for found in results]
 
 
 def _by_rules(
@@ -231,9 +235,9 @@ def _by_rules(
     written = rules.written
     if isinstance(analysis, Rejection) or (written is not None and not written.rest):
         return analysis
-    made = guarded(partial(_positive, analysis, record.caption_id, rules))
-    is_left = isinstance(made, Rejection) and made.reason == NO_REWORDING
-    return analysis if written is not None and is_left else made
+    result = guarded(partial(_positive, analysis, record.caption_id, rules))
+    is_left = isinstance(result, Rejection) and result.reason == NO_REWORDING
+    return analysis if written is not None and is_left else result
 
 
 def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
@@ -297,9 +301,9 @@ def _negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejec
     tiers = ([kind for kind in rules.kinds if kind in tier] for tier in _TIERS)
     reasons: list[str] = []
     for kind in (kind for tier in tiers for kind in rng.sample(tier, len(tier))):
-        made = make_hard_negative(analysis, kind, rng, known)
-        if isinstance(made, EditedText) and text_key(made.text) not in true:
-            return CaptionEdit(kind=kind, edited=made)
-        reason = TRUE_OF_IMAGE if isinstance(made, EditedText) else made.reason
+        result = make_hard_negative(analysis, kind, rng, known)
+        if isinstance(result, EditedText) and text_key(result.text) not in true:
+            return CaptionEdit(kind=kind, edited=result)
+        reason = TRUE_OF_IMAGE if isinstance(result, EditedText) else result.reason
         reasons.append(f"{kind}: {reason}")
     return Rejection(reason=NO_HARD_NEGATIVE, detail=", ".join(sorted(reasons)))

@@ -96,30 +96,32 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
     name = record_id(foil.record, foil.kind, foil.group)
     if rules.edits.lexicon is None:
         rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
-        made = reword_by_rules(foil.record, tagger_of(rules.edits.spacy_model), rng)
+        rewording = reword_by_rules(foil.record, tagger_of(rules.edits.spacy_model), rng)
     else:
         lexicon = _inflected(rules.edits.lexicon)
-        made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
-    if isinstance(made, Rejection):
-        return made
+        rewording = reword_foil(
+            foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak
+        )
+    if isinstance(rewording, Rejection):
+        return rewording
     return HardPositiveSample(
         sample_id=name,
         image=foil.record.image,
         image_id=None,
         split="all",
-        caption=made.caption,
-        hard_positive=made.hard_positive,
-        hard_negative=made.hard_negative,
-        hard_positive_kind=made.kind,
+        caption=rewording.caption,
+        hard_positive=rewording.hard_positive,
+        hard_negative=rewording.hard_negative,
+        hard_positive_kind=rewording.kind,
         hard_negative_kind=f"vl-checklist/{foil.kind}",
         group=foil.group,
-        original=None if made.entry is None else made.entry.word,
-        replacement=None if made.entry is None else made.entry.replacement,
-        caption_spans=made.edited.spans_before,
-        hard_positive_spans=made.edited.spans_after,
-        foil_spans=(made.foil.span,),
-        hard_negative_spans=(made.foil.negative_span,),
-        repairs=made.repairs,
+        original=None if rewording.entry is None else rewording.entry.word,
+        replacement=None if rewording.entry is None else rewording.entry.replacement,
+        caption_spans=rewording.edited.spans_before,
+        hard_positive_spans=rewording.edited.spans_after,
+        foil_spans=(rewording.foil.span,),
+        hard_negative_spans=(rewording.foil.negative_span,),
+        repairs=rewording.repairs,
         generator=f"{GENERATOR} corrected",
         source_order=published_place(foil.kind, foil.group, foil.record.index),
     )
@@ -157,8 +159,8 @@ def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
     )
 
 
-def free_sample(made: EditedCaption) -> Outcome:
-    record, positive, negative = made.record, made.positive, made.negative
+def free_sample(edited: EditedCaption) -> Outcome:
+    record, positive, negative = edited.record, edited.positive, edited.negative
     if isinstance(positive, Rejection):
         return positive
     if isinstance(negative, Rejection):
@@ -166,10 +168,10 @@ def free_sample(made: EditedCaption) -> Outcome:
     true = (record.caption, positive.edited.text)
     replaced = (positive.original, positive.replacement)
     spans = (positive.edited.spans_before, positive.edited.spans_after)
-    step = -1 if made.exchanged else 1
+    step = -1 if edited.exchanged else 1
     caption, hard_positive = true[::step]
     foiled = (negative.edited.spans_before, negative.edited.spans_after)
-    if caption != made.base:
+    if caption != edited.base:
         edit = word_edit(caption, negative.edited.text)
         foiled = (spans_of(edit.spans_0), spans_of(edit.spans_1))
     generator = f"{GENERATOR} rules"
@@ -183,7 +185,7 @@ def free_sample(made: EditedCaption) -> Outcome:
         caption=caption,
         hard_positive=hard_positive,
         hard_negative=negative.edited.text,
-        hard_positive_kind=f"{positive.kind}{REVERSED if made.exchanged else ''}",
+        hard_positive_kind=f"{positive.kind}{REVERSED if edited.exchanged else ''}",
         hard_negative_kind=negative.kind,
         group=None,
         original=replaced[::step][0],

@@ -84,15 +84,15 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
         for each in ticked(possible, None, "captions", "what negatives could be")
         if each.negatives
     ]
-    drawn = draw_negatives(captions, rules.seed)
-    return {each.name: place for each, place in zip(captions, drawn, strict=True)}
+    places = draw_negatives(captions, rules.seed)
+    return {each.name: place for each, place in zip(captions, places, strict=True)}
 
 
 def edit_as_drawn(
-    captions: Iterable[CaptionRecord], rules: EditRules, drawn: Mapping[str, int]
+    captions: Iterable[CaptionRecord], rules: EditRules, places: Mapping[str, int]
 ) -> Iterator[EditedCaption]:
     for each in possible_edits(captions, rules):
-        place = drawn.get(each.edited.record.caption_id, NO_NEGATIVE)
+        place = places.get(each.edited.record.caption_id, NO_NEGATIVE)
         if not each.negatives:
             yield each.edited
         elif place == NO_NEGATIVE:
@@ -137,10 +137,10 @@ def _negatives(
     if isinstance(known, Rejection):
         return known
     return tuple(
-        CaptionEdit(kind=kind, edited=made)
+        CaptionEdit(kind=kind, edited=edited)
         for kind in rules.kinds
-        for made in find_hard_negatives(analysis, kind, rng, known)
-        if text_key(made.text) not in caption.true
+        for edited in find_hard_negatives(analysis, kind, rng, known)
+        if text_key(edited.text) not in caption.true
     )
 
 
@@ -181,10 +181,10 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> BatchWor
     candidates = 0
     works = tuple(_make(admitted.records, rules, batch.drawn))
     judged = {} if rules.judging is None else _judged(works, admitted, rules.judging)
-    for made in works:
-        record = made.record
-        candidates += sum(is_wanted(name, rules.only) for name in made.candidates)
-        for found in made.outcomes:
+    for work in works:
+        record = work.record
+        candidates += sum(is_wanted(name, rules.only) for name in work.candidates)
+        for found in work.outcomes:
             if isinstance(found, HardPositiveSample):
                 name, verdict = found.sample_id, judged.get(found.sample_id)
                 if not is_wanted(name, rules.only):
@@ -222,12 +222,12 @@ def _judged(
     works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
 ) -> dict[str, Judgement | Rejection]:
     samples = [
-        (made.record, found)
-        for made in works
-        for found in made.outcomes
+        (work.record, found)
+        for work in works
+        for found in work.outcomes
         if isinstance(found, HardPositiveSample)
     ]
-    asked = [
+    texts = [
         JudgedTexts(
             key=sample.sample_id,
             picture=(picture_key(record.image, record.text_id), record.box),
@@ -238,7 +238,7 @@ def _judged(
         )
         for record, sample in samples
     ]
-    answers = ask_judges(asked, judging)
+    answers = ask_judges(texts, judging)
     kinds: dict[str, dict[Part, str]] = {
         sample.sample_id: {
             "hard_positive": sample.hard_positive_kind,
@@ -247,10 +247,10 @@ def _judged(
         for _, sample in samples
     }
     return {
-        name: given
-        if isinstance(given, Rejection)
-        else judge_sample(name, given, kinds[name], judging)
-        for name, given in answers.items()
+        name: answer
+        if isinstance(answer, Rejection)
+        else judge_sample(name, answer, kinds[name], judging)
+        for name, answer in answers.items()
     }
 
 
@@ -277,10 +277,10 @@ def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[
     return draw_captions(captions, rules.edits)
 
 
-def with_drawn(batches: Iterable[TextsBatch], drawn: Mapping[str, int]) -> Iterator[TextsBatch]:
+def with_drawn(batches: Iterable[TextsBatch], places: Mapping[str, int]) -> Iterator[TextsBatch]:
     for batch in batches:
         names = [record.caption_id for record in _captions(batch)]
-        yield replace(batch, drawn={name: drawn[name] for name in names if name in drawn})
+        yield replace(batch, drawn={name: places[name] for name in names if name in places})
 
 
 def _captions(batch: TextsBatch) -> list[CaptionRecord]:
@@ -288,7 +288,7 @@ def _captions(batch: TextsBatch) -> list[CaptionRecord]:
 
 
 def _make(
-    records: tuple[Text, ...], rules: HardPositiveRules, drawn: Mapping[str, int] | None
+    records: tuple[Text, ...], rules: HardPositiveRules, places: Mapping[str, int] | None
 ) -> Iterator[_Made]:
     rest: list[Text] = []
     for record in records:
@@ -304,12 +304,12 @@ def _make(
         else:
             rest.append(record)
     free = [record for record in rest if isinstance(record, CaptionRecord)]
-    made = (
+    edits = (
         edit_captions(free, rules.edits)
-        if drawn is None
-        else edit_as_drawn(free, rules.edits, drawn)
+        if places is None
+        else edit_as_drawn(free, rules.edits, places)
     )
-    edited = {each.record.caption_id: each for each in made}
+    edited = {each.record.caption_id: each for each in edits}
     groups: dict[tuple[str, CornerBox | None], list[Text]] = {}  # by image, or part of one
     for record in rest:
         key = picture_key(record.image, record.text_id), record.box

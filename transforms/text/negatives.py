@@ -144,9 +144,9 @@ def write_negatives(
     found: dict[str, CaptionEdit | Rejection] = {}
     left = list(captions)
     with _LOCK:
-        asked = model or (open_model(writing.model) if left else None)
+        writer = model or (open_model(writing.model) if left else None)
         for attempt in range(writing.retries + 1):
-            if asked is None or not left:
+            if writer is None or not left:
                 break
             step, retried = f"negative/{attempt}", attempt > 0 or writing.model.sample
             questions = [
@@ -159,7 +159,7 @@ def write_negatives(
                 )
                 for each in left
             ]
-            answers = ask(asked, questions, writing.ledger)
+            answers = ask(writer, questions, writing.ledger)
             for each, question, answer in zip(left, questions, answers, strict=True):
                 found[each.caption_id] = _edit(each, question, answer, true[_picture(each)])
             left = [each for each in left if isinstance(found[each.caption_id], Rejection)]
@@ -171,7 +171,7 @@ def _picture(record: CaptionRecord) -> str:
 
 
 def _edit(
-    record: CaptionRecord, asked: Question, answer: Answer, true: set[str]
+    record: CaptionRecord, question: Question, answer: Answer, true: set[str]
 ) -> CaptionEdit | Rejection:
     if answer.refusal:
         return Rejection(reason="refused", detail=shortened(answer.refusal, 200))
@@ -179,9 +179,9 @@ def _edit(
         check = partial(_checked, record.caption, true)
         edited = first_valid(answer.text, record.caption, check, is_cut=answer.is_cut)
     except InvalidRewrite as error:
-        said = shortened(" ".join(answer.text.split()), 200)
-        return Rejection(reason=str(error), detail=said)
-    seed = "greedy" if asked.seed is None else f"seed {asked.seed}"
+        detail = shortened(" ".join(answer.text.split()), 200)
+        return Rejection(reason=str(error), detail=detail)
+    seed = "greedy" if question.seed is None else f"seed {question.seed}"
     return CaptionEdit(kind=KIND, edited=edited, generator=f"{answer.model} {seed}")
 
 

@@ -71,12 +71,12 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> BatchWork:
         names = [f"{record.caption_id}/{name}" for name in every]
         wanted = [name for name in names if is_wanted(name, rules.only)]
         candidates += len(wanted)
-        made = guarded(partial(_make, record, admitted.image_id(record), analysis, rules))
-        if isinstance(made, Rejection):
-            rejects += (reject(record, name, PERTURBATIONS_STAGE, made) for name in wanted)
+        result = guarded(partial(_make, record, admitted.image_id(record), analysis, rules))
+        if isinstance(result, Rejection):
+            rejects += (reject(record, name, PERTURBATIONS_STAGE, result) for name in wanted)
             continue
-        samples += (sample for sample in made[0] if is_wanted(sample.sample_id, rules.only))
-        measured.append(made[1])
+        samples += (sample for sample in result[0] if is_wanted(sample.sample_id, rules.only))
+        measured.append(result[1])
     return BatchWork(
         samples=tuple(samples),
         captions=tuple(measured),

@@ -131,10 +131,10 @@ def _made(edit: CaptionEdit | Rejection) -> str | None:
 
 def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCaption | Reject]:
     record = edited.record
-    for role, made in zip(ROLES, (None, edited.positive, edited.negative), strict=True):
+    for role, edit in zip(ROLES, (None, edited.positive, edited.negative), strict=True):
         name = f"{record.caption_id}/{role}"
-        if isinstance(made, Rejection):
-            yield reject(record, name, TRAINING_TEXTS_STAGE, made)
+        if isinstance(edit, Rejection):
+            yield reject(record, name, TRAINING_TEXTS_STAGE, edit)
             continue
         yield TrainingCaption(
             sample_id=name,
@@ -143,7 +143,7 @@ def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCapt
             image_id=image_id,
             split=record.split,
             role=role,
-            text=record.caption if made is None else made.edited.text,
-            kind=None if made is None else made.kind,
-            generator=None if made is None else made.generator,
+            text=record.caption if edit is None else edit.edited.text,
+            kind=None if edit is None else edit.kind,
+            generator=None if edit is None else edit.generator,
         )

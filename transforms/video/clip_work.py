@@ -176,8 +176,8 @@ def _parameters(encoding: str, frame: StoredFrame) -> str:
         "tone_mapped": frame.tone_mapped,
         "video_stream": frame.video_stream,
     }
-    made = {name: value for name, value in done.items() if value}
-    return json.dumps(json.loads(encoding) | made, sort_keys=True) if made else encoding
+    changes = {name: value for name, value in done.items() if value}
+    return json.dumps(json.loads(encoding) | changes, sort_keys=True) if changes else encoding
 
 
 def _seconds(time_s: float | None) -> float:

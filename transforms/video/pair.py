@@ -269,13 +269,13 @@ def _ask_all(
     stored = {frame.stored.frame_id: frame.stored for frame in work.frames}
     suffixes = {frame.image_id: frame.suffix for frame in stored.values()}
     scorer = oracle.scorer(lambda image_id: read_pixels(media.get(image_id, suffixes[image_id])))
-    for some in chunked([pair.candidate for pair in pairs], PAIRS_WRITTEN_DOWN):
+    for batch in chunked([pair.candidate for pair in pairs], PAIRS_WRITTEN_DOWN):
         questions = [
             Question(
                 images=(stored[pair.frame_0_id].image_id, stored[pair.frame_1_id].image_id),
                 captions=(pair.caption_0, pair.caption_1),
             )
-            for pair in some
+            for pair in batch
         ]
         answers = ask(questions, scorer, ledger)
-        yield from zip((pair.sample_id for pair in some), answers, strict=True)
+        yield from zip((pair.sample_id for pair in batch), answers, strict=True)

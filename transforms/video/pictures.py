@@ -97,8 +97,8 @@ def extract_pictures(
     if known is not None and known.is_stored(store):
         return known
     pictures = {each.number: each.file for each in found if isinstance(each, FramePicture)}
-    taken = {number: _take(file, settings, store) for number, file in pictures.items()}
-    extraction = _extraction(clip, found, taken, rate)
+    entries = {number: _take(file, settings, store) for number, file in pictures.items()}
+    extraction = _extraction(clip, found, entries, rate)
     if not any(missed.reason in PASSING for missed in extraction.missed):
         store.sync((frame.image_id, frame.suffix) for frame in extraction.stored)
         ledger.write(inputs, extraction)
@@ -108,7 +108,7 @@ def extract_pictures(
 def _extraction(
     clip: Clip,
     found: Sequence[FramePicture | Rejection],
-    taken: Mapping[int, _Taken],
+    entries: Mapping[int, _Taken],
     rate: float | None,
 ) -> Extraction:
     answers: list[StoredFrame | MissedFrame] = []
@@ -117,8 +117,8 @@ def _extraction(
         if isinstance(picture, Rejection):
             answers.append(_missed(request, picture))
             continue
-        answers.append(_answer(request, picture.number, taken[picture.number], rate))
-        sources[request.frame_id] = taken[picture.number].source
+        answers.append(_answer(request, picture.number, entries[picture.number], rate))
+        sources[request.frame_id] = entries[picture.number].source
     return Extraction(
         stored=tuple(answer for answer in answers if isinstance(answer, StoredFrame)),
         missed=tuple(answer for answer in answers if isinstance(answer, MissedFrame)),
@@ -171,11 +171,11 @@ def _missed(request: FrameRequest, why: Rejection) -> MissedFrame:
 
 
 def _answer(
-    request: FrameRequest, number: int, taken: _Taken, frames_fps: float | None
+    request: FrameRequest, number: int, entry: _Taken, frames_fps: float | None
 ) -> StoredFrame | MissedFrame:
-    if isinstance(taken.image, Rejection):
-        return _missed(request, taken.image)
-    image, image_id = taken.image
+    if isinstance(entry.image, Rejection):
+        return _missed(request, entry.image)
+    image, image_id = entry.image
     frame_s = None if frames_fps is None else 1 / exact_rate(frames_fps)
     shown_s = None if frame_s is None else float((number - 1) * frame_s)
     return StoredFrame(
@@ -190,7 +190,7 @@ def _answer(
         pts=number - 1,
         time_base=None if frame_s is None else str(frame_s),
         frame_index=number - 1,
-        rotation_deg=taken.rotation_deg,
+        rotation_deg=entry.rotation_deg,
     )
 
 

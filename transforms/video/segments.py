@@ -128,5 +128,5 @@ def _pair(
 
 
 def _of_side(segment: CaptionedSegment, side: str) -> dict[str, str]:
-    said = segment.annotation | {"segment": segment.segment_id}
-    return {f"{name}_{side}": text for name, text in said.items()}
+    labels = segment.annotation | {"segment": segment.segment_id}
+    return {f"{name}_{side}": text for name, text in labels.items()}

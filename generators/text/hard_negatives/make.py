@@ -176,18 +176,18 @@ def make_hard_negative(
     """
     if reason := unclear_reason(analysis):
         is_affirmed = kind == "negation" and reason == "already_negated"
-        made = affirm(analysis) if is_affirmed else Rejection(reason=reason)
+        result = affirm(analysis) if is_affirmed else Rejection(reason=reason)
     elif kind in _REPLACED:
         places_of, none = _REPLACED[kind]
         places = list(places_of(analysis))
         if options := open_places(analysis, places, known):
             place, words = rng.choice(options)
-            made = replace_words(analysis, place, rng.choice(words))
+            result = replace_words(analysis, place, rng.choice(words))
         else:
-            made = Rejection(reason="all_known" if places else none)
+            result = Rejection(reason="all_known" if places else none)
     else:
-        made = _CHANGED[kind](analysis, rng)
-    return _in_its_capitals(analysis, made) if isinstance(made, EditedText) else made
+        result = _CHANGED[kind](analysis, rng)
+    return _in_its_capitals(analysis, result) if isinstance(result, EditedText) else result
 
 
 def find_hard_negatives(
@@ -195,8 +195,8 @@ def find_hard_negatives(
 ) -> Iterator[EditedText]:
     """Yield every replacement of a kind, or one random exchange or negation."""
     if kind not in _REPLACED:
-        if isinstance(made := make_hard_negative(analysis, kind, rng, known), EditedText):
-            yield made
+        if isinstance(edited := make_hard_negative(analysis, kind, rng, known), EditedText):
+            yield edited
     elif unclear_reason(analysis) is None:
         places_of, _ = _REPLACED[kind]
         for place, words in open_places(analysis, places_of(analysis), known):
@@ -218,8 +218,8 @@ def unclear_reason(analysis: Analysis) -> str | None:
     return "already_negated" if is_denial else None
 
 
-def _in_its_capitals(analysis: Analysis, made: EditedText) -> EditedText:
-    return replace(made, text=made.text.upper()) if analysis.text.isupper() else made
+def _in_its_capitals(analysis: Analysis, edited: EditedText) -> EditedText:
+    return replace(edited, text=edited.text.upper()) if analysis.text.isupper() else edited
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:

@@ -33,10 +33,10 @@ class Place:
 def open_places(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
+    present_words = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
 
     def is_new(phrase: str) -> bool:
-        return taken.isdisjoint(
+        return present_words.isdisjoint(
             form for word in phrase.split() for form in (word, lemmatise(word, "NNS"))
         )
 
@@ -125,21 +125,21 @@ _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
 def preposition_places(analysis: Analysis) -> Iterator[Place]:
-    taken = 0
+    end = 0
     for index in range(len(analysis.tokens)):
-        named = _prepositions().get(analysis.word(index), ()) if index >= taken else ()
+        named = _prepositions().get(analysis.word(index), ()) if index >= end else ()
         there = (own for own in named if analysis.words((index, index + len(own))) == own)
         if (name := next(there, None)) is None:
             continue
-        taken = index + len(name)
-        is_bare = analysis.phrase_from(taken) == (taken, taken + 1)
+        end = index + len(name)
+        is_bare = analysis.phrase_from(end) == (end, end + 1)
         is_idiom = is_bare and (
-            analysis.tag(taken) == "NN" or analysis.word(taken) == "glasses"
+            analysis.tag(end) == "NN" or analysis.word(end) == "glasses"
         )  # "on display", "a man in glasses"
         if is_idiom or _is_of_verb(analysis, index):
             continue
-        if words := fitting_words(analysis, (index, taken), "relation", " ".join(name)):
-            yield Place(first=index, last=taken, words=words)
+        if words := fitting_words(analysis, (index, end), "relation", " ".join(name)):
+            yield Place(first=index, last=end, words=words)
 
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:

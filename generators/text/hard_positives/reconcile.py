@@ -31,20 +31,20 @@ def reconcile_image(
     image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of
     another candidate. Texts are compared by `text_key`. The order of arguments does not matter.
     """
-    said = {
+    contents = {
         name: [text_key(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]
         for name, texts in sorted(candidates.items())
     }
     reasons: dict[str, str] = {}
-    for name, (caption, positive, negative) in said.items():
+    for name, (caption, positive, negative) in contents.items():
         if caption == negative:
             reasons[name] = "negative_equals_positive"
         elif positive == negative:
             reasons[name] = "hard_positive_equals_negative"
         elif positive == caption:
             reasons[name] = "hard_positive_equals_caption"
-    sound = {name: texts for name, texts in said.items() if name not in reasons}
-    true = {*map(text_key, true_captions), *(caption for caption, _, _ in said.values())}
+    sound = {name: texts for name, texts in contents.items() if name not in reasons}
+    true = {*map(text_key, true_captions), *(caption for caption, _, _ in contents.values())}
     false = {negative for _, _, negative in sound.values()}
     seen: set[tuple[str, str]] = set()
     for name, (caption, positive, negative) in sound.items():

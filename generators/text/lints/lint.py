@@ -67,8 +67,8 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
     Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
     others = SetChecks()
-    for given in records:
-        record = label_pair(given) if isinstance(given, TextPair) else given
+    for entry in records:
+        record = label_pair(entry) if isinstance(entry, TextPair) else entry
         yield from check_record(record)
         yield from others.add(record)
     yield from others.finish()
@@ -124,8 +124,8 @@ def check_record(record: LabelledCaptions) -> Iterator[Finding]:
 
 
 def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Finding:
-    called = record.finding_field(field)
-    return Finding(record_id=record.record_id, kind=kind, field=called, detail=detail)
+    field_name = record.finding_field(field)
+    return Finding(record_id=record.record_id, kind=kind, field=field_name, detail=detail)
 
 
 def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
@@ -142,11 +142,13 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
             detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
             yield _finding(record, "near_synonym_negative", "negative", detail)
     if record.is_made or field != "negative":  # words that no dictionary has, unless only moved
-        made = (word for exchange in exchanges for word in exchange.after)
-        unknown = [word for word in made if word.isascii() and not is_known_word(word)]
-        given = {word.removesuffix("s") for word in words_of(record.positive)} if unknown else ()
+        new_words = (word for exchange in exchanges for word in exchange.after)
+        unknown = [word for word in new_words if word.isascii() and not is_known_word(word)]
+        caption_words = (
+            {word.removesuffix("s") for word in words_of(record.positive)} if unknown else ()
+        )
         for word in unknown:
-            if word.removesuffix("s") not in given:
+            if word.removesuffix("s") not in caption_words:
                 yield _finding(record, "invented_word", field, word)
     lengths = sorted((len(record.positive.split()), len(text.split())))
     gap = lengths[1] - lengths[0]
@@ -183,40 +185,40 @@ class SetChecks:
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
-        made = next((name for name in _MADE if name in captions), "positive")
+        role = next((name for name in _MADE if name in captions), "positive")
         picture = _picture(record)
-        exact = _digest(picture, made, record.positive, captions[made])
-        near = _digest(picture, made, normal["positive"], normal[made])
+        exact = _digest(picture, role, record.positive, captions[role])
+        near = _digest(picture, role, normal["positive"], normal[role])
         if near in self._normal_pairs:
             kind = "duplicate" if exact in self._pairs else "near_duplicate"
             yield Finding(
                 record_id=record.record_id,
                 kind=kind,
                 field="positive",
-                detail=f"{record.image}: {record.positive} | {captions[made]}",
+                detail=f"{record.image}: {record.positive} | {captions[role]}",
                 twin=self._pairs.get(exact, self._normal_pairs[near]),
             )
         self._pairs.setdefault(exact, record.record_id)
         self._normal_pairs.setdefault(near, record.record_id)
         record_id = record.record_id
         self._true.setdefault(_digest(picture, normal["positive"]), record_id)
-        negative, called = normal.get("negative"), record.finding_field("negative")
+        negative, field_name = normal.get("negative"), record.finding_field("negative")
         if negative is not None:
             self._false.setdefault(_digest(picture, negative), record_id)
             if negative != normal["positive"]:
-                self._negatives.append((_digest(picture, negative), record_id, called))
+                self._negatives.append((_digest(picture, negative), record_id, field_name))
         if "hard_positive" in normal and normal["hard_positive"] != negative:
             digest = _digest(picture, normal["hard_positive"])
             self._hard_positives.append((digest, record_id, "hard_positive"))
         for name in ("negative", "hard_positive") if record.is_made else ("hard_positive",):
-            text, called = getattr(record, name), record.finding_field(name)
+            text, field_name = getattr(record, name), record.finding_field(name)
             for exchange in () if text is None else exchanged_words(record.positive, text):
                 self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
                 for edit in find_partial_edits(exchange):
                     if edit.damaged == "after":
-                        yield _inside_word(record.record_id, called, edit)
+                        yield _inside_word(record.record_id, field_name, edit)
                     else:
-                        self._partial_edits.append((record.record_id, called, edit))
+                        self._partial_edits.append((record.record_id, field_name, edit))
 
     def finish(self) -> Iterator[Finding]:
         for kind, mine, others in (

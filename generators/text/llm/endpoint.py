@@ -186,8 +186,8 @@ class Endpoint:
         error = found.get("error") if isinstance(found, dict) else None
         if status == 200 and not error:
             return self._read(found)
-        said = error if isinstance(error, dict) else {"message": error or found}
-        words = shortened(str(said.get("message") or said), 500)
+        details = error if isinstance(error, dict) else {"message": error or found}
+        words = shortened(str(details.get("message") or details), 500)
         if status in (401, 403):
             raise InputError(self._denied(status))
         if status in _PASSING or status >= 500:
@@ -195,20 +195,20 @@ class Endpoint:
                 f"{self._said}: the server still answers {status} ({words}); run the same "
                 "command again to resume"
             )
-        if said.get("code") in _FILTERED or status in (400, 413, 422):
+        if details.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
         hint = " (does the address end in /v1?)" if status == 404 else ""
         raise InputError(f"{self.title}: the server answers {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
-        drawn: dict[str, float] = {"temperature": 0}
+        sampling: dict[str, float] = {"temperature": 0}
         if question.seed is not None:
-            drawn = {
+            sampling = {
                 "temperature": self.temperature,
                 "top_p": self.top_p,
                 "seed": question.seed % _SEEDS,
             }
-        asked: dict[str, Any] = {"prompt": question.prompt}
+        prompt: dict[str, Any] = {"prompt": question.prompt}
         if self.address.chat:
             content: Any = question.prompt
             if question.image:
@@ -217,11 +217,11 @@ class Endpoint:
                     {"type": "image_url", "image_url": {"url": url}},
                     {"type": "text", "text": question.prompt},
                 ]
-            asked = {"messages": [{"role": "user", "content": content}]}
+            prompt = {"messages": [{"role": "user", "content": content}]}
         return {
             "model": self.address.name,
-            **asked,
-            **drawn,
+            **prompt,
+            **sampling,
             "max_tokens": question.max_new_tokens,
             "stream": False,
         }
@@ -271,11 +271,11 @@ class Endpoint:
         except openai.APIStatusError as error:
             response = error.response
         except openai.APIConnectionError as error:
-            said = shortened(" ".join(str(error.__cause__ or error).split()), 300)
+            reason = shortened(" ".join(str(error.__cause__ or error).split()), 300)
             if body is None:
-                raise InputError(f"{self.title}: cannot be reached: {said}") from None
+                raise InputError(f"{self.title}: cannot be reached: {reason}") from None
             raise BuildError(
-                f"{self._said}: the server does not answer ({said}); run the same command again "
+                f"{self._said}: the server does not answer ({reason}); run the same command again "
                 "to resume"
             ) from None
         text = without_key(response.content.decode("utf-8", "replace"), _key(), KEY)
@@ -304,9 +304,9 @@ def _key() -> str:
     return found
 
 
-def _plain(said: Any) -> str:
+def _plain(server_name: Any) -> str:
     """Shorten a server's name for itself, so that rows hold no path of its disk."""
-    name = str(said)
+    name = str(server_name)
     name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
     return "".join(letter for letter in name if letter.isprintable())[:100]
 

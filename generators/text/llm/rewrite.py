@@ -145,13 +145,13 @@ def rewrite_captions(
     ]
     pending = list(range(len(items)))
     for attempt in range(asking.retries + 1):
-        asked = {
+        questions = {
             index: question
             for index in pending
             if (question := asking.question(items[index][0], items[index][1].text, attempt))
         }
-        answers = ask(model, list(asked.values()), memory)
-        for (index, question), answer in zip(asked.items(), answers, strict=True):
+        answers = ask(model, list(questions.values()), memory)
+        for (index, question), answer in zip(questions.items(), answers, strict=True):
             prompt = prompts[index]
             edited = _edited(items[index][1], prompt, answer, asking.taken)
             if isinstance(edited, EditedText):
@@ -163,11 +163,11 @@ def rewrite_captions(
                     model=answer.model,
                 )
             else:
-                said = answer.refusal or answer.text
+                text = answer.refusal or answer.text
                 results[index] = RewriteRefusal(
-                    prompt=prompt, reason=edited, attempts=attempt + 1, answer=said
+                    prompt=prompt, reason=edited, attempts=attempt + 1, answer=text
                 )
-        pending = [index for index in asked if isinstance(results[index], RewriteRefusal)]
+        pending = [index for index in questions if isinstance(results[index], RewriteRefusal)]
     return results
 
 

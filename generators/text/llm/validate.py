@@ -109,9 +109,9 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     if len(agree_articles(edited.text)) > len(agree_articles(analysis.text)):
         raise InvalidRewrite("wrong_article")
     if not is_swap:
-        said, rng = text_key(edited.text), random.Random(0)  # replacements draw nothing
-        made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
-        if any(text_key(each.text) == said for each in made):
+        content, rng = text_key(edited.text), random.Random(0)  # replacements draw nothing
+        negatives = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
+        if any(text_key(each.text) == content for each in negatives):
             raise InvalidRewrite("made_false")
     return edited
 

@@ -98,8 +98,8 @@ class CaptionWriter:
         for position, question in enumerate(questions):
             by_length.setdefault(question.max_new_tokens, []).append(position)
         for length, positions in by_length.items():
-            asked = [questions[position] for position in positions]
-            texts = self.complete([q.prompt for q in asked], [q.seed for q in asked], length)
+            batch = [questions[position] for position in positions]
+            texts = self.complete([q.prompt for q in batch], [q.seed for q in batch], length)
             for position, (text, is_cut) in zip(positions, texts, strict=True):
                 yield position, Answer(text=text, model=self.name, is_cut=is_cut)
 

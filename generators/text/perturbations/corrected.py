@@ -105,13 +105,15 @@ def _rearrange(
     if len(set(folded)) < 2:
         return Reason.ONE_ORDER_ONLY
     for _ in range(_ATTEMPTS):
-        drawn = draw(words)
-        if [word.casefold() for word in drawn] != folded:
+        new_words = draw(words)
+        if [word.casefold() for word in new_words] != folded:
             for index in firsts:
-                drawn[index] = raised(drawn[index])
+                new_words[index] = raised(new_words[index])
             return [
                 Edit(start=start, end=end, replacement=word)
-                for (start, end), before, word in sorted(zip(places, written, drawn, strict=True))
+                for (start, end), before, word in sorted(
+                    zip(places, written, new_words, strict=True)
+                )
                 if word != before
             ]
     return Reason.ONE_ORDER_ONLY

@@ -162,15 +162,15 @@ def _answer_between(
     next_pts: int,
     times: Times,
 ) -> Iterator[Answer]:
-    held = []
+    pending = []
     for tick, request in times:
         if shown is not None and (gap is None or index.frame_at(tick) == shown.pts):
-            held.append(request)
+            pending.append(request)
         elif gap is not None and index.frame_at(tick) is not None:
             yield UndecodedFrame(request=request, reason="undecodable", detail=gap.detail)
         else:
             yield too_early(video, request, next_pts)
-    yield from answer_requests(video, shown, held)
+    yield from answer_requests(video, shown, pending)
 
 
 def _answer_at_end(
@@ -184,14 +184,14 @@ def _answer_at_end(
         end = index.end
     else:
         end = shown.pts + (shown.frame.duration or video.ticks_per_frame())
-    held = []
+    pending = []
     for tick, request in times:
         # The last frame is not stretched over missing frames.
         if shown is not None and tick < end + (video.tolerance if gap is None else 0):
-            held.append(request)
+            pending.append(request)
         else:
             yield _after(video, request, tick, end, gap)
-    yield from answer_requests(video, shown, held)
+    yield from answer_requests(video, shown, pending)
 
 
 def _after(video: Video, request: int, tick: int, end: int, gap: Gap | None) -> UndecodedFrame:
