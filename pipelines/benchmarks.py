@@ -49,7 +49,8 @@ class Config(DatasetConfig):
 
     images: MediaRoot | None = None
     """Folder or URL of images, or tar shards, to store in the dataset. Records without an image
-    file are rejected. If the benchmark contains its images, you do not need this option."""
+    file are rejected. Without this option, images come from the benchmark itself. If the benchmark
+    contains no images, rows contain only the image names."""
 
     unconfirmed: bool = False
     """Keep VALSE items that the annotators did not confirm."""

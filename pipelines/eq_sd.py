@@ -64,8 +64,8 @@ class Config(DatasetConfig):
     """
 
     pairs: int | None = None
-    """Number of pairs of random kinds. The default is 1,513, unless you request pairs of a specific
-    kind."""
+    """Number of pairs whose kinds are chosen at random. The default is 1,513, unless you request
+    pairs of a specific kind."""
 
     object_pairs: int | None = None
     """Number of pairs whose object changes. If you set the number for any kind, the other kinds get

@@ -41,8 +41,8 @@ class Config(ModelSettings, CaptionDataset):
     """File of your own words and replacements, which extend the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives to write. The other kinds are tried in random order, and negation
-    last."""
+    """Kinds of hard negatives to write. Negation is tried last, after the other kinds in random
+    order."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

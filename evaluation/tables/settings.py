@@ -86,11 +86,10 @@ class MetricsSettings:
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, perturbed
-    captions that equal the original are kept. Their R@k is the number of true candidates among the
-    first k, divided by min(5, k) captions or by 1 image. For VLUE, a query counts if any true
-    candidate is among the first k. For SIMAT, only the query's own region is excluded from the
-    gallery."""
+    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, unchanged
+    captions are kept. R@k of perturbed captions is the number of true candidates among the first k,
+    divided by min(5, k) captions or by 1 image. For VLUE, a query counts if any true candidate is
+    among the first k. For SIMAT, only the query's own region is excluded from the gallery."""
 
     relevance: Path | None = None
     """Folder of scores with vectors, for the retrieval metric DCG_CM. The paper uses CLIP
@@ -126,7 +125,7 @@ class MetricsSettings:
     """Output format of the printed table."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON; equivalent to --show json."""
+    """Print JSON. This is the same as --show json."""
 
     labels: tuple[str, ...] = ()
     """Model names to show in the table, in order. Notes keep the full names."""

@@ -33,13 +33,13 @@ class FinetuneSettings:
 
     model: str
     """Model: clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion encoders are
-    blip-itm and vilt; other kinds are dual encoders."""
+    blip-itm and vilt. All other kinds are dual encoders."""
 
     output: Path
     """Folder for the trained model. Run the same command again to resume a stopped run."""
 
     preset: Preset = "none"
-    """Settings from a paper. Options that you pass override them."""
+    """Settings from a paper. Options that you pass override these settings."""
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Loss and its weight, such as infonce=1 (the default). Repeat the option to add losses. Dual
@@ -81,7 +81,7 @@ class FinetuneSettings:
     """Maximum gradient norm. Longer gradients are clipped to this norm."""
 
     exclude_repeats: bool = True
-    """Exclude negatives with the same image or caption; --no-exclude-repeats keeps them."""
+    """Exclude negatives with the same image or caption, or keep them with --no-exclude-repeats."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
     """Add all hard negatives in the batch to infonce as extra texts for each image."""

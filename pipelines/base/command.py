@@ -53,8 +53,7 @@ class PlanOptions(DocumentOptions):
     """Console output, configuration file and cost estimate."""
 
     pilot: int | None = None
-    """Number of records to build in a temporary folder, as a basis for estimating time and
-    storage."""
+    """Build this number of records in a temporary folder, to estimate time and storage."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:

@@ -48,7 +48,7 @@ class RunSettings:
     """Replace the dataset in the output folder when the new dataset is complete."""
 
     only: tuple[str, ...] = ()
-    """Build only the samples with these ids. Choose a new output folder for them."""
+    """Build only the samples with these ids. Choose a separate output folder."""
 
     limit: int | None = None
     """Number of candidates to use, from the start of the plan (default: all)."""
@@ -79,8 +79,8 @@ class RunSettings:
     """Random seed. Every random choice depends only on the seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
-    """Maximum fraction of candidates in a stage that may cause an error. Above it, the build
-    fails."""
+    """Maximum fraction of candidates in a stage that may cause an error. If more candidates fail,
+    the build fails."""
 
     samples_per_file: int = 50_000
     """Number of candidates per Parquet file of samples."""

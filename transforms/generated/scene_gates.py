@@ -47,7 +47,8 @@ class SceneGates:
     """Minimum distance in depth for "in front of" and "behind", in metres."""
 
     max_crossed_side_margin: float | None = 0.08
-    """Maximum sideways offset at which the other caption is still false, in image widths."""
+    """Maximum distance between box centres at which the other caption is still false, in image
+    widths."""
 
     max_crossed_depth_margin_m: float | None = 0.4
     """Maximum distance in depth at which the other caption is still false, in metres."""
@@ -62,7 +63,8 @@ class SceneGates:
     """Minimum gap between objects that are "far from" each other, in image widths."""
 
     min_height_margin: float | None = 0.18
-    """Minimum height of an object's lowest pixel above that of its support, in image heights."""
+    """Minimum height of an object's lowest pixel above its support's lowest pixel, in image
+    heights."""
 
     max_crossed_height_margin: float | None = 0.14
     """Maximum height at which "on" in the other caption is still false, in image heights."""
@@ -104,10 +106,12 @@ class SceneGates:
     """For `graded`: minimum visible difference, as a fraction of the intended step."""
 
     min_posture_margin: float | None = 0.1
-    """For `posture`: minimum log2 ratio of the upright to the lying object's height / width."""
+    """For `posture`: minimum log2 of how much taller and narrower the object looks upright than
+    lying."""
 
     min_trim_area: float | None = 0.0015
-    """For `trim`: minimum additional fraction of the image in the part's captioned colour."""
+    """For `trim`: minimum extra area in the captioned colour compared with the other image, as a
+    fraction of the image."""
 
     def __post_init__(self) -> None:
         for name, gate in GATES.items():

@@ -23,7 +23,7 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     about: Path | None = None
-    """TOML file of facts about the dataset; every key is optional. The keys are title, description,
+    """TOML file of facts about the dataset. Every key is optional. The keys are title, description,
     authors, contact, homepage, version, published, licence (SPDX) or licence_url, languages, tags
     and citation. The keys for responsible use are collection, annotation, personal_information,
     biases, limitations, uses, social_impact and maintenance."""

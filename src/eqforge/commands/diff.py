@@ -45,7 +45,8 @@ class Arguments:
     """Replace a different report in the report folder."""
 
     examples: int = 3
-    """Number of records to list per table and kind of change; --json lists all."""
+    """Number of records to list per table and kind of change. The option --json lists all
+    records."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

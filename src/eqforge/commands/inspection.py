@@ -45,11 +45,11 @@ class Arguments:
     """Also draw the objects' boxes if the dataset has them."""
 
     rejects: str | None = None
-    """List the rejected candidates with this reason; with --sheet, draw them."""
+    """List the candidates that were rejected for this reason, or draw them with --sheet."""
 
     id: str | None = None
     """Show the sample or rejected candidate with this id. A unique part of the id is enough. With
-    --sheet, draw it instead."""
+    --sheet, the image is drawn instead."""
 
     full: bool = False
     """Show every column of the samples, and the columns and types of every table."""

@@ -37,7 +37,7 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     output: str
-    """Parquet file to write: one row per image, with whether the model saw it and why."""
+    """Parquet file to write. For each image, it states whether the model saw the image, and why."""
 
     training_ids: tuple[str, ...] = ()
     """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. Ids or file names are
@@ -49,7 +49,7 @@ class Arguments:
     in these files do not count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
-    """Splits of a list that count as training; `all` selects every split."""
+    """Splits of a list that count as training. `all` selects every split."""
 
     names_are: Collection | None = None
     """Source of image names that are bare numbers, such as 1000092795.jpg."""

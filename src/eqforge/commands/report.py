@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Write web pages that show a dataset's samples, scores and rejected candidates by stage.
 
-    Open index.html in any browser; no server is needed. To resume an interrupted report, run the
-    same command again.
+    To view the pages, open index.html in any browser. No server is needed. To resume an interrupted
+    report, run the same command again.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]

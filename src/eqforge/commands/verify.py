@@ -31,7 +31,8 @@ class Arguments:
     """Check a finished dataset: files, schemas, counts, ids, images and captions.
 
     The exit status is 0 if the dataset is valid, 1 if there are errors, and 2 if it cannot be read.
-    It is 3 if no errors were found, but a check was skipped because a package is missing.
+    The exit status is 3 if no errors were found, but a check was skipped because a package is
+    missing.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
