@@ -36,18 +36,19 @@ PRINTED = Path(__file__).parent / "printed"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TablesSettings:
-    """Print your numbers in the layout of a paper's tables, with its numbers and the difference."""
+    """Print your numbers in a paper's table layout, with its numbers and the differences."""
 
     paths: tyro.conf.Positional[tuple[str, ...]]
-    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table
-    needs several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap. For the
-    detail of captions, folders of retrieval-perturbations, such as MS-COCO=out/perturbed."""
+    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table needs
+    several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap. For the table of
+    caption detail, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
     """Paper whose tables to print."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show, in order. A name of a printed row adds each difference from that row."""
+    """Model names to show, in order. If a name is a row of the paper's table, the differences from
+    this row are added."""
 
     columns: tuple[str, ...] = ()
     """Columns of the paper's tables to show: a heading such as Eq-SD, or "Eq-SD Text"."""
@@ -56,11 +57,12 @@ class TablesSettings:
     """Number of decimals (default: as printed)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95 % confidence intervals below each of your models. Text always has a row with
-    the number of your samples in each column."""
+    """Add a row of 95 % confidence intervals below each of your models. Text output always has a
+    row with the number of your samples in each column."""
 
     show: Literal["text", "latex"] = "text"
-    """Output format. LaTeX needs the package booktabs and has the best numbers in bold."""
+    """Output format. LaTeX output needs the package booktabs and prints the best numbers in
+    bold."""
 
 
 class _Measured(msgspec.Struct):
