@@ -87,15 +87,15 @@ def _first_page(about: Help, groups: Mapping[str, Any], options: Sequence[Option
     for title, shown in (("Required:", required), ("Often changed:", often)):
         if shown:
             yield "\n".join((title, *(_entry(each, is_brief=True) for each in shown)))
-    rest = f"--help GROUP shows the options of a group, {ALL} shows all {len(options)}."
-    yield _wrapped(f"{rest} {_names(groups)}")
+    hint = f"--help GROUP shows the options of a group, {ALL} shows all {len(options)}."
+    yield _wrapped(f"{hint} {_names(groups)}")
 
 
 def _sections(groups: Mapping[str, type], options: Sequence[Option]) -> Iterator[str]:
     for group, owner in groups.items():
         title = "Options" if group == MAIN else f"{group}: {_first_sentence(owner.__doc__ or '')}"
-        own = (option for option in options if (option.group or MAIN) == group)
-        yield "\n".join((_wrapped(title), *map(_entry, own)))
+        members = (option for option in options if (option.group or MAIN) == group)
+        yield "\n".join((_wrapped(title), *map(_entry, members)))
 
 
 def _names(groups: Iterable[str]) -> str:

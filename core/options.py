@@ -60,9 +60,9 @@ class Option:
     def spec(self) -> PrimitiveConstructorSpec[Any]:
         """Parser and formatter of its values; in plain words inside `shell.in_words`."""
         kind = get_args(self.kind)[0] if APPENDS in self.marks else self.kind
-        own = [mark for mark in self.marks if isinstance(mark, PrimitiveConstructorSpec)]
+        specs = [mark for mark in self.marks if isinstance(mark, PrimitiveConstructorSpec)]
         found = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(kind, set()))
-        spec = own[0] if own else found
+        spec = specs[0] if specs else found
         assert isinstance(spec, PrimitiveConstructorSpec), self.name
         return spec
 

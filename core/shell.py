@@ -111,10 +111,10 @@ def parse_line(
         found = tyro.cli(
             with_console(settings, console), args=arguments, default=start, prog=about.program
         )
-    own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
-    output = own.pop(_CONSOLE)
+    field_values = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    output = field_values.pop(_CONSOLE)
     apply_console_options(output)
-    parsed = settings(**own)
+    parsed = settings(**field_values)
     check_numbers(parsed)
     check_outputs(parsed)
     common = {option.name for option in options_of(console)}

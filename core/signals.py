@@ -156,24 +156,24 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
     """
     global _listener
     before = {number: signal.getsignal(number) for number in sorted(ENDING)}
-    own = [
+    default_signals = [
         number
         for number, handler in before.items()
         if handler in (signal.SIG_DFL, signal.default_int_handler)
     ]
-    if not own or threading.current_thread() is not threading.main_thread():
+    if not default_signals or threading.current_thread() is not threading.main_thread():
         yield _listener if _listener.hear in before.values() else Listener()
         return
     _listener = Listener(goes_on=goes_on)
     tell = sys.unraisablehook
     sys.unraisablehook = lambda lost: None if _listener.hear_lost(lost) else tell(lost)
     try:
-        for number in own:
+        for number in default_signals:
             signal.signal(number, _listener.hear)
         yield _listener
     finally:
         sys.unraisablehook = tell
-        for number in own:
+        for number in default_signals:
             signal.signal(number, before[number])
 
 

@@ -74,10 +74,10 @@ class Combined(Pipeline[Config, "Piece"]):
         names = Counter(name or each.manifest.dataset for name, each in opened)
         parts: list[Part] = []
         stages: list[Stage] = []
-        for own, each in opened:
+        for chosen_name, each in opened:
             name = each.manifest.dataset
-            label = own or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
-            parts.append(Part(each.folder, each.sha256, label, bool(own)))
+            label = chosen_name or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
+            parts.append(Part(each.folder, each.sha256, label, bool(chosen_name)))
             for stage, counts in each.manifest.stages.items():
                 if not counts.is_balanced():
                     raise InputError(

@@ -92,8 +92,8 @@ class Vlue(TextPipeline[Config, VlueBatch]):
 
     def inputs(self) -> Iterator[Input]:
         yield from super().inputs()
-        others = (companion(task, path) for task, path in self.files.items())
-        yield from (path for path in others if path is not None and path.is_file())
+        companions = (companion(task, path) for task, path in self.files.items())
+        yield from (path for path in companions if path is not None and path.is_file())
 
     def check(self) -> None:
         if not self.files:

@@ -69,8 +69,8 @@ def read_edit_captions(
     path, name = Path(path), source or detect_source(path)
     if name in ("own", "hugging-face", "text-pairs"):
         is_pairs = name == "text-pairs"
-        own = _pairs(path) if is_pairs else _own(path.name, own_records(path), has_masks)
-        return checked(path.name, own, True)
+        captions = _pairs(path) if is_pairs else _own(path.name, own_records(path), has_masks)
+        return checked(path.name, captions, True)
     return (
         EditCaption(
             caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split

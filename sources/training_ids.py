@@ -136,8 +136,10 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
         linked = {"coco": entry.coco_id, "flickr": entry.flickr_id}
         is_vg = any(value is not msgspec.UNSET for value in linked.values())
         collection = "vg" if is_vg else _collection(listed, place)
-        others = (f"{name}:{value}" for name, value in linked.items() if isinstance(value, int))
-        return (f"{collection}:{entry.image_id}", *others)
+        linked_keys = (
+            f"{name}:{value}" for name, value in linked.items() if isinstance(value, int)
+        )
+        return (f"{collection}:{entry.image_id}", *linked_keys)
     if entry.cocoid is not None:
         return (f"coco:{entry.cocoid}",)
     name = entry.file_name or entry.filename

@@ -236,10 +236,10 @@ def _agreed(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _contradicted(line: _Line, column: str, common: str | None) -> _Line:
-    own = getattr(line, column)
-    if line.problem or own in (None, common):
+    value = getattr(line, column)
+    if line.problem or value in (None, common):
         return line
-    problem = f"{column}: expected {common!r}, as in the video's other lines, found {own!r}"
+    problem = f"{column}: expected {common!r}, as in the video's other lines, found {value!r}"
     return replace(line, segment=None, problem=problem)
 
 

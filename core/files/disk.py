@@ -61,8 +61,8 @@ def open_plain(root: str, names: list[str], url: str) -> int:
 
 def cache_folder() -> Path:
     """Return $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
-    if own := os.environ.get("EQFORGE_CACHE"):
-        return Path(own)
+    if folder := os.environ.get("EQFORGE_CACHE"):
+        return Path(folder)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"
 
 

@@ -64,12 +64,12 @@ def remove_half_written(folder: str, paths: Collection[str] | None = None) -> No
 
 def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str) -> None:
     """Reject files of a folder that are links, or not listed with their current digest."""
-    others = [path for path in paths if (path, _digest(folder, path)) not in listed]
-    if others:
-        names = ", ".join(map(clipped, others[:_NAMED]))
-        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+    strays = [path for path in paths if (path, _digest(folder, path)) not in listed]
+    if strays:
+        names = ", ".join(map(clipped, strays[:_NAMED]))
+        more = f" and {len(strays) - _NAMED:,} more" if len(strays) > _NAMED else ""
         raise InputError(
-            f"{option} {folder}: contains {counted(len(others), 'files')} that eqforge did not "
+            f"{option} {folder}: contains {counted(len(strays), 'files')} that eqforge did not "
             f"write or that have changed since: {names}{more}; move them, or choose a different "
             "folder"
         )

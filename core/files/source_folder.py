@@ -264,9 +264,9 @@ def namesakes(
     wanted = {_own_name(name, suffixes) for name in names}
     found: dict[str, list[str]] = {}
     for file in itertools.islice(_files(folder), LOOKED_AT) if names else ():
-        own = _own_name(file, suffixes)
-        if own in wanted and isinstance(folder.find(file), FoundFile):  # a link may be rejected
-            found.setdefault(own, []).append(file)
+        base = _own_name(file, suffixes)
+        if base in wanted and isinstance(folder.find(file), FoundFile):  # a link may be rejected
+            found.setdefault(base, []).append(file)
     return {
         name: f"; did you mean {visible(_nearest(name, files))!r}?"
         for name in names
@@ -275,9 +275,9 @@ def namesakes(
 
 
 def _own_name(name: str, suffixes: Sequence[str]) -> str:
-    own = posixpath.basename(name).casefold()
-    stem, ending = os.path.splitext(own)
-    return stem if ending in suffixes else own
+    base = posixpath.basename(name).casefold()
+    stem, ending = os.path.splitext(base)
+    return stem if ending in suffixes else base
 
 
 def _nearest(name: str, files: Iterable[str]) -> str:

@@ -88,13 +88,13 @@ class TableFile:
             lengths: bytes of each value, per row group, int64 [n].
         """
         starts = [np.zeros(0, np.int64)]
-        for (start, stop, is_plain), own in zip(
+        for (start, stop, is_plain), row_lengths in zip(
             self._read("_stored", column=column), lengths, strict=True
         ):
             if not is_plain:
                 raise Unreadable("its values are packed")
             try:
-                starts += _value_starts(self._stream, start, stop, own)
+                starts += _value_starts(self._stream, start, stop, row_lengths)
             except (LookupError, TypeError, ArithmeticError, RecursionError) as error:
                 raise Unreadable("its pages are damaged") from error
         return np.concatenate(starts)
@@ -153,14 +153,14 @@ def _value_starts(
         header, length = _thrift(stream.read(min(_HEADER_BYTES, stop - place)), 0)
         page, stored, begin = header[_DATA_PAGE], header[_STORED], place + length
         place = begin + stored
-        own = lengths[row : row + page[_VALUES]]
+        sizes = lengths[row : row + page[_VALUES]]
         # Behind the levels, to the end of the page: each value, its length before it.
-        begins = place - np.cumsum((own + _LENGTH_BYTES)[::-1])[::-1]
-        if page[_ENCODING] != _PLAIN or min([stored, page[_VALUES], *own[:1]]) < 0:
+        begins = place - np.cumsum((sizes + _LENGTH_BYTES)[::-1])[::-1]
+        if page[_ENCODING] != _PLAIN or min([stored, page[_VALUES], *sizes[:1]]) < 0:
             raise Unreadable("its values are packed")
-        if len(own) < page[_VALUES] or (len(own) and (begins[0] < begin or own.min() < 0)):
+        if len(sizes) < page[_VALUES] or (len(sizes) and (begins[0] < begin or sizes.min() < 0)):
             raise Unreadable("its values have different lengths")
-        row += len(own)
+        row += len(sizes)
         yield begins + _LENGTH_BYTES
     if row < len(lengths):
         raise Unreadable("it has fewer values than rows")

@@ -287,11 +287,11 @@ _CLASSES: dict[Scheduler, str] = {
 }
 
 
-def make_scheduler(name: Scheduler, own: Any) -> Any:
+def make_scheduler(name: Scheduler, default: Any) -> Any:
     if name == "model":
-        return own
+        return default
     import diffusers
 
     # Schedulers that clip by default were made for pixels in [-1, 1]; a latent goes beyond.
     clips = {"clip_sample": False} if name in ("ddim", "ddpm") else {}
-    return getattr(diffusers, _CLASSES[name]).from_config(own.config, **clips)
+    return getattr(diffusers, _CLASSES[name]).from_config(default.config, **clips)

@@ -322,9 +322,9 @@ def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
     for slot in first.slots:
         numbers = first.slots[slot], second.slots[slot]
         words = first.words[numbers[0].start : numbers[0].stop]
-        others = second.words[numbers[1].start : numbers[1].stop]
-        head = _equal_words(words, others)
-        tail = _equal_words(words[head:][::-1], others[head:][::-1])
+        second_words = second.words[numbers[1].start : numbers[1].stop]
+        head = _equal_words(words, second_words)
+        tail = _equal_words(words[head:][::-1], second_words[head:][::-1])
         for side in (0, 1):
             changed[side].extend(numbers[side][head : len(numbers[side]) - tail])
     return tuple(changed[0]), tuple(changed[1])

@@ -187,12 +187,12 @@ class Editor(ABC):
             )
 
     def _knob_values(self) -> dict[str, Any]:
-        own = inspect.signature(type(self.pipeline).__call__).parameters
+        parameters = inspect.signature(type(self.pipeline).__call__).parameters
         values: dict[str, Any] = {}
         for name in ("steps", "guidance", "image_guidance", "strength"):
             value, argument = getattr(self.settings, name), self.knobs.get(name)
             if argument is not None:
-                values[name] = own[argument].default if value is None else value
+                values[name] = parameters[argument].default if value is None else value
             elif value is not None:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {value}: the editor {self.name} has no such setting")

@@ -131,9 +131,9 @@ def _words(words: Mapping[str, Any] | None, appearance: Looks) -> dict[str, Any]
     if share >= MAIN_SHARE:
         entry.setdefault("colour", main)
         parts = _changing(appearance, main)
-        others = [name for name, part in appearance.colours.items() if part >= CLASH_SHARE]
-        if parts != [] and others[1:]:
-            entry.setdefault("clashes", others[1:])
+        colours = [name for name, part in appearance.colours.items() if part >= CLASH_SHARE]
+        if parts != [] and colours[1:]:
+            entry.setdefault("clashes", colours[1:])
     if parts is not None:
         entry.setdefault("parts", parts)
     plain = asdict(AssetWords(noun="", plural=""))
@@ -156,15 +156,15 @@ NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
 _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
 
 
-def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
+def words_for(name: str, category: str | None, nouns: Mapping[str, Words]) -> Words | None:
     """Find the words for a scan, in manifest format; None if nothing says what it is.
 
     The user's words win over eqforge's. A whole name wins over the longest phrase in it, and a
     phrase wins over the category.
     """
-    key = key_for(name, category, own)
+    key = key_for(name, category, nouns)
     if key is not None:
-        return own[key]
+        return nouns[key]
     names, phrases, heads, categories = _known_nouns()
     if name in names:
         return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
@@ -172,10 +172,10 @@ def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Word
     return None if phrase is None else names[phrase]
 
 
-def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
-    if name in own:
+def key_for(name: str, category: str | None, nouns: Mapping[str, Words]) -> str | None:
+    if name in nouns:
         return name
-    phrases = {" ".join(_pieces(key)): key for key in own}
+    phrases = {" ".join(_pieces(key)): key for key in nouns}
     phrase = _phrase_in(name, phrases)
     if phrase is not None:
         return phrases[phrase]

@@ -217,7 +217,7 @@ def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
     for group in (groups[name] for name in sorted(groups)):
         colours = [
             *PALETTE,
-            *(own for asset in group if (own := _own_colour(asset)) not in PALETTE),
+            *(colour for asset in group if (colour := _own_colour(asset)) not in PALETTE),
         ]
         able = {c: tuple(asset for asset in group if _can_have(asset, c)) for c in colours}
         made_of = {

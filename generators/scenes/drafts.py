@@ -240,14 +240,14 @@ def _variants(
 
     def variant(asset: Asset, value: str) -> SceneObject:
         is_colour, is_size = content.change == "colour", content.change == "size"
-        own = None if not content.colour else _painted(asset, content.colour)
+        painted_colour = None if not content.colour else _painted(asset, content.colour)
         materials: dict[str, SurfaceMaterial] = {each: each for each in MATERIALS}
         return SceneObject(
             name="target",
             asset=asset.asset_id,
             position=(0.0, 0.0, 0.0),
             scale=usual_scale(asset, SIZE_FACTORS[value] if is_size else 1.0),
-            colour=PALETTE[value] if is_colour and not is_exchanged else own,
+            colour=PALETTE[value] if is_colour and not is_exchanged else painted_colour,
             material=materials.get(value),
         )
 

@@ -165,8 +165,8 @@ def place_of(asset_id: str) -> Place | None:
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
     for asset_id in settings.hdri:
         if asset_id not in library:
-            own = (key for key, each in library.assets.items() if each.kind == "hdri")
-            known = ", ".join(dict.fromkeys([*own, *environment_ids()]))
+            hdri_ids = (key for key, each in library.assets.items() if each.kind == "hdri")
+            known = ", ".join(dict.fromkeys([*hdri_ids, *environment_ids()]))
             raise InputError(
                 f"--hdri {asset_id}: unknown environment image; expected one of {known}"
             )

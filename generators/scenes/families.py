@@ -87,8 +87,8 @@ class Between:
     SIDES: tuple[Relation, ...] = ("left", "right")
 
     def size(self, vocabulary: Vocabulary) -> int:
-        others = len(vocabulary.nouns) - 1
-        return len(vocabulary.coloured) * len(self.SIDES) * (others * (others - 1) // 2)
+        num_others = len(vocabulary.nouns) - 1
+        return len(vocabulary.coloured) * len(self.SIDES) * (num_others * (num_others - 1) // 2)
 
     def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft:
         pairs = list(combinations(range(len(drafter.vocabulary.nouns) - 1), 2))

@@ -33,12 +33,12 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
     if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
     for scene, target in enumerate(targets):
-        own, other = relations[scene], relations[1 - scene]
+        relation, other = relations[scene], relations[1 - scene]
         margins = _margins(layout, target, reference)
-        if _along(margins, own) < (MIN_SIDE if own in SIDES else MIN_DEPTH_M):
+        if _along(margins, relation) < (MIN_SIDE if relation in SIDES else MIN_DEPTH_M):
             return False
         most = MAX_CROSSED_SIDE if other in SIDES else MAX_CROSSED_DEPTH_M
-        if own != other and _along(margins, other) > most:
+        if relation != other and _along(margins, other) > most:
             return False
         if (
             max(layout.hidden(target, scene), layout.hidden(reference, scene))

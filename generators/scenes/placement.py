@@ -76,9 +76,9 @@ class Layout:
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
-        own = min(piece.sides()) / 2
+        radius = min(piece.sides()) / 2
         return any(
-            math.dist(place, other.item.position) < own
+            math.dist(place, other.item.position) < radius
             for other in self.placed
             if not other.is_support
         )

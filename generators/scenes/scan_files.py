@@ -47,14 +47,14 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     folder = folder.resolve()
     folders = [each for each in _files(folder) if each.is_dir() and each.name not in _OWN]
     scans = [each for each in folders if _below(each, (*MESHES, *OTHER_MESHES))]
-    own = _meshes(folder)
-    if own and scans:
+    meshes = _meshes(folder)
+    if meshes and scans:
         raise InputError(
-            f"{folder}: contains both {own[0].name} and folders with meshes, such as "
+            f"{folder}: contains both {meshes[0].name} and folders with meshes, such as "
             f"{scans[0].name}; move one of the two elsewhere"
         )
     loose = [each for each in _files(folder) if each.is_file() and _ends(each, OTHER_MESHES)]
-    if own or (loose and not scans):
+    if meshes or (loose and not scans):
         return [folder], []
     if not scans:
         raise InputError(
@@ -149,9 +149,9 @@ class _Packer:
     `own` are names that other files of the archive have.
     """
 
-    def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
+    def __init__(self, folder: Path, mesh: Path, *reserved: str) -> None:
         self._folder, self._known = folder, pictures_of(folder, mesh)
-        self._own = {name.lower() for name in (*own, SIMULATION, COLLISION)}
+        self._own = {name.lower() for name in (*reserved, SIMULATION, COLLISION)}
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
@@ -238,8 +238,8 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     files = {mesh.name: with_library(text, name, library), name: library}
     data = packer.data()
     _check_pictures(mesh, data)
-    own = {key: value.encode() for key, value in files.items()}
-    return ScanFiles(mesh=mesh.name, data={**data, **own}, notes=notes)
+    contents = {key: value.encode() for key, value in files.items()}
+    return ScanFiles(mesh=mesh.name, data={**data, **contents}, notes=notes)
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:

@@ -109,11 +109,11 @@ class Shape:
     def covered_by(self, others: list[Shape]) -> float:
         x, y = (np.linspace(self.low[k], self.high[k], GRID + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-        own = grid[self.contains(grid)]
-        hidden = np.zeros(len(own), dtype=bool)
+        points = grid[self.contains(grid)]
+        hidden = np.zeros(len(points), dtype=bool)
         for other in others:
-            hidden |= other.contains(own)
-        return float(hidden.mean()) if len(own) else 0.0
+            hidden |= other.contains(points)
+        return float(hidden.mean()) if len(points) else 0.0
 
 
 GRID = 24  # points of a side at which it is looked what a shape covers

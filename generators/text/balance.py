@@ -150,8 +150,8 @@ def _likelihoods(captions: Sequence[Possible]) -> Numbers:
         model.learn(each.true)
     found: dict[int, Numbers] = {}
     for places in groups.values():
-        own = [text for place in places for text in captions[place].true]
-        model.forget(own)
+        true_texts = [text for place in places for text in captions[place].true]
+        model.forget(true_texts)
         for place in places:
             true, negatives = (
                 np.array([model.score(text) for text in texts])
@@ -159,7 +159,7 @@ def _likelihoods(captions: Sequence[Possible]) -> Numbers:
             )
             more = (negatives[:, None] - true).round(9)
             found[place] = np.column_stack([more.mean(axis=1), np.sign(more).mean(axis=1)])
-        model.learn(own)
+        model.learn(true_texts)
     return _scaled(np.concatenate([found[place] for place in range(len(captions))]))
 
 

@@ -160,10 +160,10 @@ def suits_group(analysis: Analysis, index: int, group: str) -> bool:
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
     """Return True if words, called `name` in the classes, exclude others: "red" excludes "blue"."""
     senses = closed_classes(kind).senses
-    own, others = senses.get(name, frozenset()), senses.get(other, frozenset())
+    name_senses, other_senses = senses.get(name, frozenset()), senses.get(other, frozenset())
     contexts = _contexts(kind)
-    shared = {group for group, _ in own} & {group for group, _ in others}
-    return not own & others and any(
+    shared = {group for group, _ in name_senses} & {group for group, _ in other_senses}
+    return not name_senses & other_senses and any(
         group not in contexts or fits_context(analysis, span, contexts[group]) for group in shared
     )
 

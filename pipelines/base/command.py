@@ -35,14 +35,14 @@ class Main:
     command: str = "build"
 
     def __call__(self, argv: Sequence[str]) -> int:
-        rest = contextlib.ExitStack()
-        with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
+        stack = contextlib.ExitStack()
+        with reported_errors(goes_on=True), stack, session(), inputs_from_stores():
             about = help_of(self.pipeline, self.command)
             line, beam_args = parse_line(self.pipeline, argv, about)
             with signals.idle():  # an exception may leave a library half loaded
                 from eqforge.pipelines.base.runner import build_dataset
             report = build_dataset(self.pipeline(line.settings), beam_args, print)
-            rest.enter_context(signals.ignored())
+            stack.enter_context(signals.ignored())
             print_document(report)
             return 0
         return 2
@@ -128,9 +128,9 @@ def parse_line(
     split = list(argv).index("--") if "--" in argv else len(argv)
     usual = default or pipeline.usual
 
-    def default_of(own: Sequence[str]) -> Any:
-        modes = [value for flag, value in itertools.pairwise(own) if flag == "--mode"]
-        modes += [text.partition("=")[2] for text in own if text.startswith("--mode=")]
+    def default_of(words: Sequence[str]) -> Any:
+        modes = [value for flag, value in itertools.pairwise(words) if flag == "--mode"]
+        modes += [text.partition("=")[2] for text in words if text.startswith("--mode=")]
         return usual("paper" if modes[-1:] == ["paper"] else "corrected")
 
     line = shell.parse_line(pipeline.Config, argv[:split], about, console, default_of)

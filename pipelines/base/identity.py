@@ -158,12 +158,12 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     storage.check_reachable(manifest)
     if storage.exists(manifest):
         there = load_manifest(run.output)
-        others = [
+        extras = [
             f"{name} {there.versions.get(name, 'none')} there, {version or 'none'} here"
             for name, version in ({**dict.fromkeys(there.versions), **header.versions}).items()
             if there.versions.get(name) != version
         ]
-        _check_same(run, "contains", identity(there), header, others)
+        _check_same(run, "contains", identity(there), header, extras)
         return there
     if storage.exists(started):
         known = _read_identity(run, started)
@@ -189,12 +189,12 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
 
 
 def _check_same(
-    run: RunSettings, state: str, there: list[Any], header: Manifest, others: Iterable[str] = ()
+    run: RunSettings, state: str, there: list[Any], header: Manifest, extras: Iterable[str] = ()
 ) -> None:
     dataset = there[0]
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {state} {dataset}; choose a different folder")
-    found = [*_differences(there, identity(header)), *others]
+    found = [*_differences(there, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
             f"--output {run.output}: {state} {dataset}; --only builds only a part of the samples, "

@@ -268,8 +268,8 @@ def _measured(output: str, manifest: Manifest) -> Iterator[tuple[str, float, flo
 
 def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterator[str]:
     samples = _num_samples(manifest)
-    others = [table for table in manifest.tables if table not in ("samples", "rejects")]
-    rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
+    tables = [table for table in manifest.tables if table not in ("samples", "rejects")]
+    rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in tables)
     if manifest.unchanged:
         rows = f", {counted(manifest.unchanged, 'rows')} whose words did not change{rows}"
     for stage, counts in manifest.stages.items():

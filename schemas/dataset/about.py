@@ -229,7 +229,7 @@ def origins(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def of_picture(
-    own: list[str | None], lineage: list[dict[str, Any]], number: int, count: int
+    row_licences: list[str | None], lineage: list[dict[str, Any]], number: int, count: int
 ) -> list[str | None]:
     """Return the licences of an image of a row; None for an unstated one.
 
@@ -237,5 +237,5 @@ def of_picture(
       lineage: of its images; without one, the row's own licences apply to all.
     """
     if lineage and len(lineage) >= count:
-        return [*(stated(lineage[number]) or [None]), *own]
-    return own or [None]
+        return [*(stated(lineage[number]) or [None]), *row_licences]
+    return row_licences or [None]

@@ -364,8 +364,8 @@ def licence_table(facts: Facts) -> list[str]:
         parts = ((part, f.licences or {"": f.sources}) for part, f in facts.parts.items())
         rows = ((part, name or "none", n) for part, found in parts for name, n in found.items())
         return [*_table(("part", *head), rows), ""]
-    own = ((name or "none", count) for name, count in facts.licences.items())
-    return [*_table(head, own), ""] if facts.licences else []
+    licence_rows = ((name or "none", count) for name, count in facts.licences.items())
+    return [*_table(head, licence_rows), ""] if facts.licences else []
 
 
 def _contact(profile: Profile) -> str:

@@ -249,12 +249,12 @@ def _fields(
         if column.type == IMAGE:
             yield _picture(kind.name, here)
         elif parts := list(_parts(column.type, "")):
-            own = _meanings_below(hints.get(name))
+            sub_meanings = _meanings_below(hints.get(name))
             below = [
                 _field(
                     f"{place}/{path.replace('.', '/')}",
                     _data_type(part),
-                    own.get(path, ""),
+                    sub_meanings.get(path, ""),
                     _source(kind.name, here) | {"transform": {"jsonPath": path}},
                 )
                 for path, part in parts

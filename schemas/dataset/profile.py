@@ -80,14 +80,14 @@ class Profile:
         for part in self.manifest.parts:
             if part.dataset in TYPES and part.dataset not in COMBINED:
                 begins, stages = f"{part.name}: ", self.manifest.stages.items()
-                own = {n.removeprefix(begins): b for n, b in stages if n.startswith(begins)}
+                part_stages = {n.removeprefix(begins): b for n, b in stages if n.startswith(begins)}
                 manifest = Manifest(
                     dataset=part.dataset,
                     mode=part.mode,
                     config=part.config,
                     inputs=part.inputs,
                     versions=part.versions,
-                    stages=own,
+                    stages=part_stages,
                     tables=self.manifest.tables,
                 )
                 facts = self.facts.parts.get(part.dataset, Facts())
@@ -169,8 +169,8 @@ def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
         annotations = _annotated(flat)
         for number, place in enumerate(places):
             names = [*place, *(name for name in others if name != ANNOTATION)]
-            own = [_stated_in(each, number, place, len(places)) for each in annotations]
-            table = flat.select(names).append_column(ANNOTATION, pa.array(own, pa.string()))
+            licences = [_stated_in(each, number, place, len(places)) for each in annotations]
+            table = flat.select(names).append_column(ANNOTATION, pa.array(licences, pa.string()))
             grouped = table.group_by(table.column_names, use_threads=False)
             for row in grouped.aggregate([]).to_pylist():
                 if row[place[0]] is not None:
@@ -194,10 +194,10 @@ def _stated_in(
       place: the columns of the source; where one states its licence, that is its lineage.
       count: number of the row's sources.
     """
-    own, lineage = of_record(annotation), origins(annotation) if len(place) == 1 else []
-    if not own and not lineage:
+    row_licences, lineage = of_record(annotation), origins(annotation) if len(place) == 1 else []
+    if not row_licences and not lineage:
         return None
-    licences = of_picture(own, lineage, number, count)
+    licences = of_picture(row_licences, lineage, number, count)
     return UNSTATED if None in licences else _together(licences)
 
 
@@ -205,9 +205,9 @@ def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | No
     licence = row[ANNOTATION]
     if len(place) == 1:
         return licence
-    own = row[place[1]]
-    is_unstated = licence == UNSTATED or (not own and "." in place[1])
-    return UNSTATED if is_unstated else _together((own, licence))
+    column_licence = row[place[1]]
+    is_unstated = licence == UNSTATED or (not column_licence and "." in place[1])
+    return UNSTATED if is_unstated else _together((column_licence, licence))
 
 
 def _together(licences: Iterable[str | None]) -> str:

@@ -59,8 +59,8 @@ def has_mode(profile: Profile) -> bool:
 def amount(profile: Profile) -> str:
     manifest, shown = profile.manifest, profile.pictures
     first = ("samples",) if "samples" in manifest.tables or not manifest.tables else ()
-    others = [name for name in manifest.tables if name not in ("samples", "rejects")]
-    counts = {name: manifest.num_rows(name) for name in (*first, *others)}
+    tables = [name for name in manifest.tables if name not in ("samples", "rejects")]
+    counts = {name: manifest.num_rows(name) for name in (*first, *tables)}
     counts |= {"images": shown} if "images" in counts and shown is not None else {}
     rows = [counted(count, name) for name, count in counts.items()]
     if profile.facts.sources:
@@ -127,8 +127,8 @@ def steps(profile: Profile) -> Iterator[str]:
 
 
 def errata(profile: Profile) -> list[Erratum]:
-    others = (erratum for part in profile.manifest.parts for erratum in part.errata)
-    return sorted({*profile.manifest.errata, *others})
+    part_errata = (erratum for part in profile.manifest.parts for erratum in part.errata)
+    return sorted({*profile.manifest.errata, *part_errata})
 
 
 def annotation(profile: Profile) -> str:
@@ -273,8 +273,8 @@ def licences(profile: Profile) -> Iterator[str]:
 
 def tags(profile: Profile) -> tuple[str, ...]:
     names = (profile.manifest.dataset, *names_of(profile.parts()))
-    own = ("eqforge", *names, "minimal-pairs", "vision-language")
-    return tuple(dict.fromkeys((*profile.about.tags, *own)))
+    standard_tags = ("eqforge", *names, "minimal-pairs", "vision-language")
+    return tuple(dict.fromkeys((*profile.about.tags, *standard_tags)))
 
 
 def languages(profile: Profile) -> tuple[str, ...]:

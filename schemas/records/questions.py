@@ -116,8 +116,8 @@ class QuestionForm:
           row: `sample_id` and `columns` of the sample.
         """
         makers = {"pairs": _of_pair, "questions": _of_question}
-        own = _of_vlue if self in VLUE.values() else _of_foil
-        return tuple(makers.get(self.kind, own)(row))
+        default = _of_vlue if self in VLUE.values() else _of_foil
+        return tuple(makers.get(self.kind, default)(row))
 
 
 PAIRS: Final = QuestionForm(kind="pairs", columns=_PAIR, cluster="source_id", by=("kind",))

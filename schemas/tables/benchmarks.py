@@ -191,5 +191,5 @@ _SUBSETS: Final = {
 
 def eqben_subset(kind: str) -> str:
     """Return the subset of EqBen of a kind of pairs; an empty name for other kinds."""
-    own = kind.removeprefix(f"{EQBEN}/")
-    return _SUBSETS.get(own) or _SUBSETS.get(own.partition("/")[0], "")
+    path = kind.removeprefix(f"{EQBEN}/")
+    return _SUBSETS.get(path) or _SUBSETS.get(path.partition("/")[0], "")

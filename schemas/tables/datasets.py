@@ -139,13 +139,13 @@ def known_columns(dataset: str, table: str, name: str) -> "tuple[pa.Field, ...]"
     For an unknown table or column, these are the types that other datasets have under that name;
     none if no dataset has it, or if `dataset` is empty.
     """
-    own = table_type(dataset, table)
+    known_type = table_type(dataset, table)
     if not dataset:
         return ()
-    if own is not None and name in own.schema.names:
-        return (own.schema.field(name),)
-    others = (other.schema for other in TABLE_TYPES if other.name == table)
-    return tuple(schema.field(name) for schema in others if name in schema.names)
+    if known_type is not None and name in known_type.schema.names:
+        return (known_type.schema.field(name),)
+    schemas = (other.schema for other in TABLE_TYPES if other.name == table)
+    return tuple(schema.field(name) for schema in schemas if name in schema.names)
 
 
 ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)

@@ -102,10 +102,10 @@ def _caption(node: Node) -> str:
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    others = kept(row) if row["dataset"] == EQBEN else {}
-    record = {"image0": row["image_0"], "caption0": _captions(row, others, 0)}
-    record |= {"image1": row["image_1"], "caption1": _captions(row, others, 1)}
-    nested = others.get(NESTED)
+    extras = kept(row) if row["dataset"] == EQBEN else {}
+    record = {"image0": row["image_0"], "caption0": _captions(row, extras, 0)}
+    record |= {"image1": row["image_1"], "caption1": _captions(row, extras, 1)}
+    nested = extras.get(NESTED)
     key = nested if isinstance(nested, str) else None
     source = _source(key, _folders(row["image_0"]))
     if row.get(SOURCE, source) != source:
@@ -113,8 +113,8 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
     return kept(row) | record
 
 
-def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
-    caption, found = row[f"caption_{number}"], others.get(CAPTIONS[number])
+def _captions(row: dict[str, Any], extras: dict[str, Any], number: int) -> Any:
+    caption, found = row[f"caption_{number}"], extras.get(CAPTIONS[number])
     return [caption, *found[1:]] if isinstance(found, list) else caption
 
 

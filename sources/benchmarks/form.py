@@ -267,10 +267,10 @@ def _options(node: Node, name: str) -> Iterator[str]:
     yield from (element.text() for element in found.elements())
 
 
-def record_id(entry: Entry, image: str, own: str | None) -> str:
+def record_id(entry: Entry, image: str, stated_id: str | None) -> str:
     """Return the name of a record: its own id, or its image and a digest of its content."""
-    if own is not None:
-        return own
+    if stated_id is not None:
+        return stated_id
     digest, stem = short_digest(with_names(entry.node.value)), PurePosixPath(image).stem
     return f"{stem}#{digest}" if stem else digest
 
@@ -312,8 +312,8 @@ def kept(row: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     fields = json.loads(row["annotation"])
     if row["dataset"] in ORDERED and fields.pop(ORDER, None) is not None:
-        own = f"own {ORDER}"
-        fields |= {ORDER: fields.pop(own)} if own in fields else {}
+        key = f"own {ORDER}"
+        fields |= {ORDER: fields.pop(key)} if key in fields else {}
     return fields
 
 

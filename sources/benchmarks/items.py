@@ -239,9 +239,9 @@ def _of_records(path: Path, records: Iterator[Record]) -> Iterator[Entry]:
 
 
 def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
-    own = next((form.entries for form in forms if form.entries is not None), None)
-    if own is not None:
-        yield from own(Entry(node=root))
+    entries = next((form.entries for form in forms if form.entries is not None), None)
+    if entries is not None:
+        yield from entries(Entry(node=root))
     elif not isinstance(root.value, dict):
         yield from (Entry(node=node) for node in root.elements())
     elif (table := _only_table(root)) is not None:

@@ -81,17 +81,17 @@ def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
     if not _is_exported(row):
         return entry, None
     start = f"{row['dataset']}/"
-    own = {name: value for name, value in row.items() if name not in (*_TEXTS, *_IDS)}
-    own |= {"id": row["sample_id"].removeprefix(start)}
+    columns = {name: value for name, value in row.items() if name not in (*_TEXTS, *_IDS)}
+    columns |= {"id": row["sample_id"].removeprefix(start)}
     group = next((row[name] for name in _IDS if isinstance(row.get(name), str)), row["sample_id"])
-    own |= {"group_id": group.removeprefix(start)} if group != row["sample_id"] else {}
-    names = {each: own.pop(f"{each}_name", None) for each in _PICTURES}
+    columns |= {"group_id": group.removeprefix(start)} if group != row["sample_id"] else {}
+    names = {each: columns.pop(f"{each}_name", None) for each in _PICTURES}
     for each in _PICTURES:
-        own.pop(f"{each}_id", None)
+        columns.pop(f"{each}_id", None)
     dataset = "" if row["dataset"].startswith("own-") else row["dataset"]
     named = {column: name for column, name in names.items() if isinstance(name, str)}
     exported = Exported(names=named, annotation=row["annotation"], dataset=dataset)
-    return replace(entry, node=replace(entry.node, value=own)), exported
+    return replace(entry, node=replace(entry.node, value=columns)), exported
 
 
 def _is_exported(row: Any) -> bool:
@@ -113,8 +113,8 @@ def as_it_was(item: BenchmarkItem, exported: Exported, columns: tuple[str, ...])
     left = msgspec.json.decode(item.annotation, type=dict[str, Any])
     left = {name: value for name, value in left.items() if value not in _NULLS}
     left |= {"dataset": exported.dataset} if exported.dataset else {}
-    own = msgspec.json.decode(exported.annotation, type=dict[str, Any])
-    annotation = compact_json(left | own) if left else exported.annotation
+    fields = msgspec.json.decode(exported.annotation, type=dict[str, Any])
+    annotation = compact_json(left | fields) if left else exported.annotation
     names = shown if shown != item.images else ()
     return replace(item, shown=names, annotation=annotation)
 

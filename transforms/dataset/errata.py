@@ -126,8 +126,8 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
     for column, known in _KNOWN_TEXTS:
         if column in changes and known in names:
             before = getattr(record, column)
-            others = (each for each in getattr(record, known) if each != before)
-            changes[known] = tuple(dict.fromkeys((changes[column], *others)))
+            other_texts = (each for each in getattr(record, known) if each != before)
+            changes[known] = tuple(dict.fromkeys((changes[column], *other_texts)))
     found = replace(record, **changes)
     for first, second, spans_0, spans_1 in EDITS:
         if {first, second, spans_0, spans_1} <= names and {first, second} & texts.keys():
@@ -158,8 +158,8 @@ def _annotation(pair: CombinedPair, before: CombinedPair) -> str:
         return before.annotation
     for column, known in _KNOWN_TEXTS:
         if isinstance(values.get(known), list):
-            others = [text for text in values[known] if text != getattr(before, column)]
-            values[known] = list(dict.fromkeys((getattr(pair, column), *others)))
+            other_texts = [text for text in values[known] if text != getattr(before, column)]
+            values[known] = list(dict.fromkeys((getattr(pair, column), *other_texts)))
     edit = word_edit(pair.caption_0, pair.caption_1)
     measured = {"edited_spans_0": spans_of(edit.spans_0), "edited_spans_1": spans_of(edit.spans_1)}
     values |= {**measured, _DISTANCE: edit.distance}
@@ -243,8 +243,8 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
     rejected_ids = {row["candidate_id"] for row in rejects if row["stage"] in stages}
     known = wanted & (there | rejected_ids)
     named = {erratum.id for erratum in manifest.errata if erratum.stage == ERRATA_STAGE.name}
-    others = {row["candidate_id"]: row["reason"] for row in rejects}
-    needless = {id_: others[id_] for id_ in (named & others.keys()) - known}
+    reasons = {row["candidate_id"]: row["reason"] for row in rejects}
+    needless = {id_: reasons[id_] for id_ in (named & reasons.keys()) - known}
     ids = unknown(manifest.errata, known)
     run = run_of(manifest.config)
     if not run.get("only") and run.get("limit") is None and run.get("sample") == "100%":

@@ -218,13 +218,13 @@ def _described(dataset: str, table: str) -> TableType:
 def combined_pair(row: dict[str, Any]) -> CombinedPair:
     name, kind = row["dataset"], row.get("kind")
     common = {column: row[column] for column in _SHARED - _FROM_COLUMNS - {"annotation"}}
-    others = {column: value for column, value in row.items() if column not in _SHARED}
-    own = row.get("annotation")
-    if others and own is not None:
+    extras = {column: value for column, value in row.items() if column not in _SHARED}
+    annotation = row.get("annotation")
+    if extras and annotation is not None:
         try:
-            others["annotation"] = msgspec.json.decode(own)
+            extras["annotation"] = msgspec.json.decode(annotation)
         except (msgspec.DecodeError, RecursionError):
-            others["annotation"] = own
+            extras["annotation"] = annotation
     return msgspec.convert(
         {
             **common,
@@ -232,7 +232,7 @@ def combined_pair(row: dict[str, Any]) -> CombinedPair:
             "kind": f"{name}/{kind}" if kind else name,
             "image_0": _source(row, 0),
             "image_1": _source(row, 1),
-            "annotation": _encode(others).decode() if others else own or "{}",
+            "annotation": _encode(extras).decode() if extras else annotation or "{}",
         },
         CombinedPair,
     )

@@ -30,8 +30,8 @@ def reach_this_machine_directly() -> None:
     gRPC and urllib send even loopback requests to the proxy named in `http_proxy`.
     """
     everybody = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
-    own = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
-    variables = {"no_proxy": everybody, "no_grpc_proxy": own or everybody}
+    grpc_hosts = os.environ.get("no_grpc_proxy")  # noqa: SIM112 - the name that gRPC reads
+    variables = {"no_proxy": everybody, "no_grpc_proxy": grpc_hosts or everybody}
     for name, hosts in variables.items():
         if hosts != "*":
             missing = [host for host in LOOPBACK if host not in hosts.split(",")]

@@ -94,11 +94,11 @@ def _named(options: PipelineOptions, job: str) -> PipelineOptions:
     """Name the job after its output; on Flink, where jobs are cancelled by name, append it."""
     cloud = options.view_as(GoogleCloudOptions)
     place = os.path.realpath(storage.locate(job)[1]) if storage.is_local(job) else job
-    own = fingerprint(place)[:16]
+    suffix = fingerprint(place)[:16]
     if cloud.job_name is None:
-        cloud.job_name = f"eqforge-{own}"
-    elif flink.cluster_of(options) is not None and not cloud.job_name.endswith(own):
-        cloud.job_name = f"{cloud.job_name}-{own}"
+        cloud.job_name = f"eqforge-{suffix}"
+    elif flink.cluster_of(options) is not None and not cloud.job_name.endswith(suffix):
+        cloud.job_name = f"{cloud.job_name}-{suffix}"
     return options
 
 

@@ -64,12 +64,12 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
     """
     if export.has(card.FILE_NAME):
         return
-    own = _read(export.dataset, card.FILE_NAME, _MOST_CARD_BYTES)
-    if not (own.startswith("---\n") and "\n---\n" in own):
-        own = _short(export)
+    content = _read(export.dataset, card.FILE_NAME, _MOST_CARD_BYTES)
+    if not (content.startswith("---\n") and "\n---\n" in content):
+        content = _short(export)
     elif export.settings.redistributable:
-        own = _card_of_part(export, own)
-    front, body = _FENCE.split(own.removeprefix("---\n"), maxsplit=1)
+        content = _card_of_part(export, content)
+    front, body = _FENCE.split(content.removeprefix("---\n"), maxsplit=1)
     tables = _tables(export, configured)
     sizes = [f"| {name} | {export.dataset.manifest.num_rows(name):,} |\n" for name in tables]
     table = f"| table | rows |\n|---|---:|\n{''.join(sizes)}"
@@ -229,15 +229,17 @@ def write_description(
 
 def _properties(export: Export) -> dict[str, Any]:
     try:
-        own = croissant.read_description(_read(export.dataset, croissant.FILE_NAME, MAX_BYTES))
+        description = croissant.read_description(
+            _read(export.dataset, croissant.FILE_NAME, MAX_BYTES)
+        )
     except (ValueError, RecursionError):
-        own = {}
+        description = {}
     is_part, settings = export.settings.redistributable, export.settings
-    found = dict(own)
-    if is_part or not own:
+    found = dict(description)
+    if is_part or not description:
         profile = _profile_of_part(export)
-        kept = {name: value for name, value in own.items() if name not in _OF_ALL_ROWS}
-        words, has_amount = statements.with_amount(str(own.get("description", "")), profile)
+        kept = {name: value for name, value in description.items() if name not in _OF_ALL_ROWS}
+        words, has_amount = statements.with_amount(str(description.get("description", "")), profile)
         found = (
             croissant.metadata_of(profile) | kept | ({"description": words} if has_amount else {})
         )

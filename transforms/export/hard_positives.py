@@ -76,17 +76,17 @@ def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
     for row in rows_by(export, _OWN_COLUMNS, place):
         kind, image, box = row["hard_negative_kind"], row["image"], row["box"]
         pairs = "text_pairs" if kind.split("/")[0] == "source" else "captions"
-        rest: Row = {
+        fields: Row = {
             "false_caption": row["hard_negative"],
             "image_path": f"data/{image}" if kind in _NAMES else image,
         }
         if box is not None:
-            rest |= {"bbox_x": box["x0"], "bbox_y": box["y0"]}
-            rest |= {"bbox_w": box["x1"] - box["x0"], "bbox_h": box["y1"] - box["y0"]}
+            fields |= {"bbox_x": box["x0"], "bbox_y": box["y0"]}
+            fields |= {"bbox_w": box["x1"] - box["x0"], "bbox_h": box["y1"] - box["y0"]}
         image_id = PurePosixPath(image).stem
         yield (
             _NAMES.get(kind, pairs),
-            [{"image_id": image_id, "true_caption": row[column], **rest} for column in _TRUE],
+            [{"image_id": image_id, "true_caption": row[column], **fields} for column in _TRUE],
         )
 
 

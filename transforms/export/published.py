@@ -138,7 +138,7 @@ def _write_array(export: Export, path: str, records: Iterable[Any]) -> None:
 
 
 def _write_winoground(export: Export) -> None:
-    pictures, others = _Pictures(export), set[str]()
+    pictures, other_names = _Pictures(export), set[str]()
     with export.file("examples.jsonl") as stream:
         for number, record in enumerate(_records(export)):
             names = {
@@ -146,16 +146,16 @@ def _write_winoground(export: Export) -> None:
                 for n in (0, 1)
             }
             shown = {name for column, name in names.items() if record.pictures.get(column)}
-            others |= {name for name in shown if not name.endswith(".png")}
+            other_names |= {name for name in shown if not name.endswith(".png")}
             bare = {n: name.removesuffix(".png") for n, name in names.items() if "." in name}
             names |= {n: name for n, name in bare.items() if "." not in name}
-            own = _own_id(export, record, number)
-            written = write_fields(WINOGROUND, record.row | names, id=own)
+            own_id = _own_id(export, record, number)
+            written = write_fields(WINOGROUND, record.row | names, id=own_id)
             written |= {"tag": record.row.get("kind") or ""}
             stream.write(json.dumps(written, ensure_ascii=False).encode() + b"\n")
             stream.rows += 1
-    if others:
-        count = counted(len(others), "pictures")
+    if other_names:
+        count = counted(len(other_names), "pictures")
         print(f"examples.jsonl: {count} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
 
 
@@ -201,8 +201,8 @@ def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
     folder = EQBEN_FOLDERS.get(subset) or split_names([kind]).popitem()[1]
     names = {}
     for column in ("image_0", "image_1"):
-        own = row.get(column) or ""
-        is_there = not subset or eqben_subset(own.partition("/")[0]) == subset
+        name = row.get(column) or ""
+        is_there = not subset or eqben_subset(name.partition("/")[0]) == subset
         chosen = record if is_there else replace(record, row=row | {column: None})
         stem = f"{folder}/{record.key}-{column.removeprefix('image_')}"
         names[column] = pictures.put(chosen, column, stem)
@@ -233,10 +233,10 @@ def _write_by_kind(export: Export, *, fields: Fields, is_object: bool = False) -
         }
         for record in _records(export):
             array = arrays[record.row.get("kind") or ""]
-            own = _own_id(export, record, array.stream.rows)
+            own_id = _own_id(export, record, array.stream.rows)
             name = pictures.put(record, "image", record.key)
-            more = {} if is_object else {"id": own}
-            array.add(write_fields(fields, record.row | {"image": name}, **more), str(own))
+            more = {} if is_object else {"id": own_id}
+            array.add(write_fields(fields, record.row | {"image": name}, **more), str(own_id))
         for array in arrays.values():
             array.close()
 
@@ -294,11 +294,11 @@ def _kinds(export: Export) -> dict[str, str]:
 def _tree(kinds: dict[str, str]) -> dict[str, str]:
     """Return the path of each kind's file: the kind itself unless another file needs that place."""
     safe = {kind: f"{name}.json" for kind, name in kinds.items()}
-    own = {kind: f"{kind}.json" for kind in kinds if is_safe(f"{kind}.json")}
-    own.pop("", None)
-    times = Counter(path.casefold() for path in own.values())
-    files = NOTES | {path.casefold() for path in (*safe.values(), *own.values())}
-    for kind, path in own.items():
+    paths = {kind: f"{kind}.json" for kind in kinds if is_safe(f"{kind}.json")}
+    paths.pop("", None)
+    times = Counter(path.casefold() for path in paths.values())
+    files = NOTES | {path.casefold() for path in (*safe.values(), *paths.values())}
+    for kind, path in paths.items():
         folded = path.casefold()
         above = {parent.as_posix() for parent in PurePosixPath(folded).parents}
         others = NOTES | {path.casefold() for each, path in safe.items() if each != kind}

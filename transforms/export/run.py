@@ -185,14 +185,14 @@ def _refused(
     """
     annotation = annotated(row.get(ANNOTATION))
     known = BENCHMARKS.get(row.get(_DATASET, dataset) or dataset)
-    own = [*stated(row), *of_record(annotation)]
+    row_licences = [*stated(row), *of_record(annotation)]
     count = sum(row[name] is not None for name in pictures)
     sources = [row[name] for name in lineage] or origins(annotation)
     licences: list[str | None] = []
     for number in range(max(count, len(sources))):
-        licences += of_picture(own, sources, number, count)
+        licences += of_picture(row_licences, sources, number, count)
     if not sources or len(sources) < count:
-        licences += own or [known.licence if known else None]
+        licences += row_licences or [known.licence if known else None]
     return ", ".join(sorted({_name(each) for each in licences if not _is_allowed(each)}))
 
 

@@ -86,8 +86,8 @@ def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -
         return Drawings(pair=pair, works=())
     works, name = [], pair.proposal.sample_id
     for number in range(seeds):
-        own = replace(pair.proposal, sample_id=f"{name}/seed-{number}" if seeds > 1 else name)
-        works.append(draw(replace(pair, proposal=own, rejects=(), tallies=()), number))
+        proposal = replace(pair.proposal, sample_id=f"{name}/seed-{number}" if seeds > 1 else name)
+        works.append(draw(replace(pair, proposal=proposal, rejects=(), tallies=()), number))
     return Drawings(pair=pair, works=tuple(works))
 
 

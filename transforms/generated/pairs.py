@@ -94,8 +94,8 @@ class GeneratedRules:
 
     def measuring(self) -> Ledger:
         packages = ("numpy", "scipy", "pillow", "scikit-image", "imagehash", "rapidfuzz")
-        own = [self.images.basis(), minimality.VERSION, words.VERSION]
-        return self.ledger("measure", [*own, versions_of(*packages)])
+        versions = [self.images.basis(), minimality.VERSION, words.VERSION]
+        return self.ledger("measure", [*versions, versions_of(*packages)])
 
 
 def make_once(

@@ -105,7 +105,7 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
         shown.append(region.triplet.triplet_id)
         queries += _asked(planned, crop, scores, captions, rules)
         if wanted:
-            own = scores.get(captions[region.triplet.triplet_id], ())
+            source_scores = scores.get(captions[region.triplet.triplet_id], ())
             gallery.append(
                 GalleryRow(
                     region_id=region.region_id,
@@ -117,7 +117,7 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
                     subject_box=region.subject_box,
                     object_box=region.object_box,
                     box=crop.box,
-                    scores=() if isinstance(own, Rejection) else own,
+                    scores=() if isinstance(source_scores, Rejection) else source_scores,
                 )
             )
             images |= {} if crop.image is None else {crop.image.image_id: crop.image}
@@ -166,18 +166,18 @@ def _asked(
     captions: Mapping[str, str],
     rules: SimatRules,
 ) -> Iterator[AskedQuery]:
-    own = scores.get(captions[planned.region.triplet.triplet_id])
+    source = scores.get(captions[planned.region.triplet.triplet_id])
     for query in planned.queries:
         asked_query = _query(planned, query, crop, rules)
         target = scores.get(captions[query.change.target.triplet_id])
-        if asked_query.rejection is not None or own is None or target is None:
+        if asked_query.rejection is not None or source is None or target is None:
             yield asked_query
-        elif isinstance(own, Rejection):
-            yield replace(asked_query, rejection=own)
+        elif isinstance(source, Rejection):
+            yield replace(asked_query, rejection=source)
         elif isinstance(target, Rejection):
             yield replace(asked_query, rejection=target)
         else:
-            found = name_cells((own, target), ("source", "target"))
+            found = name_cells((source, target), ("source", "target"))
             yield replace(
                 asked_query,
                 row=replace(asked_query.row, scores=found),

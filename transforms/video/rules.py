@@ -43,10 +43,10 @@ class FramePairFilters:
     def basis(self) -> list[object]:
         """Return everything the measures depend on besides the images."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
-        own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
+        versions = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
         if self.registers:
-            own.append(f"registration {registration.VERSION} {minimality_score.VERSION}")
-        return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
+            versions.append(f"registration {registration.VERSION} {minimality_score.VERSION}")
+        return [*versions, versions_of(*packages, "imagehash", "rapidfuzz")]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -66,12 +66,12 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
 
     Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
-    others = SetChecks()
+    set_checks = SetChecks()
     for entry in records:
         record = label_pair(entry) if isinstance(entry, TextPair) else entry
         yield from check_record(record)
-        yield from others.add(record)
-    yield from others.finish()
+        yield from set_checks.add(record)
+    yield from set_checks.finish()
 
 
 _LENGTH_GAP_WORDS = 4

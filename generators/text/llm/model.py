@@ -85,5 +85,5 @@ def ask(
 
 
 def key(model: LanguageModel, question: Question) -> list[Any]:
-    own = [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]
-    return [*own, sha256_hex(question.image)] if question.image else own
+    content = [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]
+    return [*content, sha256_hex(question.image)] if question.image else content
