@@ -95,7 +95,7 @@ class Counted:
     expected: int
     check: Callable[[Estimate], None]
     works: bool
-    asked: Estimate = Estimate()
+    total: Estimate = Estimate()
     answered: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
@@ -106,8 +106,8 @@ class Counted:
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yield the model's answers; raise InputError if the server rejects all questions."""
-        self.asked += _estimate(questions)
-        self.check(self.asked)
+        self.total += _estimate(questions)
+        self.check(self.total)
         first = 0 if self.works else FIRST
         yield from self._first_answers(questions[:first])
         for position, answer in self._answers(questions[first:]):
