@@ -121,8 +121,8 @@ class Vlue(TextPipeline[Config, VlueBatch]):
             batches = read_plan(VlueBatch, plan.files)
             items = (item for batch in batches for item in batch.items)
             names = list(dict.fromkeys(name for item in items for name in item.images))
-            there = media_in(IMAGES, folder, (match_name(folder, name) for name in names))
-            yield from (replace(each, name=name) for name, each in zip(names, there, strict=True))
+            images = media_in(IMAGES, folder, (match_name(folder, name) for name in names))
+            yield from (replace(each, name=name) for name, each in zip(names, images, strict=True))
 
     def measure(self, batch: VlueBatch) -> dict[str, int]:
         counts = {"items": len(batch.items)}

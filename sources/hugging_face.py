@@ -211,15 +211,15 @@ def _plain_name(file: Path, name: str) -> str:
 def _parquet(root: Path) -> list[RowFile]:
     """Return the Parquet files in a folder, in its `data`, or in the folders of its splits."""
     found = {folder: _parquet_in(folder) for folder in (root, root / "data")}
-    here = [path for paths in found.values() for path in paths]
-    if here:
+    all_paths = [path for paths in found.values() for path in paths]
+    if all_paths:
         # Such as `train-00000-of-00002-1f3c.parquet`, or `test.parquet`.
-        shards = [_SHARD.fullmatch(path.stem) for path in here]
+        shards = [_SHARD.fullmatch(path.stem) for path in all_paths]
         _check_whole(root, filter(None, shards))
-        plain = [path.stem if path.stem.isidentifier() else None for path in here]
+        plain = [path.stem if path.stem.isidentifier() else None for path in all_paths]
         return [
             RowFile(path=path, split=shard["split"] if shard else stem)
-            for path, shard, stem in zip(here, shards, plain, strict=True)
+            for path, shard, stem in zip(all_paths, shards, plain, strict=True)
         ]
     below = {p: _parquet_in(p) for p in sorted(root.iterdir()) if p.is_dir()}
     below = {folder: paths for folder, paths in below.items() if paths}
@@ -243,10 +243,10 @@ def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
     shards = list(parts)
     numbers = Counter((shard["split"], int(shard["all"]), int(shard["number"])) for shard in shards)
     for split, count in sorted({(split, count) for split, count, _ in numbers}):
-        there = [numbers[split, count, number] for number in range(min(count, len(shards) + 1))]
-        if set(there) != {1}:
-            number = next(n for n, times in enumerate(there) if times != 1)
-            problem = "is missing" if not there[number] else "appears twice"
+        copies = [numbers[split, count, number] for number in range(min(count, len(shards) + 1))]
+        if set(copies) != {1}:
+            number = next(n for n, times in enumerate(copies) if times != 1)
+            problem = "is missing" if not copies[number] else "appears twice"
             raise InputError(f"{root}: {split}: part {number:05} of {count:05} {problem}")
 
 

@@ -152,8 +152,8 @@ def _wanted(group: list[Subtitles], language: str | None) -> Iterator[Subtitles]
     if found := exact or longer or unnamed:
         yield from found
         return
-    there = ", ".join(sorted(each.language for each in group))
-    problem = f"no subtitles in {language!r}; there are {there}"
+    languages = ", ".join(sorted(each.language for each in group))
+    problem = f"no subtitles in {language!r}; there are {languages}"
     yield replace(group[0], problem=problem)
 
 

@@ -109,8 +109,8 @@ class Node:
     def fail(self, expected: str, found: str = "") -> NoReturn:
         """Raise an InputError with the expected and the found value (default: this one)."""
         place = self.where if self.where else "the whole file"
-        there = found or _described(self.value)
-        raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
+        text = found or _described(self.value)
+        raise InputError(f"{self.file}: {place}: expected {expected}, found {text}")
 
     def __getitem__(self, key: str) -> "Node":
         members = self.mapping()

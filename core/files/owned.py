@@ -86,8 +86,8 @@ def write_files(folder: str, files: Mapping[str, bytes]) -> None:
     """Write a few files into a folder that may hold others; replace only listed files."""
     listing = Listing(folder)
     listing.files |= {(name, sha256_hex(data)) for name, data in files.items()}
-    there = [name for name in files if storage.exists(storage.join(folder, name))]
-    check_owned(folder, there, listing.files, "--output")
+    existing = [name for name in files if storage.exists(storage.join(folder, name))]
+    check_owned(folder, existing, listing.files, "--output")
     listing.save()  # first: a run that is killed before the last file can be repeated
     for name, data in files.items():
         storage.write_bytes(storage.join(folder, name), data)

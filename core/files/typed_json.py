@@ -77,7 +77,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         found = _PLACE.match(str(error))
         place, problem = (found["where"], found["what"]) if found else ("", str(error))
         named, value = _resolved(place, data, type_)
-        there = f": {clipped(named.lstrip('.'))}" if named else ""
+        location = f": {clipped(named.lstrip('.'))}" if named else ""
         known = () if place else getattr(type_, "__struct_fields__", ())
         matches = ((pattern.fullmatch(problem), words) for pattern, words in _MESSAGES)
         match, words = next((each for each in matches if each[0]), (None, ""))
@@ -86,7 +86,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         if "Invalid enum value" in problem and isinstance(type_, type):
             choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
             message += f"; expected {', '.join(map(str, choices))}" if choices else ""
-        raise InputError(f"{prefix}{there}: {message}") from error
+        raise InputError(f"{prefix}{location}: {message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
 

@@ -104,9 +104,9 @@ def adopt(
     if words is not None:
         entry["words"] = words
         named = {*words.get("parts", ()), *words.get("trims", {})}
-        there = ", ".join(appearance.surfaces)
+        materials = ", ".join(appearance.surfaces)
         files.notes += (
-            f"none of its materials is called {name!r}; its materials are {there[:300]}"
+            f"none of its materials is called {name!r}; its materials are {materials[:300]}"
             for name in sorted(named - appearance.surfaces.keys())
         )
     key = key_for(folder.name, category, nouns)

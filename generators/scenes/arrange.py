@@ -129,8 +129,8 @@ def scatter_related(
     # Place the reference so that both objects are near the image centre.
     x = y = 0.0
     for heading, distance in moves:
-        there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
-        x, y = x - 0.25 * there[0], y - 0.25 * there[1]
+        offset = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
+        x, y = x - 0.25 * offset[0], y - 0.25 * offset[1]
     x, y = x + rng.uniform(-0.4, 0.4), y + rng.uniform(-0.4, 0.4)
     middle = (round(x, DECIMALS), round(y, DECIMALS), 0.0)
     if not layout.add(put(layout.camera, reference, middle, rng), reference.asset):

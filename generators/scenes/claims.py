@@ -99,18 +99,20 @@ def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
         for field in dataclasses.fields(SceneSpec)
         if field.name != "objects" and getattr(first, field.name) != getattr(second, field.name)
     ]
-    here = {item.name: item for item in first.objects}
-    there = {item.name: item for item in second.objects}
-    found += [f"-{name}" for name in here.keys() - there.keys()]
-    found += [f"+{name}" for name in there.keys() - here.keys()]
-    common = [name for name in here if name in there]
+    items_0 = {item.name: item for item in first.objects}
+    items_1 = {item.name: item for item in second.objects}
+    found += [f"-{name}" for name in items_0.keys() - items_1.keys()]
+    found += [f"+{name}" for name in items_1.keys() - items_0.keys()]
+    common = [name for name in items_0 if name in items_1]
     for name in common:
-        fields = dataclasses.fields(here[name])
+        fields = dataclasses.fields(items_0[name])
         changed = (
-            f.name for f in fields if getattr(here[name], f.name) != getattr(there[name], f.name)
+            f.name
+            for f in fields
+            if getattr(items_0[name], f.name) != getattr(items_1[name], f.name)
         )
         found += [f"{name}.{field}" for field in changed]
-    if common != [name for name in there if name in here]:
+    if common != [name for name in items_1 if name in items_0]:
         found.append("order")
     return tuple(sorted(found))
 

@@ -181,7 +181,7 @@ class Drafter:
         first, second = words
         relations = shuffled((first, second), rng)
         target, reference, *others = pieces
-        there = " and the ".join(label(piece).singular for piece in (reference, *others))
+        references = " and the ".join(label(piece).singular for piece in (reference, *others))
         claims = [
             Claim(
                 target=target.name,
@@ -193,7 +193,7 @@ class Drafter:
             for relation in relations
         ]
         captions = [
-            sentence(label(target), f"{words[relation]} the {there}") for relation in relations
+            sentence(label(target), f"{words[relation]} the {references}") for relation in relations
         ]
         draft = self.staged("position", nouns, pieces, claims, captions, rng)
         return replace(draft, stand=stand, is_even=False)

@@ -38,12 +38,12 @@ def check_installed() -> None:
 def no_blender() -> str:
     """Say why Blender cannot be installed here, and what to do; empty if it can."""
     if sys.version_info[:2] not in BLENDERS:
-        here = ".".join(map(str, sys.version_info[:2]))
-        there = " or ".join(
+        version = ".".join(map(str, sys.version_info[:2]))
+        supported = " or ".join(
             f"Python {major}.{minor} (Blender {blender})"
             for (major, minor), blender in BLENDERS.items()
         )
-        return f"rendering needs {there}, but this is Python {here}"
+        return f"rendering needs {supported}, but this is Python {version}"
     if (sys.platform, platform.machine()) == ("linux", "aarch64"):
         return "Blender does not support Linux on ARM64; render on x86-64 or a Mac"
     return ""

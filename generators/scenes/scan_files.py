@@ -173,9 +173,9 @@ class _Packer:
 
     def _found(self, path: Path, reference: str) -> Path:
         # Check the name alone: the user answers for links inside the folder.
-        there = Path(os.path.normpath(path.parent / reference))
-        if there.is_relative_to(self._folder) and is_file(there):
-            return there
+        target = Path(os.path.normpath(path.parent / reference))
+        if target.is_relative_to(self._folder) and is_file(target):
+            return target
         base = reference.rpartition("/")[2].lower()
         for known in self._known:
             if known.name.lower() == base:

@@ -157,14 +157,14 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     started = storage.join(run.output, WORK, IDENTITY)
     storage.check_reachable(manifest)
     if storage.exists(manifest):
-        there = load_manifest(run.output)
+        existing = load_manifest(run.output)
         extras = [
-            f"{name} {there.versions.get(name, 'none')} there, {version or 'none'} here"
-            for name, version in ({**dict.fromkeys(there.versions), **header.versions}).items()
-            if there.versions.get(name) != version
+            f"{name} {existing.versions.get(name, 'none')} there, {version or 'none'} here"
+            for name, version in ({**dict.fromkeys(existing.versions), **header.versions}).items()
+            if existing.versions.get(name) != version
         ]
-        _check_same(run, "contains", identity(there), header, extras)
-        return there
+        _check_same(run, "contains", identity(existing), header, extras)
+        return existing
     if storage.exists(started):
         known = _read_identity(run, started)
         if known is not None:
@@ -189,12 +189,12 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
 
 
 def _check_same(
-    run: RunSettings, state: str, there: list[Any], header: Manifest, extras: Iterable[str] = ()
+    run: RunSettings, state: str, existing: list[Any], header: Manifest, extras: Iterable[str] = ()
 ) -> None:
-    dataset = there[0]
+    dataset = existing[0]
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {state} {dataset}; choose a different folder")
-    found = [*_differences(there, identity(header)), *extras]
+    found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
             f"--output {run.output}: {state} {dataset}; --only builds only a part of the samples, "

@@ -118,13 +118,13 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
         )
     found = {}
     for name, value in values.items():
-        there = getattr(config, name)
-        if dataclasses.is_dataclass(there) and isinstance(value, dict):
-            found[name] = _filled(there, value, url)
+        default = getattr(config, name)
+        if dataclasses.is_dataclass(default) and isinstance(value, dict):
+            found[name] = _filled(default, value, url)
         elif name in chosen or _is_named(name, hints[name]):
             continue
         elif _is_place(hints[name]):
-            found[name] = tyro.MISSING if value else there
+            found[name] = tyro.MISSING if value else default
         else:
             try:
                 found[name] = msgspec.convert(value, hints[name])
@@ -143,8 +143,8 @@ def _of_the_run(config: Any) -> Iterator[str]:
     for name, hint in get_type_hints(type(config), include_extras=True).items():
         if trace_of(hint) is Trace.NONE:
             yield name
-        elif dataclasses.is_dataclass(there := getattr(config, name)):
-            yield from _of_the_run(there)
+        elif dataclasses.is_dataclass(default := getattr(config, name)):
+            yield from _of_the_run(default)
 
 
 def _is_named(name: str, hint: Any) -> bool:

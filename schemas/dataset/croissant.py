@@ -243,11 +243,12 @@ def _fields(
         for each in fields(kind.record)
     }
     for column in schema:
-        name, here = names.get(column.name, column.name), column_names.get(column.name, column.name)
+        name = names.get(column.name, column.name)
+        column_name = column_names.get(column.name, column.name)
         about = descriptions.get(name, "")
-        place, source = f"{kind.name}/{here}", _source(kind.name, here)
+        place, source = f"{kind.name}/{column_name}", _source(kind.name, column_name)
         if column.type == IMAGE:
-            yield _picture(kind.name, here)
+            yield _picture(kind.name, column_name)
         elif parts := list(_parts(column.type, "")):
             sub_meanings = _meanings_below(hints.get(name))
             below = [
@@ -255,7 +256,7 @@ def _fields(
                     f"{place}/{path.replace('.', '/')}",
                     _data_type(part),
                     sub_meanings.get(path, ""),
-                    _source(kind.name, here) | {"transform": {"jsonPath": path}},
+                    _source(kind.name, column_name) | {"transform": {"jsonPath": path}},
                 )
                 for path, part in parts
             ]

@@ -30,11 +30,11 @@ dataset in scores and votes."""
 
 def check_replaced(folder: str) -> None:
     """Raise InputError if existing documents in a separate folder are not eqforge's."""
-    there = [name for name in DOCUMENTS if storage.exists(storage.join(folder, name))]
+    existing = [name for name in DOCUMENTS if storage.exists(storage.join(folder, name))]
     sums = storage.join(folder, SUMS)
     lines = storage.read_bytes(sums).decode(errors="replace") if storage.exists(sums) else ""
     listed = {(name, digest) for digest, _, name in (x.partition("  ") for x in lines.split("\n"))}
-    check_owned(folder, there, listed, "--output")
+    check_owned(folder, existing, listed, "--output")
 
 
 def write_documents(profile: Profile, folder: str) -> list[str]:

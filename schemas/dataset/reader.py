@@ -216,8 +216,8 @@ def open_samples(folder: str, name: str = "") -> Dataset:
     Args:
       name: dataset whose columns the files must have; without it any columns are accepted.
     """
-    there = storage.list_files(storage.join(folder, "data"))
-    paths = [f"data/{n}" for n in there if n.startswith("samples-") and n.endswith(".parquet")]
+    names = storage.list_files(storage.join(folder, "data"))
+    paths = [f"data/{n}" for n in names if n.startswith("samples-") and n.endswith(".parquet")]
     if not paths or FILE_NAME in storage.list_names(folder):
         return open_dataset(folder)
     files = []

@@ -112,10 +112,10 @@ def lacks_values(array: pa.Array, expected: pa.Field) -> bool:
     """Return True if required values are null, also below lists and structs."""
     if array.null_count and not expected.nullable:
         return True
-    there = array.drop_null()
+    values = array.drop_null()
     if pa.types.is_struct(array.type):
-        fields = zip(array.type, there.flatten(), strict=True)
+        fields = zip(array.type, values.flatten(), strict=True)
         return any(lacks_values(one, expected.type.field(field.name)) for field, one in fields)
     if pa.types.is_list(array.type):
-        return lacks_values(there.flatten(), expected.type.value_field)
+        return lacks_values(values.flatten(), expected.type.value_field)
     return False

@@ -374,11 +374,11 @@ class _Names:
 
     def suffix(self, entry: Entry, name: str) -> str:
         digest = short_digest(with_names(entry.node.value))
-        here = f"{entry.node.file}: {entry.node.where}"
-        known, count, place = self._seen.get(name, (digest, 0, here))
+        origin = f"{entry.node.file}: {entry.node.where}"
+        known, count, place = self._seen.get(name, (digest, 0, origin))
         if known != digest:
             raise InputError(
-                f"{here}: the id {shown(name)} is that of {place}, which has different content; "
+                f"{origin}: the id {shown(name)} is that of {place}, which has different content; "
                 "ids must be unique in all files: choose a different column with --columns "
                 "id=NAME, or import the files one by one and combine them"
             )
@@ -386,9 +386,9 @@ class _Names:
         if not count:
             return ""
         numbered = f"{name}-{count + 1}"
-        if self._seen.setdefault(numbered, (digest, 1, here))[0] != digest:
+        if self._seen.setdefault(numbered, (digest, 1, origin))[0] != digest:
             raise InputError(
-                f"{here}: {shown(name)} appears {count + 1} times, "
+                f"{origin}: {shown(name)} appears {count + 1} times, "
                 f"and another record has the id {shown(numbered)}"
             )
         return numbered.removeprefix(name)

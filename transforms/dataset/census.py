@@ -136,9 +136,9 @@ def _kept(output: str) -> str:
 
 def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
     """Yield the differences between media and those that a finished dataset was built from."""
-    there = list(media)
-    now, known = take_census(there), known_census(dataset)
-    files = {(each.kind, each.name): each.file for each in there}
+    all_media = list(media)
+    now, known = take_census(all_media), known_census(dataset)
+    files = {(each.kind, each.name): each.file for each in all_media}
     lineage: dict[str, set[str]] | None = None
     if known is None:
         lineage = read_lineage(dataset)
@@ -197,11 +197,11 @@ def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
         schema = opened.schema
     if holds_pictures(schema):
         return
-    there = [pair for pair in _LINEAGE if _outer(pair).issubset(schema.names)]
-    columns = _outer(column for pair in there for column in pair)
+    pairs = [pair for pair in _LINEAGE if _outer(pair).issubset(schema.names)]
+    columns = _outer(column for pair in pairs for column in pair)
     for batch in dataset.file_batches(path, sorted(columns)):
         flat = pa.Table.from_batches([batch]).flatten()
-        for name, digest in there:
+        for name, digest in pairs:
             rows = flat.select([name, digest]).group_by([name, digest]).aggregate([])
             both = zip(rows[name].to_pylist(), rows[digest].to_pylist(), strict=True)
             yield from ((source, sha) for source, sha in both if source is not None)

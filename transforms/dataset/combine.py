@@ -192,14 +192,14 @@ def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
 
 
 def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piece]:
-    wanted, there = np.setdiff1d(shown.ravel(), digests([None])), 0
+    wanted, num_found = np.setdiff1d(shown.ravel(), digests([None])), 0
     for piece in _rows_with(number, part, "images", "image_id", wanted):
-        there += piece.size
+        num_found += piece.size
         yield piece
-    if there != len(wanted):
+    if num_found != len(wanted):
         raise InputError(
             f"{part.folder}: the samples refer to {len(wanted):,} images, but the dataset "
-            f"contains only {there:,}; to list the missing images, run eqforge verify"
+            f"contains only {num_found:,}; to list the missing images, run eqforge verify"
         )
 
 

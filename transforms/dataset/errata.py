@@ -237,11 +237,11 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
         return manifest
     dataset = Dataset(folder=folder, manifest=manifest)
     wanted = {erratum.id for erratum in manifest.errata} | set(left)
-    there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
+    sample_ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     rejects = list(dataset.rows("rejects", ["candidate_id", "stage", "reason"]))
     stages = {REVIEW_STAGE.name, ERRATA_STAGE.name}
-    rejected_ids = {row["candidate_id"] for row in rejects if row["stage"] in stages}
-    known = wanted & (there | rejected_ids)
+    dropped = {row["candidate_id"] for row in rejects if row["stage"] in stages}
+    known = wanted & (sample_ids | dropped)
     named = {erratum.id for erratum in manifest.errata if erratum.stage == ERRATA_STAGE.name}
     reasons = {row["candidate_id"]: row["reason"] for row in rejects}
     needless = {id_: reasons[id_] for id_ in (named & reasons.keys()) - known}
@@ -249,7 +249,7 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
     run = run_of(manifest.config)
     if not run.get("only") and run.get("limit") is None and run.get("sample") == "100%":
         _check_known(
-            manifest.errata, left, known | needless.keys(), min(there | rejected_ids, default="")
+            manifest.errata, left, known | needless.keys(), min(sample_ids | dropped, default="")
         )
     if not ids:
         return manifest

@@ -89,10 +89,10 @@ def check_files(manifest: Manifest, output: str) -> None:
 
 def _missing(manifest: Manifest, output: str) -> Iterator[str]:
     folders = {file.path.rpartition("/")[0] for file in _files(manifest)}
-    there = {folder: storage.file_sizes(storage.join(output, folder)) for folder in folders}
+    sizes = {folder: storage.file_sizes(storage.join(output, folder)) for folder in folders}
     for file in _files(manifest):
         folder, _, name = file.path.rpartition("/")
-        if there[folder].get(name) != file.num_bytes:
+        if sizes[folder].get(name) != file.num_bytes:
             yield file.path
 
 

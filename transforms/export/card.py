@@ -245,10 +245,10 @@ def _properties(export: Export) -> dict[str, Any]:
         )
     steps, limits = list[str](), list[str]()
     if is_part:
-        here = export.dataset.manifest.num_rows(settings.table)
-        whole = counted(here + sum(export.left_out.values()), "rows")
+        rows = export.dataset.manifest.num_rows(settings.table)
+        whole = counted(rows + sum(export.left_out.values()), "rows")
         steps.append(
-            f"Export: {here:,} of {whole} of {settings.table} were kept, because the licences of "
+            f"Export: {rows:,} of {whole} of {settings.table} were kept, because the licences of "
             "their sources allow redistribution."
         )
         limits.append(_left_out(export))

@@ -100,8 +100,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     """
     storage.check_reachable(folder)
     finished, unfinished = _read(folder, NOTE), _read(folder, PARTIAL)
-    there = unfinished or finished
-    if there is None:
+    earlier = unfinished or finished
+    if earlier is None:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
@@ -109,16 +109,16 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
                     "an export; choose a folder that is new, empty, or contains an earlier export"
                 )
         ledger = Ledger(folder, note)
-    elif there.is_of(note) and (unfinished is not None or not overwrite):
+    elif earlier.is_of(note) and (unfinished is not None or not overwrite):
         root = storage.locate(folder)[1]
         links = [path for path in owned.files_below(folder) if os.path.islink(f"{root}/{path}")]
         owned.check_owned(folder, links, (), "--output")
-        ledger = Ledger(folder, note, _complete(folder, there, unfinished is None))
-        ledger.is_finished = unfinished is None and len(ledger.done) == len(there.files)
+        ledger = Ledger(folder, note, _complete(folder, earlier, unfinished is None))
+        ledger.is_finished = unfinished is None and len(ledger.done) == len(earlier.files)
     elif not overwrite:
         raise InputError(
-            f"{folder}: already contains an export of {there.dataset} as "
-            f"{there.settings.get('format')}, from a different dataset or with different "
+            f"{folder}: already contains an export of {earlier.dataset} as "
+            f"{earlier.settings.get('format')}, from a different dataset or with different "
             "settings or versions; pass --overwrite to replace it"
         )
     else:

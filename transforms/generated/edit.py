@@ -66,9 +66,9 @@ def shared_editor(settings: EditorSettings) -> Shared[Editor]:
 def confirm_editor(rules: EditingRules) -> None:
     """Load the models, and check that masks or a grounder exist if the editor needs a region."""
     # The machine that launches a job need not have the workers' device.
-    here = rules.editor.on(device_here(rules.editor.device))
-    editor = shared_editor(here).model
-    shared_grounder(rules.grounding, here.device)
+    settings = rules.editor.on(device_here(rules.editor.device))
+    editor = shared_editor(settings).model
+    shared_grounder(rules.grounding, settings.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
             f"the editor {editor.name} needs a mask of the area to change; pass a folder of "
