@@ -40,7 +40,7 @@ class Config(VideoDataset):
     """Action Genome's frame_list.txt, to limit the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Minimum number of relation kinds that differ: attention, spatial and contacting relations."""
+    """Minimum number of kinds of relation (attention, spatial, contacting) that must change."""
 
     skip_frames: int = 1
     """Number of annotated frames to skip after a selected frame. The paper skips 2 (section

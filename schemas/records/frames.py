@@ -53,8 +53,8 @@ class FrameSettings:
     max_side: int | None = None
     """Longest side of a stored frame in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels exactly as in the file, without scaling to squares, deinterlacing or tone
-    mapping."""
+    """Store the pixels exactly as in the file, even if they are not square, interlaced or of high
+    dynamic range."""
     end_tolerance_s: float = 0.1
     """Use the last frame for times up to this number of seconds after the end of the video."""
     max_pixels: int = MAX_PIXELS

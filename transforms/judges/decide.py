@@ -32,7 +32,8 @@ JUDGE_REASONS: Final = {
     "other.",
     "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
     "caption.",
-    "not_shown": "A judge finds that the image does not show what a true text says.",
+    "not_shown": "A judge finds that the image does not show what its caption or hard positive "
+    "says.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",
     "low_probability": "The probability that the row is right is unknown or below "

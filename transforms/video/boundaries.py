@@ -23,7 +23,7 @@ BOUNDARIES_STAGE = Stage(
         "other_annotator": "eqforge used another annotator's record of the same boundary.",
         "no_next_boundary": "The annotations do not contain the next boundary.",
         "too_few_moments": "The video has no annotation.",
-        "bad_order": "The boundary is not between the previous and the next boundary in time.",
+        "bad_order": "The boundary's time is not between the times of its two neighbours.",
         **CAPTION_REASONS,
         "action_word": "The caption contains one of the --action-words, which describe what one "
         "image cannot show.",

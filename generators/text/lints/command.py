@@ -48,7 +48,7 @@ class LintSettings:
     """Exit with status 1 if a finding is at least this severe: note, warning or error."""
 
     errata: Path | None = None
-    """File to write: errata that drop all records with errors. If you need the errata for `import
+    """File for errata, which drop all records with errors. If you need the errata for `import
     --errata`, lint the imported dataset, not its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS

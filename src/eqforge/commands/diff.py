@@ -42,7 +42,7 @@ class Arguments:
     """Folder for web pages that show added, removed and changed samples with their images."""
 
     overwrite: bool = False
-    """Replace a different report in the report folder."""
+    """Replace the report in the folder if it shows a different comparison."""
 
     examples: int = 3
     """Number of records to list per table and kind of change. The option --json lists all

@@ -52,7 +52,8 @@ class Arguments:
     """Splits of a list that count as training. `all` selects every split."""
 
     names_are: Collection | None = None
-    """Source of image names that are bare numbers, such as 1000092795.jpg."""
+    """Collection that the images are from. Needed if their names are only numbers, such as
+    1000092795.jpg."""
 
     images: tuple[Path, ...] = ()
     """Folders of training images. Dataset images that look the same count as seen."""
