@@ -280,7 +280,7 @@ def _method(report: Report) -> list[str]:
     others = (one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP))
     if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):
         drawn.append(
-            f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters are too narrow."
+            f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters may be too narrow."
         )
     return drawn
 

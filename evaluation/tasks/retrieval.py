@@ -214,7 +214,9 @@ def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure
     """
     low, high = NO_INTERVAL
     if np.isfinite(value) and like.clusters > 1:
-        low, high = percentile_interval(np.where(np.isfinite(draws), draws, np.nan))
+        low, high = percentile_interval(
+            np.where(np.isfinite(draws), draws, np.nan), clusters=like.clusters
+        )
     return replace(like, metric=metric, value=value, low=low, high=high, chance=None)
 
 

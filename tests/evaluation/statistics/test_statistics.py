@@ -63,7 +63,7 @@ def test_intervals_over_clusters_cover_the_truth_as_often_as_they_say() -> None:
     assert alone / 200 < 0.8, "drawn one by one, samples of one cluster make intervals too narrow"
 
 
-@pytest.mark.parametrize(("clusters", "low", "high"), [(3, 0.70, 0.80), (5, 0.80, 0.89)])
+@pytest.mark.parametrize(("clusters", "low", "high"), [(3, 0.70, 0.80), (5, 0.89, 0.95)])
 def test_intervals_of_few_clusters_cover_it_less_often(
     clusters: int, low: float, high: float
 ) -> None:
@@ -73,6 +73,19 @@ def test_intervals_of_few_clusters_cover_it_less_often(
 
 def test_intervals_of_enough_clusters_cover_it_as_often_as_they_say() -> None:
     assert 0.91 < _covered(ENOUGH_CLUSTERS) < 0.97
+
+
+def test_intervals_of_unequal_clusters_cover_the_mean() -> None:
+    """Plain percentiles cover it in 89 % of samples."""
+    covered = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        sizes = rng.geometric(0.1, 12)
+        numbers = np.repeat(np.arange(12), sizes)
+        credits = 0.6 * rng.normal(size=12)[numbers] + rng.normal(size=len(numbers))
+        low, high = resample_means(credits, numbers, seed=seed, resamples=500).interval()
+        covered += low <= 0 <= high
+    assert 0.92 < covered / 300 < 0.98
 
 
 def _covered(clusters: int, rounds: int = 1_000) -> float:
@@ -186,7 +199,7 @@ def test_intervals_of_rare_differences_cover_them(clusters: int) -> None:
         one = compare_paired(first, second, numbers, seed=seed, resamples=100)
         percentiles += one.low <= true <= one.high
     assert held >= 0.95 * 150
-    assert percentiles < 0.9 * 150
+    assert percentiles < 0.92 * 150
 
 
 def test_the_order_of_rows_changes_nothing_to_the_last_bit() -> None:
