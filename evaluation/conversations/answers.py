@@ -194,9 +194,9 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for key in keys:
         if missing := [orders for orders in wanted if orders not in by_sample[key]]:
             raise InputError(f"{key}: has no answer in the order (images, captions) {missing[0]}")
-    asked = [[by_sample[key][orders] for orders in wanted] for key in keys]
-    left = np.array([[one.left or 0 for one in row] for row in asked]).reshape(-1, len(wanted))
-    true = np.array([[one.true_left for one in row] for row in asked]).reshape(-1, len(wanted))
+    rows = [[by_sample[key][orders] for orders in wanted] for key in keys]
+    left = np.array([[one.left or 0 for one in row] for row in rows]).reshape(-1, len(wanted))
+    true = np.array([[one.true_left for one in row] for row in rows]).reshape(-1, len(wanted))
     right = left == true
     read = left > 0
     # Consistent: all answers give each image its own caption, or all give it the other caption.
@@ -271,15 +271,15 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
     for line, data in read_lines(path):
         row = decode(data, _Foreign, str(path), f"line {line}")
-        own = captions.get(row.sample_id)
-        if own is None:
+        pair_captions = captions.get(row.sample_id)
+        if pair_captions is None:
             raise InputError(
                 f"{path}: line {line}: sample_id {shown(row.sample_id)} is not among the "
                 f"{len(captions):,} pairs that were chosen from the dataset"
             )
         orders = row.image_order, row.caption_order
         arrangement = arrangements[orders]
-        first, second = (own[number] for number in arrangement.captions)
+        first, second = (pair_captions[number] for number in arrangement.captions)
         found.append(
             Answered(
                 sample_id=row.sample_id,

@@ -143,10 +143,12 @@ def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading
         return _settled({left for left, _ in pairs}, {right for _, right in pairs}, "format")
     if _NEGATED.search(numbered):
         return Reading(form="negated")
-    said = list(_assignments(numbered))
-    if not said:
+    assignments = list(_assignments(numbered))
+    if not assignments:
         return Reading(form="no_answer")
-    lefts, rights = ({number for number, side in said if side == s} for s in ("left", "right"))
+    lefts, rights = (
+        {number for number, side in assignments if side == s} for s in ("left", "right")
+    )
     return _settled(lefts, rights, "words")
 
 

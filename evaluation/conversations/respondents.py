@@ -69,11 +69,11 @@ class ServedModel:
     def respond(
         self, questions: Sequence[tuple[Pixels, str]], max_tokens: int
     ) -> list[str | ValueError]:
-        asked = [
+        requests = [
             Question(prompt=prompt, seed=None, max_new_tokens=max_tokens, image=_png(pixels))
             for pixels, prompt in questions
         ]
-        answers = ask(self._endpoint, asked, self._memory)
+        answers = ask(self._endpoint, requests, self._memory)
         return [Refused(each.refusal) if each.refusal else each.text for each in answers]
 
 

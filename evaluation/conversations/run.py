@@ -226,11 +226,11 @@ def _ask_all(
         images = shelf.read({image for pair in shards[number] for image in pair.images})
         rows: list[dict[str, Any]] = []
         failures: list[dict[str, Any]] = []
-        for some in batched(shards[number], PAIRS_AT_ONCE):
-            for pair, found in zip(some, ask_pairs(some, images, model, settings), strict=True):
+        for batch in batched(shards[number], PAIRS_AT_ONCE):
+            for pair, found in zip(batch, ask_pairs(batch, images, model, settings), strict=True):
                 if isinstance(found, NotAsked):
-                    said = dict(zip(("reason", "detail"), found.args, strict=True))
-                    failures.append({"sample_id": pair.sample_id, **said})
+                    failure = dict(zip(("reason", "detail"), found.args, strict=True))
+                    failures.append({"sample_id": pair.sample_id, **failure})
                 else:
                     rows += found
                 done += 1
@@ -282,9 +282,9 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
     storage.write_bytes(str(plan), wanted)
 
 
-def _other(folder: str, what: str) -> InputError:
+def _other(folder: str, content: str) -> InputError:
     return InputError(
-        f"{folder}: contains {what} of a different dataset, model, setting or version; choose a "
+        f"{folder}: contains {content} of a different dataset, model, setting or version; choose a "
         "different --output, or delete the folder"
     )
 

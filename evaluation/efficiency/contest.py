@@ -88,7 +88,7 @@ def from_measurements(
         ),
         strict=True,
     )
-    drawn = resample_means(
+    means = resample_means(
         np.column_stack(columns), samples.clusters, seed=rules.seed, resamples=rules.resamples
     )
     times = [
@@ -97,15 +97,15 @@ def from_measurements(
     ]
     return Contest(
         models=tuple(model_names([found.model.name for found in measured], list(results))),
-        scores=drawn.values,
+        scores=means.values,
         seconds=np.array([np.median(found.seconds) for found in measured]),
         score_bounds=np.array(
             [
-                (drawn.share_interval if unit == "share" else drawn.interval)(place)
+                (means.share_interval if unit == "share" else means.interval)(place)
                 for place, unit in enumerate(units)
             ]
         ),
-        score_draws=drawn.draws,
+        score_draws=means.draws,
         second_draws=np.column_stack(times),
         what=f"{metric} of {dataset.manifest.dataset}",
     )

@@ -153,7 +153,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     if settings.task is None:
         raise InputError(f"--task: pass one of {', '.join(VLUE)}")
     task = settings.task
-    asked = questions_of(dataset, task)
+    questions = questions_of(dataset, task)
     listed = spec.path("list")
     if listed is not None and task != "vqa":
         raise InputError(f"list={listed}: has no effect on {task}; leave it out")
@@ -163,18 +163,18 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         raise InputError(f"--model {settings.model}: models that choose regions cannot be timed")
     chosen = heapq.nsmallest(
         settings.items,
-        asked,
+        questions,
         key=lambda one: derive_seed(settings.seed, one[0]["sample_id"], "efficiency", 1),
     )
     images = make_shelf(dataset).read({key for _, one in chosen for key in one.images})
-    drawn = len(chosen)
+    sample_size = len(chosen)
     chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
     if not chosen:
         raise InputError(f"{dataset.folder}: the images of the questions are missing")
     wait = _synchroniser(spec.device)
 
-    def time_one(asked: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
-        row, question = asked
+    def time_one(item: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
+        row, question = item
         pixels: list[Pixels] = []
 
         def decode() -> None:
@@ -187,7 +187,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 
     def time_answers() -> Times:
         seconds, _, failures = time_each(chosen, time_one, ("decode", "answer"), settings.warm_up)
-        failures += Counter({MISSING: drawn - len(chosen)})
+        failures += Counter({MISSING: sample_size - len(chosen)})
         one = spread(seconds["answer"], settings.resamples, settings.seed)
         peak = _peak_memory_mib(spec.device)
         speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=peak)
@@ -198,7 +198,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         identity=model.identity,
         device=spec.device,
         task=task,
-        items=drawn,
+        items=sample_size,
         time=time_answers,
     )
 
@@ -306,7 +306,7 @@ def time_each(
 ) -> tuple[dict[str, list[float]], list[Made], Counter[str]]:
     """Time each item after a warm-up; return seconds by stage, what was made, and errors."""
     seconds: dict[str, list[float]] = {stage: [] for stage in stages}
-    made: list[Made] = []
+    results: list[Made] = []
     failures: Counter[str] = Counter()
     warm = items[:warm_up]
     for number, item in enumerate([*warm, *items]):
@@ -318,10 +318,10 @@ def time_each(
         if number >= len(warm):
             for stage, found in zip(stages, times, strict=True):
                 seconds[stage].append(found)
-            made.append(one)
-    if not made:
+            results.append(one)
+    if not results:
         raise InputError(f"none of the {len(items)} images could be used: {dict(failures)}")
-    return seconds, made, +failures
+    return seconds, results, +failures
 
 
 def _time_one(scorer: Scorer, item: Item, max_pixels: int, wait: Action) -> tuple[list[float], Any]:

@@ -110,24 +110,24 @@ def pareto_command(settings: ParetoSettings) -> int:
 def _check_applies(settings: ParetoSettings) -> None:
     """Check that no option was passed that the inputs do not use."""
     if settings.metrics:
-        given, unused = "--metrics", ["ties"]
+        source, unused = "--metrics", ["ties"]
     elif settings.results[0].suffix == ".csv":
-        given, unused = "a CSV table of scores", ["ties", "subsets", "metric"]
+        source, unused = "a CSV table of scores", ["ties", "subsets", "metric"]
     else:
-        given, unused = "files of eqforge efficiency", ["subsets"]
+        source, unused = "files of eqforge efficiency", ["subsets"]
     usual = {each.name: each.default for each in fields(settings)}
     for name in unused:
         if getattr(settings, name) != usual[name]:
-            raise InputError(f"--{name}: has no effect with {given}; leave it out")
+            raise InputError(f"--{name}: has no effect with {source}; leave it out")
 
 
 def _contest(settings: ParetoSettings) -> "Contest":
     from eqforge.evaluation.efficiency.contest import from_measurements, from_numbers, from_table
     from eqforge.schemas.dataset.reader import open_dataset
 
-    def reject_others(read: str, what: str) -> None:
+    def reject_others(read: str, source: str) -> None:
         always = "results strict seed resamples output"
-        reject_unread(settings, f"{always} {read}".split(), what)
+        reject_unread(settings, f"{always} {read}".split(), source)
 
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
     if settings.metrics:

@@ -144,8 +144,8 @@ def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) 
     """Draw medians of times [n] resampled with replacement [resamples]."""
     values = np.sort(np.asarray(seconds, dtype=np.float64))
     rng = np.random.default_rng(seed)
-    drawn = [rng.integers(0, len(values), len(values)) for _ in range(resamples)]
-    return np.array([np.median(values[places]) for places in drawn])
+    samples = [rng.integers(0, len(values), len(values)) for _ in range(resamples)]
+    return np.array([np.median(values[places]) for places in samples])
 
 
 def spread(seconds: Sequence[float], resamples: int, seed: int) -> Spread:

@@ -65,8 +65,8 @@ def vqa_accuracy(answer: str, annotated: Sequence[str]) -> float:
 
     Source: Antol et al. 2015, section 4; VLUE (Zhou et al. 2022), section 3.
     """
-    said = normal_answer(answer)
-    agreed = sum(normal_answer(one) == said for one in annotated)
+    normal = normal_answer(answer)
+    agreed = sum(normal_answer(one) == normal for one in annotated)
     if len(annotated) < CONSENSUS:
         return float(agreed > 0)
     others = len(annotated) - agreed
@@ -86,7 +86,7 @@ def grounded(boxes: NDArray[np.floating[Any]], true: NDArray[np.floating[Any]]) 
 
 
 def judge_choices(
-    kind: str, asked: Sequence[Sequence[Question]], said: Sequence[Sequence[str | None]]
+    kind: str, samples: Sequence[Sequence[Question]], answers: Sequence[Sequence[str | None]]
 ) -> tuple[dict[str, Credits], dict[str, float]]:
     """Judge questions with lettered options, each asked in every order of its options.
 
@@ -100,20 +100,20 @@ def judge_choices(
     Returns the credits of each metric [n], and each metric's mean for random letters.
     """
     rows, guessed = [], []
-    for questions, letters in zip(asked, said, strict=True):
+    for questions, letters in zip(samples, answers, strict=True):
         right = [one.answer == letter for one, letter in zip(questions, letters, strict=True)]
-        told: dict[tuple[str, int], float] = {}
+        credit: dict[tuple[str, int], float] = {}
         chance: dict[tuple[str, int], float] = {}
         for question, is_right in zip(questions, right, strict=True):
             key = (question.asks, question.number)
-            told[key] = told.get(key, 1.0) * is_right
+            credit[key] = credit.get(key, 1.0) * is_right
             chance[key] = chance.get(key, 1.0) / len(question.options)
         shares = {
             ACCURACY: np.mean(right),
             "says A": np.mean([letter == "A" for letter in letters]),
             "not read": np.mean([letter is None for letter in letters]),
         }
-        rows.append({**_choices(kind, told), **shares})
+        rows.append({**_choices(kind, credit), **shares})
         one = float(np.mean([1 / len(question.options) for question in questions]))
         guessed.append({**_choices(kind, chance), ACCURACY: one, "says A": one})
     return (
@@ -202,15 +202,15 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     return [line.split() for line in found]
 
 
-def bleu(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> tuple[float, ...]:
+def bleu(captions: Sequence[Words], true: Sequence[Sequence[Words]]) -> tuple[float, ...]:
     """Return BLEU-1 to BLEU-4 over the corpus, each in [0, 1], for one caption per image [n].
 
     Source: Papineni et al. 2002, with the closest length of a reference, and the server's two
     constants against division by zero.
     """
-    length, closest = sum(map(len, said)), 0
+    length, closest = sum(map(len, captions)), 0
     right, guessed = [0] * len(ORDERS), [0] * len(ORDERS)
-    for words, group in zip(said, true, strict=True):
+    for words, group in zip(captions, true, strict=True):
         closest += min((abs(len(line) - len(words)), len(line)) for line in group)[1]
         most: Counter[Gram] = Counter()
         for line in group:
@@ -226,7 +226,7 @@ def bleu(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> tuple[float,
     return tuple(value * math.exp(1 - 1 / ratio) if ratio < 1 else value for value in found)
 
 
-def cider_d(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[np.float64]:
+def cider_d(captions: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[np.float64]:
     """Return CIDEr-D of each caption [n], in [0, 10]; the score is their mean.
 
     Document frequencies come from the references of all images, so scores depend on each other.
@@ -237,12 +237,12 @@ def cider_d(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[n
     references = [[_grams(line) for line in group] for group in true]
     documents = Counter(gram for group in references for gram in set().union(*group))
     size = np.log(float(len(true)))
-    found = np.zeros(len(said))
-    for number, (words, group) in enumerate(zip(said, references, strict=True)):
-        own = _Weighted(_grams(words), documents, size)
+    found = np.zeros(len(captions))
+    for number, (words, group) in enumerate(zip(captions, references, strict=True)):
+        weighted = _Weighted(_grams(words), documents, size)
         likeness = np.zeros(len(ORDERS))
         for counts in group:
-            likeness += own.likeness(_Weighted(counts, documents, size))
+            likeness += weighted.likeness(_Weighted(counts, documents, size))
         found[number] = likeness.mean() / len(group) * 10.0
     return found
 

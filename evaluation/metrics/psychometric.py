@@ -78,7 +78,7 @@ class Curves:
         return np.select([guessed | known, self.rise >= _STEEPEST], [np.nan, np.inf], self.rise)
 
 
-def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
+def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], trials: NDArray[Any]) -> Curves:
     """Return the likeliest curves, fitted all at once, as the bootstrap needs a thousand.
 
     Each fit starts from the two best curves of a grid, with few and with many lapses, since the
@@ -88,16 +88,16 @@ def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[A
     Args:
       sizes: of the changes [k], above 0, distinct.
       right: right answers at each size [curves, k]; a tie may count a fraction.
-      asked: questions at each size [curves, k]; sizes without questions are ignored.
+      trials: questions at each size [curves, k]; sizes without questions are ignored.
     """
-    middle, total = float(np.exp(np.log(sizes).mean())), np.maximum(asked.sum(axis=1), 1)
+    middle, total = float(np.exp(np.log(sizes).mean())), np.maximum(trials.sum(axis=1), 1)
     places = np.log2(sizes / middle)
-    hits, misses = (part / total[:, None] for part in (right, asked - right))
+    hits, misses = (part / total[:, None] for part in (right, trials - right))
     found = [_climb(start, places, hits, misses) for start in _starts(places, hits, misses)]
     best = np.argmin([loss for _, loss in found], axis=0)
     values = np.choose(best[:, None], [values for values, _ in found])
-    values[(asked > 0).sum(axis=1) < 2] = np.nan
-    ends = [np.where(asked > 0, sizes, empty) for empty in (np.inf, -np.inf)]
+    values[(trials > 0).sum(axis=1) < 2] = np.nan
+    ends = [np.where(trials > 0, sizes, empty) for empty in (np.inf, -np.inf)]
     return Curves(
         middle=middle,
         offset=values[:, 0],

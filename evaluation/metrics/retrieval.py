@@ -134,9 +134,9 @@ def _ranked_blocks(
         bounds = truths.start[start : stop + 1]
         rows = np.repeat(np.arange(stop - start), np.diff(bounds))
         columns = truths.index[bounds[0] : bounds[-1]]
-        own = block[rows, columns]
-        best_score = np.maximum.reduceat(own, bounds[:-1] - bounds[0])
-        best = np.bincount(rows[own == best_score[rows]], minlength=stop - start)
+        true_scores = block[rows, columns]
+        best_score = np.maximum.reduceat(true_scores, bounds[:-1] - bounds[0])
+        best = np.bincount(rows[true_scores == best_score[rows]], minlength=stop - start)
         scored = best_score > -np.inf
         level = np.where(scored, (block == best_score[:, None]).sum(axis=1) - best, 0)
         above = np.where(scored, (block > best_score[:, None]).sum(axis=1), scores.candidates)

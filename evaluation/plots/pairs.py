@@ -219,20 +219,20 @@ def bins_of(model: PairScores, metric: str, count: int, rules: Rules) -> list[Bi
     places = np.searchsorted(inner, measured, side="right")
     for number, place in enumerate(np.unique(places)):
         members = places == place
-        drawn = resample_means(
+        means = resample_means(
             credits[members],
             clusters[members],
             seed=(rules.seed, number),
             resamples=rules.resamples,
         )
-        low, high = drawn.share_interval()
+        low, high = means.share_interval()
         found.append(
             Bin(
                 low=float(measured[members].min()),
                 high=float(measured[members].max()),
                 middle=float(np.median(measured[members])),
                 pairs=int(members.sum()),
-                score=float(drawn.values[0]),
+                score=float(means.values[0]),
                 score_low=low,
                 score_high=high,
             )

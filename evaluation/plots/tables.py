@@ -180,15 +180,15 @@ BARS = (("text", "image", "group"), ("original", "augmented", "brittleness"))
 def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Number]]:
     """Return the numbers of each row of bars, by subset and metric."""
     known = {one.metric for one in numbers}
-    metrics = next((some for some in BARS if known.issuperset(some)), None)
+    metrics = next((names for names in BARS if known.issuperset(names)), None)
     if metrics is None:
-        expected = " or ".join(", ".join(some) for some in BARS)
+        expected = " or ".join(", ".join(names) for names in BARS)
         raise InputError(
             f"bars needs a table of pairs or hard positives with the metrics {expected}; found "
             f"{', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
         )
     found = {metric: chosen(numbers, metric) for metric in metrics}
-    subsets = list(dict.fromkeys(one.subset for some in found.values() for one in some))
+    subsets = list(dict.fromkeys(one.subset for group in found.values() for one in group))
     if subset is not None and subset not in subsets:
         raise InputError(f"--subset {subset}: expected one of {', '.join(subsets)}")
     shown = subsets if subset is None else [subset]
@@ -207,8 +207,8 @@ def by_subset(numbers: Sequence[Number]) -> dict[str, list[Number]]:
 
 def draw_bars(rows: Mapping[str, Sequence[Number]], x: str, title: str, path: Path) -> None:
     """Draw a bar of each model in each row, with intervals and chance."""
-    models = list(dict.fromkeys(one.model for some in rows.values() for one in some))
-    cells = {(one.model, row): one for row, some in enumerate(rows.values()) for one in some}
+    models = list(dict.fromkeys(one.model for bars in rows.values() for one in bars))
+    cells = {(one.model, row): one for row, bars in enumerate(rows.values()) for one in bars}
     height = 0.8 / len(models)
     tall = max(3.0, 1.5 + 0.25 * len(rows) * max(1, len(models) / 2))
     with drawing(path, title, x, "", tall) as axes:

@@ -55,22 +55,22 @@ def write_comparison(
         made_of={"eqforge": version("eqforge"), "only": sorted(only)},
     )
     replaced = check_place(output, note, overwrite=overwrite, option="--report")
-    pictures, others = (read_pictures(dataset, whole=True) for dataset in (a, b))
-    pictures.stored |= others.stored  # images with equal ids are equal
-    pictures.scores |= others.scores
-    pictures.masks |= others.masks
+    pictures, pictures_b = (read_pictures(dataset, whole=True) for dataset in (a, b))
+    pictures.stored |= pictures_b.stored  # images with equal ids are equal
+    pictures.scores |= pictures_b.scores
+    pictures.masks |= pictures_b.masks
     items: dict[str, list[Shown]] = {
         "added": [(item, [row]) for item, row in _items(b, found.added_examples)],
         "removed": [(item, [row]) for item, row in _items(a, found.removed_examples)],
         "changed": list(_changed(a, b, found, only)),
     }
     folder, lists = prepare_folder(output, note, replaced), {}
-    for name, some in items.items():
+    for name, samples in items.items():
         for dataset in (a, b):
-            panes = (pane for item, _ in some for pane in item.panes)
+            panes = (pane for item, _ in samples for pane in item.panes)
             write_some(dataset, panes, pictures, folder)
-        page = TablePage(name=name, thing=_THINGS[name], total=len(some))
-        lists[name] = write_table(folder, page, some, pictures, strip=_STRIP)
+        page = TablePage(name=name, thing=_THINGS[name], total=len(samples))
+        lists[name] = write_table(folder, page, samples, pictures, strip=_STRIP)
     shown = [(name, f"{name} samples", each.items) for name, each in lists.items() if each.items]
     write_pages(folder, "differences.html", _summary(a, b, found, lists), shown)
     finish(folder, note)
@@ -92,8 +92,8 @@ def _changed(
     a: Dataset, b: Dataset, found: TableDifference, only: Sequence[str]
 ) -> Iterator[Shown]:
     columns = {record.key: record.columns for record in found.changed_examples}
-    some = (_items(dataset, list(columns)) for dataset in (a, b))
-    for (item_a, row_a), (item_b, row_b) in zip(*some, strict=True):
+    sides = (_items(dataset, list(columns)) for dataset in (a, b))
+    for (item_a, row_a), (item_b, row_b) in zip(*sides, strict=True):
         changes = columns[row_b["sample_id"]]
         whole = (("in A", dict(row_a)), ("in B", dict(row_b)))
         item = msgspec.structs.replace(_both(item_a, item_b, changes, only), rows=whole)

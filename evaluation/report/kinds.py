@@ -128,8 +128,8 @@ def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Ite
     key = kind.group or "sample_id"
     names: set[str] = set()
     for batch in dataset.batches("samples", list(dict.fromkeys((key, "sample_id"))), 10_000):
-        some = batch if only is None else batch.filter(pc.equal(batch.column("sample_id"), only))
-        names.update(some.column(key).to_pylist())
+        matches = batch if only is None else batch.filter(pc.equal(batch.column("sample_id"), only))
+        names.update(matches.column(key).to_pylist())
     places = spread_places(len(names), most)
     chosen = [name for place, name in enumerate(sorted(names)) if place in places]
     found = [
@@ -174,8 +174,8 @@ class Whys:
 
     def cause_of(self, row: Row) -> str:
         """Return why a pair's frame was rejected; empty if the pair itself was rejected."""
-        others = (self._others.get(name) for name in _frames_of(row))
-        return "; ".join(_why(other) for other in others if other is not None)
+        frames = (self._others.get(name) for name in _frames_of(row))
+        return "; ".join(_why(other) for other in frames if other is not None)
 
 
 def _why(row: Row) -> str:

@@ -61,15 +61,15 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
     try:
-        said = json.loads(row.get("annotation") or "{}")
+        annotation = json.loads(row.get("annotation") or "{}")
     except (ValueError, RecursionError):
         return
-    if not isinstance(said, dict):
+    if not isinstance(annotation, dict):
         return
-    for x0, y0, x1, y1 in _numbers(said.get(f"person_boxes_xyxy_{side}"), nested=True):
+    for x0, y0, x1, y1 in _numbers(annotation.get(f"person_boxes_xyxy_{side}"), nested=True):
         yield Box(label="person", x=x0, y=y0, width=x1 - x0, height=y1 - y0, tone=_PERSON)
-    for x, y, width, height in _numbers(said.get(f"object_box_xywh_{side}"), nested=False):
-        label = str(said.get("object", "object"))
+    for x, y, width, height in _numbers(annotation.get(f"object_box_xywh_{side}"), nested=False):
+        label = str(annotation.get("object", "object"))
         yield Box(label=label, x=x, y=y, width=width, height=height, tone=_THING)
 
 
@@ -144,14 +144,14 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 def of_questions(rows: Sequence[Row]) -> Item:
     pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
-    asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
+    questions: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
         number = pictures.index((row["image"], row["image_id"])) + 1
         key = row["question"], tuple(row["options"])
-        asked.setdefault(key, []).append((number, row["answer"]))
+        questions.setdefault(key, []).append((number, row["answer"]))
     texts: list[Text] = []
-    for number, ((question, options), answers) in enumerate(asked.items(), start=1):
-        texts.append(plain(question, f"question {number}" if len(asked) > 1 else "question"))
+    for number, ((question, options), answers) in enumerate(questions.items(), start=1):
+        texts.append(plain(question, f"question {number}" if len(questions) > 1 else "question"))
         for place, option in enumerate(options):
             letter = chr(ord("A") + place) if place < 26 else str(place + 1)
             texts.append(plain(option, f"option {letter}"))
@@ -214,24 +214,28 @@ def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
 
 
 def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
-    of_items = {row["sample_id"]: (name, row) for name, some in rows.items() for row in some}
+    of_items = {row["sample_id"]: (name, row) for name, group in rows.items() for row in group}
     wrong: dict[str, list[Row]] = {}
     for each in findings:
         wrong.setdefault(each["sample_id"], []).append(each)
 
     def make(row: Row) -> Item:
-        name, said = of_items.get(row["sample_id"], ("", {}))
+        name, task_row = of_items.get(row["sample_id"], ("", {}))
         found = wrong.get(row["sample_id"], ())
-        texts = [text for column, role in _OF_TASKS.items() for text in _told(said, column, role)]
+        texts = [
+            text for column, role in _OF_TASKS.items() for text in _told(task_row, column, role)
+        ]
         texts += (plain(f"{each['rule']}: {each['text']}", "finding", "false") for each in found)
-        box = said.get("box")
-        drawn = () if box is None else (Box(label=str(said.get("phrase", "")), tone=_THING, **box),)
+        box = task_row.get("box")
+        boxes = (
+            () if box is None else (Box(label=str(task_row.get("phrase", "")), tone=_THING, **box),)
+        )
         panes = tuple(
-            Pane(name=row[image], image_id=row[f"{image}_id"], boxes=drawn)
+            Pane(name=row[image], image_id=row[f"{image}_id"], boxes=boxes)
             for image in ("image", "image_1")
             if row[image] is not None
         )
-        more = ((name, said), *(("findings", each) for each in found)) if said else ()
+        more = ((name, task_row), *(("findings", each) for each in found)) if task_row else ()
         return _item(row, panes=panes, texts=tuple(texts), more=more)
 
     return make
@@ -258,12 +262,12 @@ def _told(row: Row, column: str, role: str) -> Iterator[Text]:
 def _item(
     *rows: Row, name: str = "sample_id", more: tuple[tuple[str, Row], ...] = (), **shown: Any
 ) -> Item:
-    first, held = rows[0], [*(("samples", row) for row in rows), *more]
+    first, sources = rows[0], [*(("samples", row) for row in rows), *more]
     facts = [(name, str(first[name])) for name in FACTS if first.get(name) not in (None, "")]
     return Item(
         id=first[name],
         facts=tuple(facts),
-        rows=tuple((table, dict(row)) for table, row in held),
+        rows=tuple((table, dict(row)) for table, row in sources),
         **shown,
     )
 

@@ -176,8 +176,8 @@ def charts_of(
         by_value: dict[float, str] = {}
         for label, value in (*limits.get(title, ()), *sorted(stated.get(title, ()))):
             by_value.setdefault(value, label)
-        drawn = [{"label": label, "value": value} for value, label in sorted(by_value.items())]
-        charts.append(_chart(title, numbers, drawn, refused.get(title, ())))
+        lines = [{"label": label, "value": value} for value, label in sorted(by_value.items())]
+        charts.append(_chart(title, numbers, lines, refused.get(title, ())))
     return charts
 
 
@@ -217,7 +217,7 @@ def _counted(values: Any, edges: Any) -> dict[str, Any]:
 
 def _edges(finite: Any, limits: list[float]) -> Any:
     least, most = min([*limits, finite.min()]), max([*limits, finite.max()])
-    whole = all((some == np.round(some)).all() for some in (finite, np.array(limits)))
+    whole = all((values == np.round(values)).all() for values in (finite, np.array(limits)))
     if whole and most - least < _BINS:
         return np.arange(np.floor(least), np.ceil(most) + 2) - 0.5
     if least == most:

@@ -126,8 +126,8 @@ def write_some(
         shelf = make_shelf(dataset)
         placed = sorted(wanted & shelf.places.keys(), key=lambda name: (shelf.places[name], name))
         # Only the images of one row group are in memory.
-        groups = (list(some) for _, some in itertools.groupby(placed, shelf.places.__getitem__))
-        encoded = (each for some in groups for each in sorted(shelf.read(some).items()))
+        groups = (list(names) for _, names in itertools.groupby(placed, shelf.places.__getitem__))
+        encoded = (each for names in groups for each in sorted(shelf.read(names).items()))
         write_encoded(encoded, pictures, folder)
     masks = {pane.mask_id for pane in panes if pane.mask_id is not None}
     _write_masks(dataset, pictures, masks, folder)
@@ -174,10 +174,10 @@ def coloured(mask: bytes) -> bytes:
     palette = [0, 0, 0]
     for number in range(255):
         palette += _COLOURS[number % len(_COLOURS)]
-    drawn = Image.fromarray(numbers)
-    drawn.putpalette(palette)  # converts the image to mode P
+    image = Image.fromarray(numbers)
+    image.putpalette(palette)  # converts the image to mode P
     stream = io.BytesIO()
-    drawn.save(stream, "PNG", transparency=0)
+    image.save(stream, "PNG", transparency=0)
     return stream.getvalue()
 
 

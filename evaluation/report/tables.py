@@ -251,19 +251,19 @@ def write_table(
     places, left = spread_places(page.total, strip), iter(items)
     texts: list[str] = []
     for chunk in itertools.count():
-        some = list(itertools.islice(left, CHUNK))
-        if len(texts) == SEARCHED or (texts and not some):
+        batch = list(itertools.islice(left, CHUNK))
+        if len(texts) == SEARCHED or (texts and not batch):
             folder.write_data(f"{page.name}/texts/{(columns.items - 1) // SEARCHED}", texts)
             texts = []
-        if not some:
+        if not batch:
             break
-        written.starts.append(some[0][0].id)
-        shown = [for_page(item, pictures) for item, _ in some]
+        written.starts.append(batch[0][0].id)
+        shown = [for_page(item, pictures) for item, _ in batch]
         written.strip += [each for n, each in enumerate(shown, columns.items) if n in places]
         written.asked |= {n: each for n, each in enumerate(shown, columns.items) if n in asked}
         folder.write_data(f"{page.name}/items/{chunk}", shown)
-        folder.write_data(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
-        for item, rows in some:
+        folder.write_data(f"{page.name}/rows/{chunk}", [item.rows for item, _ in batch])
+        for item, rows in batch:
             columns.add(item.id, rows)
             searched = [item.id, *(value for _, value in item.facts)]
             searched += [text.plain for text in item.all_texts()]

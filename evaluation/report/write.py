@@ -189,8 +189,8 @@ def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float6
     """
     scores = values.astype(np.float64)
     if task.width == 4:
-        own, other = scores[:, [0, 0, 3, 3]], scores[:, [1, 2, 1, 2]]
-        return np.asarray((own - other).min(axis=1))
+        true, other = scores[:, [0, 0, 3, 3]], scores[:, [1, 2, 1, 2]]
+        return np.asarray((true - other).min(axis=1))
     return np.asarray(scores[:, :-1].min(axis=1) - scores[:, -1])
 
 
@@ -209,9 +209,9 @@ def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, li
     item, facts = make(rows), dict[str, Any]()
     if not known:
         return item, rows
-    given = [each["probability"] for each in known if each["probability"] is not None]
-    if given:
-        facts["probability"] = min(given)
+    probabilities = [each["probability"] for each in known if each["probability"] is not None]
+    if probabilities:
+        facts["probability"] = min(probabilities)
     answers = [msgspec.convert(one, JudgeAnswer) for each in known for one in each["answers"]]
     if answers and disputed_by_judges(answers):
         facts["judges"] = "disagree"

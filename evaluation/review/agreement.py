@@ -77,20 +77,22 @@ class Agreement:
 def agreement(votes: First, form: Form = "decide", seed: int = 0) -> Agreement:
     counts = counts_of(votes, form)
     value, interval = _alpha(counts, np.arange(len(counts)), FORMS[form].level, seed)
-    said = [
-        {vote.content for vote in own} for each in votes.values() if len(own := _given(each)) > 1
+    contents = [
+        {vote.content for vote in answered}
+        for each in votes.values()
+        if len(answered := _given(each)) > 1
     ]
     return Agreement(
         alpha=value,
         interval=interval,
         items=len(votes),
-        several=len(said),
-        unanimous=sum(len(each) == 1 for each in said),
+        several=len(contents),
+        unanimous=sum(len(each) == 1 for each in contents),
     )
 
 
-def _given(own: Mapping[str, Vote]) -> list[Vote]:
-    return [vote for vote in own.values() if vote.answer != "skipped"]
+def _given(item_votes: Mapping[str, Vote]) -> list[Vote]:
+    return [vote for vote in item_votes.values() if vote.answer != "skipped"]
 
 
 def reviewers_of(
@@ -101,15 +103,15 @@ def reviewers_of(
 ) -> tuple[Reviewer, ...]:
     first = first_votes(votes) if FORMS[form].is_compared else {}
     found = []
-    for name, some in votes.items():
-        own = {vote.id: vote for vote in some if not vote.is_repeat}
-        answers = Counter(vote.answer for vote in own.values())
-        again = [vote for vote in some if vote.is_repeat and vote.id in own]
-        same = sum(vote.content == own[vote.id].content for vote in again)
+    for name, reviewer_votes in votes.items():
+        own_votes = {vote.id: vote for vote in reviewer_votes if not vote.is_repeat}
+        answers = Counter(vote.answer for vote in own_votes.values())
+        again = [vote for vote in reviewer_votes if vote.is_repeat and vote.id in own_votes]
+        same = sum(vote.content == own_votes[vote.id].content for vote in again)
         # The others' votes are not compared with each other: their carelessness does not count.
         pairs = [
             (item, mine, vote)
-            for item, mine in own.items()
+            for item, mine in own_votes.items()
             for reviewer, vote in first.get(item, {}).items()
             if reviewer != name
         ]
@@ -117,7 +119,7 @@ def reviewers_of(
         for item, mine, vote in pairs:
             if "skipped" not in (vote.answer, mine.answer):
                 of_items.setdefault(item, []).append(vote.content == mine.content)
-        others, interval = _clustered(of_items.values(), seed)
+        agreement_share, interval = _clustered(of_items.values(), seed)
         both = {str(n): {"": mine, "other": vote} for n, (_, mine, vote) in enumerate(pairs)}
         _, items = np.unique([item for item, _, _ in pairs], return_inverse=True)
         alpha, alpha_interval = _alpha(counts_of(both, form), items, FORMS[form].level, seed)
@@ -126,16 +128,16 @@ def reviewers_of(
             Reviewer(
                 name=name,
                 tasks=tasks[name],
-                answered=len(some),
+                answered=len(reviewer_votes),
                 answers={each: answers[each] for each in FORMS[form].answers},
-                others=others,
+                others=agreement_share,
                 others_interval=interval,
                 alpha=alpha,
                 alpha_interval=alpha_interval,
                 repeats=len(again),
                 same=same,
                 same_interval=share,
-                minutes=sum(vote.seconds for vote in some) / 60,
+                minutes=sum(vote.seconds for vote in reviewer_votes) / 60,
             )
         )
     return tuple(found)
@@ -165,20 +167,20 @@ class ClaimsAgreed:
 def claims_agreed(
     votes: First, claims: Mapping[str, Sequence[Claim]], seed: int = 0
 ) -> tuple[ClaimsAgreed, ...]:
-    said: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for item, own in votes.items():
+    by_claim: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for item, item_votes in votes.items():
         for claim in claims.get(item, ()):
             for place, tone in enumerate(claim.tones):
-                of_kind = said.setdefault((tone, claim.kind), {}).setdefault(item, [])
+                of_kind = by_claim.setdefault((tone, claim.kind), {}).setdefault(item, [])
                 key = claim_key(claim, place)
-                of_kind += [vote.texts[key] for vote in own.values() if key in vote.texts]
+                of_kind += [vote.texts[key] for vote in item_votes.values() if key in vote.texts]
     found = []
-    for (claimed, kind), of_items in sorted(said.items(), reverse=True):
+    for (claimed, kind), of_items in sorted(by_claim.items(), reverse=True):
         answers, unsure = sum(map(len, of_items.values())), 0
         right = []
-        for given in of_items.values():
-            unsure += given.count("unsure")
-            right.append([answer == claimed for answer in given if answer != "unsure"])
+        for item_answers in of_items.values():
+            unsure += item_answers.count("unsure")
+            right.append([answer == claimed for answer in item_answers if answer != "unsure"])
         share, interval = _clustered(filter(None, right), seed)
         found.append(ClaimsAgreed(kind, claimed, answers, unsure, share, interval))
     return tuple(found)
@@ -188,16 +190,16 @@ def decided(vote: Vote, claims: Sequence[Claim]) -> Vote:
     """Turn answers on texts into a decision: keep a row if all answers agree with it."""
     if not vote.is_given:
         return vote
-    said = [
+    answers = [
         (tone, vote.texts[claim_key(claim, place)])
         for claim in claims
         for place, tone in enumerate(claim.tones)
     ]
-    wrong = [tone for tone, answer in said if answer not in (tone, "unsure")]
+    wrong = [tone for tone, answer in answers if answer not in (tone, "unsure")]
     if wrong:
         reason = f"a {wrong[0]} text is {'false' if wrong[0] == 'true' else 'true'}"
         return msgspec.structs.replace(vote, answer="drop", reason=reason)
-    is_unsure = any(answer == "unsure" for _, answer in said)
+    is_unsure = any(answer == "unsure" for _, answer in answers)
     return msgspec.structs.replace(vote, answer="unsure" if is_unsure else "keep")
 
 
@@ -271,17 +273,17 @@ def decide(
     # How often a reviewer gives a repeat the same answer (Laplace's rule; 1/2 without repeats).
     weights = {each.name: (each.same + 1) / (each.repeats + 2) for each in reviewers}
     found = []
-    for item, own in votes.items():
-        verdict = _verdict(own, rule, weights)
-        reasons = Counter(vote.reason for vote in own.values() if vote.answer == "drop")
+    for item, item_votes in votes.items():
+        verdict = _verdict(item_votes, rule, weights)
+        reasons = Counter(vote.reason for vote in item_votes.values() if vote.answer == "drop")
         named = sorted((-count, reason) for reason, count in reasons.items() if reason)
         found.append(
             Decision(
                 id=item,
                 decision=verdict,
                 reason=named[0][1] if verdict == "drop" and named else "",
-                who=f"{rule} of {len(own)}",
-                votes=Tally(**Counter[str](vote.answer for vote in own.values())),
+                who=f"{rule} of {len(item_votes)}",
+                votes=Tally(**Counter[str](vote.answer for vote in item_votes.values())),
                 asked=asked,
             )
         )

@@ -50,10 +50,10 @@ def is_turned(task: Task, reviewer: str) -> bool:
     return bool(rank("turn", reviewer, task.id, str(task.is_repeat)) & 1)
 
 
-def shuffled(what: str, task: Task, reviewer: str, count: int) -> list[int]:
+def shuffled(label: str, task: Task, reviewer: str, count: int) -> list[int]:
     """Return `range(count)` in an order drawn by hash for a reviewer's task."""
     again = str(task.is_repeat)
-    return sorted(range(count), key=lambda n: rank(what, reviewer, task.id, again, str(n)))
+    return sorted(range(count), key=lambda n: rank(label, reviewer, task.id, again, str(n)))
 
 
 def rank(*words: str) -> int:
@@ -110,16 +110,16 @@ def doubtful(
             f"the dataset does not have; {how}"
         )
     if unlikely is not None:
-        made = [row for row in rows if row.basis != OF_SOURCE]
-        rows = [row for row in made if row.probability is None or row.probability < unlikely]
+        generated = [row for row in rows if row.basis != OF_SOURCE]
+        rows = [row for row in generated if row.probability is None or row.probability < unlikely]
     unjudged = 0
     if disputed is not None:
         unjudged = sum(not row.answers and row.basis != OF_SOURCE for row in rows)
         is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
-        asked = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
-        raise InputError(f"{dataset.folder}: no sample is in doubt{asked}")
+        hint = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        raise InputError(f"{dataset.folder}: no sample is in doubt{hint}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
 
@@ -172,8 +172,8 @@ def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[
                 of_each.setdefault(str(row[column]), []).append(row["sample_id"])
     return [
         name
-        for _, some in sorted(of_each.items())
-        for name in sorted(some, key=lambda each: (rank("sample", each), each))[: settings.sample]
+        for _, names in sorted(of_each.items())
+        for name in sorted(names, key=lambda each: (rank("sample", each), each))[: settings.sample]
     ]
 
 
@@ -181,12 +181,14 @@ def assign(
     ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
     """Assign items to the `overlap` reviewers with the fewest; ties go to the lowest rank."""
-    own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
+    item_lists: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
-        by_load = sorted(own, key=lambda name: (len(own[name]), rank("who", name, item), name))
+        by_load = sorted(
+            item_lists, key=lambda name: (len(item_lists[name]), rank("who", name, item), name)
+        )
         for name in by_load[:overlap]:
-            own[name].append(item)
-    return {name: _tasks(name, items, repeats=repeats) for name, items in own.items()}
+            item_lists[name].append(item)
+    return {name: _tasks(name, items, repeats=repeats) for name, items in item_lists.items()}
 
 
 def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:

@@ -13,7 +13,7 @@ from eqforge.schemas.records.judgements import VERDICTS, Verdict
 
 Item = Mapping[str, Any]
 """A task's content, as `blinded` returns it."""
-Said = Callable[[str], list[str]]
+Values = Callable[[str], list[str]]
 Level = Literal["nominal", "ordinal"]
 Answer = Verdict | Literal["given", "skipped"]
 
@@ -134,7 +134,7 @@ class AnswerForm:
     choices: Callable[[int], Sequence[str]] | None = None
     asks: tuple[str, str] = ("", "")
     controls: Callable[[Protocol, Item], list[Control]] | None = None
-    read: Callable[[Said, Known, Mapping[str, Any]], dict[str, Any]] = lambda *_: {}
+    read: Callable[[Values, Known, Mapping[str, Any]], dict[str, Any]] = lambda *_: {}
 
     @property
     def answers(self) -> tuple[Answer, ...]:
@@ -145,18 +145,18 @@ def _decision_controls(protocol: Protocol, item: Item) -> list[Control]:
     answers = tuple(Option(name, key) for name, _, key in FORMS["decide"].buttons)
     numbered = ((str(number), text) for number, text in enumerate(protocol.reasons, start=1))
     reasons = tuple(Option(number, number, text) for number, text in numbered)
-    asked = [Control("answer", options=answers)]
-    return asked + [Control("reason", options=reasons, after=("answer", "drop"))] * bool(reasons)
+    controls = [Control("answer", options=answers)]
+    return controls + [Control("reason", options=reasons, after=("answer", "drop"))] * bool(reasons)
 
 
-def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
-    answers = said("answer")
+def _read_decision(values: Values, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+    answers = values("answer")
     if len(answers) != 1 or answers[0] not in VERDICTS:
         raise InputError(
             f"expected one of {', '.join(VERDICTS)}, found {shown(answers)}; answer it or skip it, "
             "and export again"
         )
-    fields = [f"reason_{each}" for each in said("reason")] if answers[0] == "drop" else []
+    fields = [f"reason_{each}" for each in values("reason")] if answers[0] == "drop" else []
     if lost := [field for field in fields if not isinstance(data.get(field), str)]:
         raise InputError(f"data.{lost[0]}: the reason is missing")
     if len(fields) > 1:
@@ -169,11 +169,13 @@ def _ranks(texts: int) -> tuple[str, ...]:
 
 
 def _wrong_choices(vote: Vote, choices: Callable[[int], Sequence[str]]) -> str:
-    own = [(each, len(choices(len(row)))) for row in vote.ranks for each in row]
-    if own and all(vote.ranks) and all(1 <= each <= most for each, most in own):
+    bounded = [(each, len(choices(len(row)))) for row in vote.ranks for each in row]
+    if bounded and all(vote.ranks) and all(1 <= each <= most for each, most in bounded):
         return ""
-    what = "caption, from 1 to the number of captions" if choices is _ranks else "text, from 1 to 3"
-    return f"ranks: expected one rank for each {what}"
+    expected = (
+        "caption, from 1 to the number of captions" if choices is _ranks else "text, from 1 to 3"
+    )
+    return f"ranks: expected one rank for each {expected}"
 
 
 def _choice_controls(protocol: Protocol, item: Item) -> list[Control]:
@@ -190,14 +192,14 @@ def _choice_controls(protocol: Protocol, item: Item) -> list[Control]:
     ]
 
 
-def _read_choices(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+def _read_choices(values: Values, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
     ranks = [[0] * known.columns for _ in range(known.rows)]
-    for row, own in enumerate(ranks):
+    for row, row_ranks in enumerate(ranks):
         for column in range(known.columns):
-            found = said(f"rank_{row}_{column}")
+            found = values(f"rank_{row}_{column}")
             if len(found) != 1 or found[0] not in known.choices:
                 raise InputError("expected an answer for each text; answer it or skip it")
-            own[column] = 1 + known.choices.index(found[0])
+            row_ranks[column] = 1 + known.choices.index(found[0])
     return {"answer": "given", "ranks": ranks}
 
 
@@ -213,9 +215,9 @@ def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
     ]
 
 
-def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+def _read_texts(values: Values, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
     texts = {
-        name: "\n".join(said(f"text_{number}")).strip() for number, name in enumerate(known.names)
+        name: "\n".join(values(f"text_{number}")).strip() for number, name in enumerate(known.names)
     }
     return {"answer": "given", "texts": texts}
 
@@ -247,7 +249,9 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         written="decisions",
         gives=("texts",),
         wrong=lambda vote: _wrong_choices(vote, lambda _: TRUTHS),
-        values=lambda vote: ((text, 1 + TRUTHS.index(said)) for text, said in vote.texts.items()),
+        values=lambda vote: (
+            (text, 1 + TRUTHS.index(answer)) for text, answer in vote.texts.items()
+        ),
         is_compared=True,
         choices=lambda _: TRUTHS,
         asks=("True, false or unsure of", "Answer for each text."),

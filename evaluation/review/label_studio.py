@@ -82,11 +82,11 @@ def _control_lines(controls: Sequence[Control]) -> Iterator[str]:
             text = f'name="{each.name}" toName="shown" rows="2" maxSubmissions="1"'
             yield f"  <TextArea {text}/>\n"
             continue
-        asked = 'required="true"'
+        rule = 'required="true"'
         if each.after is not None:
             name, value = each.after
-            asked = f'visibleWhen="choice-selected" whenTagName="{name}" whenChoiceValue="{value}"'
-        yield f'  <Choices name="{each.name}" {_RADIO} {asked}>\n'
+            rule = f'visibleWhen="choice-selected" whenTagName="{name}" whenChoiceValue="{value}"'
+        yield f'  <Choices name="{each.name}" {_RADIO} {rule}>\n'
         for value, key, text in each.options:
             named = f'"${each.name}_{value}" alias="{value}"' if text else f'"{value}"'
             hotkey = f' hotkey="{key}"' if key else ""
@@ -102,8 +102,8 @@ def tasks_of(
     controls: Sequence[Control],
 ) -> str:
     # Each task must have all fields of the config.
-    asked = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
-    asked |= dict.fromkeys(_data(controls), "")
+    common = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
+    common |= dict.fromkeys(_data(controls), "")
     found = []
     for task, item in zip(tasks, items, strict=True):
         known = Known(
@@ -122,7 +122,7 @@ def tasks_of(
         hidden = base64.urlsafe_b64encode(msgspec.json.encode(known)).decode()
         page = _page(item, str(file["plan"]))
         data = _data(controls_of(protocol, [item]))
-        found.append({"data": {**asked, **data, "shown": page, "known": hidden}})
+        found.append({"data": {**common, **data, "shown": page, "known": hidden}})
     return escaped_json(msgspec.json.format(msgspec.json.encode(found), indent=1).decode()) + "\n"
 
 
@@ -195,10 +195,10 @@ def _known(task: _Exported, file: str, number: int) -> Known:
             "Studio exported as JSON (not JSON-MIN)"
         )
     try:
-        said = base64.b64decode(known, altchars=b"-_", validate=True)
+        decoded = base64.b64decode(known, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
         raise InputError(f"{file}: [{number}].data.known: was changed: {error}") from error
-    return decode(said, Known, file, f"[{number}].data.known")
+    return decode(decoded, Known, file, f"[{number}].data.known")
 
 
 def _vote(
@@ -207,16 +207,16 @@ def _vote(
     form = next((form for name, form in FORMS.items() if name == known.form), None)
     if form is None:
         raise InputError(f"{where}: has the unknown form of answers {shown(known.form)}")
-    said = partial(_texts, {each.from_name: each.value for each in annotation.result})
+    values = partial(_texts, {each.from_name: each.value for each in annotation.result})
     try:
-        answer = form.read(said, known, data)
+        answer = form.read(values, known, data)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     return {
         "task": known.task,
         "id": known.id,
         "is_repeat": known.is_repeat,
-        "note": "\n".join(said("note")).strip(),
+        "note": "\n".join(values("note")).strip(),
         "seconds": min(_LONGEST_S, round(annotation.lead_time or 0.0, 1)),
         **answer,
     }

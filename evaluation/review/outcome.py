@@ -104,21 +104,27 @@ def import_votes(settings: Import) -> ReviewOutcome:
         if path is not None and path.exists() and not settings.overwrite:
             raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
     dataset = open_dataset(settings.dataset)
-    given = read_votes(settings.votes, dataset.folder, dataset.sha256)
-    _check_settings(given, settings)
-    units = units_of(dataset, given.unit, settings.of)
-    if units.digest != given.of:
+    file_votes = read_votes(settings.votes, dataset.folder, dataset.sha256)
+    _check_settings(file_votes, settings)
+    units = units_of(dataset, file_votes.unit, settings.of)
+    if units.digest != file_votes.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
-        wanted = "pass that file with --of" if given.of else "leave it out"
+        wanted = "pass that file with --of" if file_votes.of else "leave it out"
         raise InputError(f"{named}the tasks were made from a different file; {wanted}")
-    votes = given = with_ids(given, set(units.ids))
-    if given.unit == "phrases":
-        votes = _found(given, dataset)
+    votes = file_votes = with_ids(file_votes, set(units.ids))
+    if file_votes.unit == "phrases":
+        votes = _found(file_votes, dataset)
     claims: dict[str, list[Claim]] = {}
-    if given.form == "judge":
-        items = units.make([vote.id for some in given.by_reviewer.values() for vote in some])
+    if file_votes.form == "judge":
+        items = units.make(
+            [
+                vote.id
+                for reviewer_votes in file_votes.by_reviewer.values()
+                for vote in reviewer_votes
+            ]
+        )
         claims = {name: claims_of(item) for name, item in items.items()}
-        votes = given = _named(given, items)
+        votes = file_votes = _named(file_votes, items)
     first = first_votes(votes.by_reviewer)
     outcome = ReviewOutcome(
         protocol=votes.protocol,
@@ -132,8 +138,8 @@ def import_votes(settings: Import) -> ReviewOutcome:
     )
     if votes.form in ("decide", "judge"):
         first = {
-            item: {name: decided(vote, claims.get(item, ())) for name, vote in own.items()}
-            for item, own in first.items()
+            item: {name: decided(vote, claims.get(item, ())) for name, vote in item_votes.items()}
+            for item, item_votes in first.items()
         }
         outcome, decisions = _decided(dataset, votes, first, outcome, settings)
         write_lines(str(settings.output), decisions)
@@ -142,7 +148,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
         storage.write_bytes(str(settings.output), "".join(map(json_line, rows)).encode())
         outcome = replace(outcome, written=len(rows))
     if settings.answers is not None:
-        storage.write_bytes(str(settings.answers), "".join(answer_lines(given)).encode())
+        storage.write_bytes(str(settings.answers), "".join(answer_lines(file_votes)).encode())
     return outcome
 
 
@@ -195,9 +201,9 @@ def _rows(
         return outcome, [
             {
                 "sample_id": item,
-                "ranks": {name: vote.ranks for name, vote in own.items() if vote.is_given},
+                "ranks": {name: vote.ranks for name, vote in item_votes.items() if vote.is_given},
             }
-            for item, own in first.items()
+            for item, item_votes in first.items()
         ]
     if votes.form == "order":
         queries = ranked_by(first, units.make(list(first)))
@@ -208,13 +214,13 @@ def _rows(
         people = tuple(among_people(queries))
         models = tuple(with_models(queries, settings.scores, dataset))
         return replace(outcome, people=people, models=models), list(ranking_lines(queries))
-    given, breaches = _written(votes, first, units, settings)
+    texts, breaches = _written(votes, first, units, settings)
     counts = {rule: breaches[rule] for rule in TEXT_RULES if breaches[rule]}
     if votes.protocol == "vlue-expressions" and settings.of is not None:
-        rows = _phrases(given, boxes_of(settings.of))
+        rows = _phrases(texts, boxes_of(settings.of))
     else:
         make = _MAKERS.get(votes.protocol, _boxes if votes.form == "box" else _plain)
-        rows = make(given, dict(picture_names(dataset)), dataset)
+        rows = make(texts, dict(picture_names(dataset)), dataset)
     return replace(outcome, broken=counts), list(rows)
 
 
@@ -241,7 +247,10 @@ def _found(votes: Votes, dataset: Dataset) -> Votes:
             return msgspec.structs.replace(vote, answer="keep", box=None)
         return msgspec.structs.replace(vote, answer="drop", reason=_MISSED, box=None)
 
-    by_reviewer = {name: list(map(decided, some)) for name, some in votes.by_reviewer.items()}
+    by_reviewer = {
+        name: list(map(decided, reviewer_votes))
+        for name, reviewer_votes in votes.by_reviewer.items()
+    }
     return replace(votes, by_reviewer=by_reviewer, form="decide")
 
 
@@ -261,14 +270,15 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
             )
         places = places_shown(item, "judge", "samples", task, reviewer)[:rows] if rows > 1 else [0]
         texts = {
-            claim_key(claim, place): TRUTHS[given - 1]
+            claim_key(claim, place): TRUTHS[number - 1]
             for place, row in zip(places, vote.ranks, strict=True)
-            for claim, given in zip(shown, row, strict=True)
+            for claim, number in zip(shown, row, strict=True)
         }
         return msgspec.structs.replace(vote, texts=texts, ranks=())
 
     by_reviewer = {
-        name: [named(vote, name) for vote in some] for name, some in votes.by_reviewer.items()
+        name: [named(vote, name) for vote in reviewer_votes]
+        for name, reviewer_votes in votes.by_reviewer.items()
     }
     return replace(votes, by_reviewer=by_reviewer)
 
@@ -287,7 +297,7 @@ def _written(
 ) -> tuple[list[_Written], Counter[str]]:
     listed = settings.answer_list
     answers = None if listed is None else read_answer_list(listed)
-    given: list[_Written] = []
+    found: list[_Written] = []
     wrong: Counter[str] = Counter()
     for name, item in units.make(list(first)).items():
         panes = tuple(pane.image_id for pane in item.panes if pane.image_id is not None)
@@ -297,24 +307,24 @@ def _written(
             wrong.update(breaches)
             if not breaches:
                 texts = {each: " ".join(vote.texts[each].split()) for each in names}
-                given.append(_Written(name, vote, texts, panes))
-    return sorted(given, key=lambda each: each.item), wrong
+                found.append(_Written(name, vote, texts, panes))
+    return sorted(found, key=lambda each: each.item), wrong
 
 
-def _captions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    for item, own in groupby(given, key=lambda each: each.item):
+def _captions(written: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+    for item, item_texts in groupby(written, key=lambda each: each.item):
         yield {
             "image": names[item],
-            "caption": list(dict.fromkeys(each.texts["caption"] for each in own)),
+            "caption": list(dict.fromkeys(each.texts["caption"] for each in item_texts)),
         }
 
 
-def _statements(given: list[_Written], _: dict[str, str], dataset: Dataset) -> Iterator[Row]:
+def _statements(written: list[_Written], _: dict[str, str], dataset: Dataset) -> Iterator[Row]:
     statements = {row["sample_id"]: row for row in dataset.rows("nlvr2")}
-    for item, own in groupby(given, key=lambda each: each.item):
+    for item, item_texts in groupby(written, key=lambda each: each.item):
         row = statements[item]
         name = row["source_id"] or item
-        for number, each in enumerate(own, start=1):
+        for number, each in enumerate(item_texts, start=1):
             yield {
                 "identifier": name if number == 1 else f"{name}-{number}",
                 "sentence": each.texts["sentence"],
@@ -323,20 +333,20 @@ def _statements(given: list[_Written], _: dict[str, str], dataset: Dataset) -> I
             }
 
 
-def _questions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+def _questions(written: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
     rows = [
         {
             "question": each.texts["question"],
             "image": names[image_id],
             "answer": each.texts[f"answer_{place}"],
         }
-        for each in given
+        for each in written
         for place, image_id in enumerate(each.panes)
     ]
     yield from _once({"question_id": short_digest(row), **row} for row in rows)
 
 
-def _boxes(given: list[_Written], names: dict[str, str], dataset: Dataset) -> Iterator[Row]:
+def _boxes(written: list[_Written], names: dict[str, str], dataset: Dataset) -> Iterator[Row]:
     """Yield each box once, whoever drew it: the next round asks about it by id."""
     rows = dataset.rows("images", ["image_id", "width_px", "height_px"])
     sizes = {row["image_id"]: (row["width_px"], row["height_px"]) for row in rows}
@@ -347,22 +357,22 @@ def _boxes(given: list[_Written], names: dict[str, str], dataset: Dataset) -> It
         width, height = sizes[each.item]
         corner = round(x * width, 2), round(y * height, 2)
         bbox = (*corner, round(across * width, 2), round(down * height, 2))
-        what = " ".join(each.texts[name] for name in sorted(each.texts))
+        name_of_object = " ".join(each.texts[name] for name in sorted(each.texts))
         return DrawnBox(
-            id=f"{each.item[:12]}/{short_digest([each.item, what, bbox])}",
+            id=f"{each.item[:12]}/{short_digest([each.item, name_of_object, bbox])}",
             image_id=each.item,
             image=names[each.item],
-            object=what,
+            object=name_of_object,
             bbox=bbox,
             width=width,
             height=height,
         )
 
-    yield from _once(msgspec.to_builtins(box_of(each)) for each in given)
+    yield from _once(msgspec.to_builtins(box_of(each)) for each in written)
 
 
-def _phrases(given: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[Row]:
-    for each in given:
+def _phrases(written: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[Row]:
+    for each in written:
         box = boxes[each.item]
         yield {
             "ref_id": box.id,
@@ -374,8 +384,8 @@ def _phrases(given: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[R
         }
 
 
-def _plain(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    for each in given:
+def _plain(written: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+    for each in written:
         images = [names.get(image_id) for image_id in each.panes]
         yield {"item": each.item, "images": images, **each.texts}
 

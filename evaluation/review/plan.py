@@ -68,7 +68,7 @@ class ReviewPlan:
     unjudged: int = 0
 
 
-class _Own(NamedTuple):
+class _Package(NamedTuple):
     about: dict[str, Any]
     tasks: Sequence[Task]
     items: list[dict[str, Any]]
@@ -83,8 +83,8 @@ def write_plan(settings: Plan) -> ReviewPlan:
     overlap = _overlap(settings, protocol, len(reviewers))
     _check(settings, protocol, reviewers, overlap, only.ids)
     units = units_of(dataset, protocol.unit, settings.of)
-    some = chosen(dataset, units.ids, settings, only.ids)
-    items = units.make(some)
+    ids = chosen(dataset, units.ids, settings, only.ids)
+    items = units.make(ids)
     shown_id: Callable[[str], str] = hidden_id if units.is_telling else str
     output = str(settings.output)
     note = Note(
@@ -97,7 +97,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
             "answers": answers,
             "reviewers": sorted(reviewers),
             "overlap": overlap,
-            "items": sorted(map(shown_id, some)),
+            "items": sorted(map(shown_id, ids)),
             **({} if settings.tool == "pages" else {"tool": settings.tool}),
         },
     )
@@ -106,10 +106,10 @@ def write_plan(settings: Plan) -> ReviewPlan:
     pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
     folder = prepare_folder(output, note, check_place(output, note, overwrite=settings.overwrite))
-    tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
+    tasks = assign(ids, reviewers, overlap, repeats=protocol.repeats)
     # The plan's identity: a digest of everything that reviewers see.
-    said = [dataset.sha256, protocol, tasks, units.digest, answers]
-    plan = sha256_hex(msgspec.json.encode(said, order="sorted"))
+    digest_input = [dataset.sha256, protocol, tasks, units.digest, answers]
+    plan = sha256_hex(msgspec.json.encode(digest_input, order="sorted"))
     about = {
         "dataset": dataset.manifest.dataset,
         "sha256": dataset.sha256,
@@ -123,33 +123,33 @@ def write_plan(settings: Plan) -> ReviewPlan:
     is_pages, place = settings.tool == "pages", label_studio.place_of(plan)
     home = folder if is_pages else replace(folder, below=f"data/{place}/")
     write_some(dataset, panes, pictures, home)  # finds images that cannot be decoded
-    own = {
-        name: _Own(
+    packages = {
+        name: _Package(
             about={**about, "reviewer": name},
-            tasks=[replace(task, id=shown_id(task.id)) for task in dealt],
-            items=[blinded(items[task.id], task, protocol, name, pictures) for task in dealt],
+            tasks=[replace(task, id=shown_id(task.id)) for task in own_tasks],
+            items=[blinded(items[task.id], task, protocol, name, pictures) for task in own_tasks],
         )
-        for name, dealt in tasks.items()
-        if dealt
+        for name, own_tasks in tasks.items()
+        if own_tasks
     }
-    minutes = {name: len(dealt) * protocol.seconds / 60 for name, dealt in tasks.items()}
+    minutes = {name: len(own_tasks) * protocol.seconds / 60 for name, own_tasks in tasks.items()}
     context = {
         **{"here": "", "nav": [], "protocol": protocol, "place": place},
         **dict.fromkeys(("name", "title"), f"Review of {dataset.manifest.dataset}"),
-        "reviewers": [_entry(name, dealt, minutes[name]) for name, dealt in tasks.items()],
+        "reviewers": [_entry(name, own_tasks, minutes[name]) for name, own_tasks in tasks.items()],
     }
     if is_pages:
-        _write_pages(folder, protocol, own, answers, context)
+        _write_pages(folder, protocol, packages, answers, context)
     else:
-        _write_projects(home, protocol, own)
+        _write_projects(home, protocol, packages)
     template = "reviewers.html" if is_pages else "label_studio.html"
     write_page(folder, template, "index.html", **context)
     write_assets(folder)
     finish(folder, note)
     return ReviewPlan(
         page=f"{output.rstrip('/')}/index.html",
-        items=len(some),
-        tasks={name: len(dealt) for name, dealt in tasks.items()},
+        items=len(ids),
+        tasks={name: len(own_tasks) for name, own_tasks in tasks.items()},
         minutes=minutes,
         unjudged=only.unjudged,
     )
@@ -258,13 +258,13 @@ def blinded(
             texts, panes = (*(text for pane in panes for text in pane.texts), *texts), []
     hidden = {"id": "", "facts": (), "rows": (), "panes": tuple(panes), "texts": texts}
     comparable = item.comparable and bool(panes)
-    said = for_page(msgspec.structs.replace(item, **hidden, comparable=comparable), pictures)
+    page_item = for_page(msgspec.structs.replace(item, **hidden, comparable=comparable), pictures)
     if protocol.form == "order":
-        return {**said, "images": [pane.image_id for pane in panes]}
+        return {**page_item, "images": [pane.image_id for pane in panes]}
     if form.choices is not None:
-        asked = names if rows > 1 else ["the picture"]
-        said |= {"asked": asked, "choices": form.choices(len(texts))}
-    return {**said, "places": places}
+        labels = names if rows > 1 else ["the picture"]
+        page_item |= {"asked": labels, "choices": form.choices(len(texts))}
+    return {**page_item, "places": places}
 
 
 def in_minutes(minutes: float) -> str:
@@ -275,28 +275,30 @@ def in_minutes(minutes: float) -> str:
 def _write_pages(
     folder: Folder,
     protocol: Protocol,
-    reviewers: Mapping[str, _Own],
+    reviewers: Mapping[str, _Package],
     answers: Sequence[str],
     context: dict[str, Any],
 ) -> None:
     form = FORMS[protocol.form]
-    asked = {"reasons": protocol.reasons, "answers": answers, "seconds": protocol.seconds}
+    form_fields = {"reasons": protocol.reasons, "answers": answers, "seconds": protocol.seconds}
     buttons = [{"answer": name, "label": label, "key": key} for name, label, key in form.buttons]
-    asked |= {"legend": form.asks[0], "missing": form.asks[1]}
+    form_fields |= {"legend": form.asks[0], "missing": form.asks[1]}
     for name, (about, tasks, items) in reviewers.items():
         for start in range(0, len(items), _CHUNK):
             folder.write_data(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
-        own = [[task.id, task.is_repeat] for task in tasks]
-        folder.write_data(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
+        task_rows = [[task.id, task.is_repeat] for task in tasks]
+        folder.write_data(
+            f"{name}/tasks", {**about, **form_fields, "chunk": _CHUNK, "tasks": task_rows}
+        )
         page = {**context, "answers": buttons, "refusal": form.refusal, "reviewer": name}
         write_page(folder, "review.html", f"{name}.html", **page)
 
 
-def _write_projects(folder: Folder, protocol: Protocol, reviewers: Mapping[str, _Own]) -> None:
-    every = [item for own in reviewers.values() for item in own.items]
+def _write_projects(folder: Folder, protocol: Protocol, reviewers: Mapping[str, _Package]) -> None:
+    every = [item for package in reviewers.values() for item in package.items]
     controls = label_studio.controls_of(protocol, every)
     folder.write("config.xml", label_studio.config_of(protocol, controls))
     for name, (about, tasks, items) in reviewers.items():
         file = {**about, "format": "eqforge votes", "format_version": 2, "tasks": len(tasks)}
-        said = label_studio.tasks_of(protocol, file, tasks, items, controls)
-        folder.write(f"tasks-{name}.json", said)
+        content = label_studio.tasks_of(protocol, file, tasks, items, controls)
+        folder.write(f"tasks-{name}.json", content)

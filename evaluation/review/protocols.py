@@ -111,8 +111,8 @@ def protocols() -> Mapping[str, Protocol]:
 def unit_of(name: str, form: Form) -> Unit:
     if (known := protocols().get(name)) is not None:
         return known.unit
-    own: dict[Form, Unit] = {"rank": "captions", "order": "queries", "box": "pictures"}
-    return own.get(form, "samples")
+    units: dict[Form, Unit] = {"rank": "captions", "order": "queries", "box": "pictures"}
+    return units.get(form, "samples")
 
 
 def protocol_of(name: str) -> Protocol:

@@ -61,22 +61,22 @@ class Correlation:
 
 def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
     found = []
-    for name, own in votes.items():
+    for name, item_votes in votes.items():
         images = sorted(pane.image_id for pane in items[name].panes if pane.image_id is not None)
-        given = {reviewer: vote.order for reviewer, vote in own.items() if vote.is_given}
-        for reviewer, order in given.items():
+        orders = {reviewer: vote.order for reviewer, vote in item_votes.items() if vote.is_given}
+        for reviewer, order in orders.items():
             if sorted(order) != images:
                 raise InputError(
                     f"votes of {reviewer}: {name}: its images differ from the images shown"
                 )
-        if given:
-            ranks = [[1 + order.index(image) for image in images] for order in given.values()]
+        if orders:
+            ranks = [[1 + order.index(image) for image in images] for order in orders.values()]
             found.append(
                 Ranked(
                     id=name,
                     text=items[name].texts[0].plain,
                     images=tuple(images),
-                    reviewers=tuple(given),
+                    reviewers=tuple(orders),
                     ranks=np.array(ranks, dtype=np.float64),
                 )
             )
@@ -98,14 +98,14 @@ def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
     """Correlate each reviewer with the others, by name; skip queries with a single reviewer."""
     found = []
     for name in sorted({name for query in queries for name in query.reviewers}):
-        own, others = [], []
+        scores, ranks = [], []
         for query in queries:
             if name in query.reviewers and len(query.reviewers) > 1:
                 place = query.reviewers.index(name)
-                own.append(-query.ranks[place])
-                others.append(np.delete(query.ranks, place, axis=0))
-        if own:
-            found.append(_correlation(name, own, others))
+                scores.append(-query.ranks[place])
+                ranks.append(np.delete(query.ranks, place, axis=0))
+        if scores:
+            found.append(_correlation(name, scores, ranks))
     return found
 
 
@@ -120,7 +120,9 @@ def with_models(
     models = [_model(path, dataset, queries) for path in paths]
     names = model_names([name for name, _ in models], paths)
     ranks = [query.ranks for query in queries]
-    return [_correlation(name, own, ranks) for name, (_, own) in zip(names, models, strict=True)]
+    return [
+        _correlation(name, scores, ranks) for name, (_, scores) in zip(names, models, strict=True)
+    ]
 
 
 def _model(
@@ -131,10 +133,10 @@ def _model(
         crossed = read_crossed(str(path), dataset)
         name, scores = crossed.model, [_crossed(crossed, query) for query in queries]
     else:
-        own = _of_file(path)
+        table = _of_file(path)
         name = path.stem
         scores = [
-            np.array([own.get((query.id, image), np.nan) for image in query.images])
+            np.array([table.get((query.id, image), np.nan) for image in query.images])
             for query in queries
         ]
     for query, found in zip(queries, scores, strict=True):
@@ -177,17 +179,17 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
 
 
 def _correlation(
-    name: str, own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
+    name: str, scores: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
 ) -> Correlation:
     """Correlate scores, higher is better, with mean ranks, lower is better."""
-    of_each = [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(own, ranks, strict=True)]
+    of_each = [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(scores, ranks, strict=True)]
     spearman, kendall = np.mean(of_each, axis=0)
     intervals = [NO_INTERVAL, NO_INTERVAL]
-    if len(own) > 1 or len(ranks[0]) > 1:
-        intervals = [percentile_interval(draws) for draws in _resampled(own, ranks).T]
+    if len(scores) > 1 or len(ranks[0]) > 1:
+        intervals = [percentile_interval(draws) for draws in _resampled(scores, ranks).T]
     return Correlation(
         name=name,
-        queries=len(own),
+        queries=len(scores),
         spearman=float(spearman),
         spearman_interval=intervals[0],
         kendall=float(kendall),
@@ -196,16 +198,16 @@ def _correlation(
 
 
 def _resampled(
-    own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
+    query_scores: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
     """Resample queries, and people within each: mean rho and tau per resample [_RESAMPLES, 2]."""
     rng = np.random.default_rng(0)
-    chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
+    chosen = rng.integers(0, len(query_scores), (_RESAMPLES, len(query_scores)))
     found = np.empty((*chosen.shape, 2))
-    for place, (scores, given) in enumerate(zip(own, ranks, strict=True)):
+    for place, (scores, query_ranks) in enumerate(zip(query_scores, ranks, strict=True)):
         is_here = chosen == place
-        people = rng.integers(0, len(given), (int(is_here.sum()), len(given)))
-        found[is_here] = _correlated(scores, given[people].mean(axis=1))
+        people = rng.integers(0, len(query_ranks), (int(is_here.sum()), len(query_ranks)))
+        found[is_here] = _correlated(scores, query_ranks[people].mean(axis=1))
     return found.mean(axis=1)
 
 

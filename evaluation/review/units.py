@@ -159,10 +159,10 @@ def claims_of(item: Item) -> list[Claim]:
     texts = {text.role.partition(" ")[0]: text for text in item.texts}
     claims: list[Claim] = []
     if any(pane.texts for pane in item.panes):
-        own = [(place, text) for place, pane in enumerate(item.panes) for text in pane.texts]
+        captions = [(place, text) for place, pane in enumerate(item.panes) for text in pane.texts]
         if not all(pane.texts for pane in item.panes):
             return []
-        for place, text in own:
+        for place, text in captions:
             tones = tuple[Tone, ...](
                 "true" if place == each else "false" for each in range(len(item.panes))
             )
@@ -170,8 +170,8 @@ def claims_of(item: Item) -> list[Claim]:
     elif question := texts.get("question"):
         answers = [t.plain.strip() for t in item.texts if t.role.startswith("answer")]
         options = [t.plain.strip() for t in item.texts if t.role.startswith("option")]
-        said = {each.capitalize() for each in answers}
-        named = [[*pair] for pair in _ALTERNATIVES if said & {*pair}]
+        capitalized = {each.capitalize() for each in answers}
+        named = [[*pair] for pair in _ALTERNATIVES if capitalized & {*pair}]
         right = {each.casefold() for each in answers}
         # The answer alone would always be correct.
         for each in options or (named[0] if named else answers):
@@ -232,8 +232,8 @@ def blind_texts(item: Item) -> tuple[Text, ...]:
 
 def _rows(dataset: Dataset, column: str, values: Sequence[str]) -> list[Row]:
     wanted, batches = pa.array(values, pa.string()), dataset.batches("samples", rows=_AT_ONCE)
-    some = (batch.filter(pc.is_in(batch.column(column), value_set=wanted)) for batch in batches)
-    return [row for batch in some for row in batch.to_pylist()]
+    matches = (batch.filter(pc.is_in(batch.column(column), value_set=wanted)) for batch in batches)
+    return [row for batch in matches for row in batch.to_pylist()]
 
 
 def check_fits(
@@ -259,13 +259,13 @@ def check_fits(
             f"--protocol {protocol.name}: no item in {dataset.folder} has an image; "
             f"{dataset.remedy}, or write your own protocol"
         )
-    others = ", ".join(f"--protocol {name}" for name in fitting)
+    options = ", ".join(f"--protocol {name}" for name in fitting)
     about = "pairs of images with one caption each"
     if protocol.needs == "claims":
         about = "images with true or false texts"
     raise InputError(
         f"--protocol {protocol.name}: needs {about}, which {dataset.folder} does not contain; "
-        f"choose {others}, or your own protocol"
+        f"choose {options}, or your own protocol"
     )
 
 
@@ -286,8 +286,8 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
     else:
         table, images, texts = "images", ["image_id"], []
     if table not in dataset.manifest.tables:
-        what = "statements about two images" if unit == "statements" else "phrases with boxes"
-        raise InputError(f"{dataset.folder}: has no {what}, such as those in vlue datasets")
+        content = "statements about two images" if unit == "statements" else "phrases with boxes"
+        raise InputError(f"{dataset.folder}: has no {content}, such as those in vlue datasets")
     key = "image_id" if unit == "pictures" else "sample_id"
 
     def items() -> Iterator[Item]:
@@ -334,8 +334,8 @@ def _boxes(dataset: Dataset, file: Path | None) -> Units:
     def items() -> Iterator[Item]:
         for box in boxes.values():
             x, y, width, height = box.bbox
-            drawn = Box(label=box.object, x=x, y=y, width=width, height=height)
-            yield Item(id=box.id, panes=(Pane(image_id=box.image_id, boxes=(drawn,)),))
+            outline = Box(label=box.object, x=x, y=y, width=width, height=height)
+            yield Item(id=box.id, panes=(Pane(image_id=box.image_id, boxes=(outline,)),))
 
     return _all(items, file)
 
@@ -390,10 +390,10 @@ def _gallery(dataset: Dataset) -> Units:
         )
 
     def drawn(name: str) -> Item:
-        own = rows[name]["image_id"]
+        image = rows[name]["image_id"]
         by_rank = sorted(pictures, key=lambda each: (rank("picture", name, each), each))
-        others = [each for each in by_rank if each != own][: PICTURES_A_QUERY - 1]
-        return _asked(name, rows[name]["caption"], sorted([own, *others]))
+        distractors = [each for each in by_rank if each != image][: PICTURES_A_QUERY - 1]
+        return _asked(name, rows[name]["caption"], sorted([image, *distractors]))
 
     return Units(ids=list(rows), make=lambda ids: {name: drawn(name) for name in ids})
 

@@ -119,11 +119,11 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
 def _in_columns(vote: Vote, reviewer: str) -> Vote:
     """Reorder ranks from the order shown to the order of the sample's columns."""
     task = Task(number=vote.task, id=vote.id, is_repeat=vote.is_repeat)
-    ranks = [[0] * len(own) for own in vote.ranks]
+    ranks = [[0] * len(row) for row in vote.ranks]
     places = range(len(ranks))[:: -1 if is_turned(task, reviewer) else 1]
-    for place, own in zip(places, vote.ranks, strict=True):
-        for column, given in zip(shuffled("caption", task, reviewer, len(own)), own, strict=True):
-            ranks[place][column] = given
+    for place, row in zip(places, vote.ranks, strict=True):
+        for column, value in zip(shuffled("caption", task, reviewer, len(row)), row, strict=True):
+            ranks[place][column] = value
     return msgspec.structs.replace(vote, ranks=tuple(map(tuple, ranks)))
 
 
@@ -131,14 +131,17 @@ def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
     """Restore the dataset's ids, which pages may hide; check that all exist."""
     hidden = {hidden_id(name): name for name in ids}
     by_reviewer = {
-        name: [msgspec.structs.replace(vote, id=hidden.get(vote.id, vote.id)) for vote in some]
-        for name, some in votes.by_reviewer.items()
+        name: [
+            msgspec.structs.replace(vote, id=hidden.get(vote.id, vote.id))
+            for vote in reviewer_votes
+        ]
+        for name, reviewer_votes in votes.by_reviewer.items()
     }
-    for name, some in by_reviewer.items():
-        if lost := [vote for vote in some if vote.id not in ids]:
-            what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
+    for name, reviewer_votes in by_reviewer.items():
+        if lost := [vote for vote in reviewer_votes if vote.id not in ids]:
+            item = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
             raise InputError(
-                f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is not a {what} "
+                f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is not a {item} "
                 "of the dataset"
             )
     return replace(votes, by_reviewer=by_reviewer)
@@ -192,8 +195,8 @@ def _check_votes(path: Path, file: VoteFile) -> None:
 
 def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
     found: dict[str, dict[str, Vote]] = {}
-    for reviewer, some in votes.items():
-        for vote in some:
+    for reviewer, reviewer_votes in votes.items():
+        for vote in reviewer_votes:
             if not vote.is_repeat:
                 found.setdefault(vote.id, {})[reviewer] = vote
     return {name: found[name] for name in sorted(found)}
@@ -206,8 +209,14 @@ def json_line(row: Mapping[str, object]) -> str:
 def answer_lines(votes: Votes) -> Iterator[str]:
     """Yield every answer as a line of JSON, by item, then reviewer; repeats come last."""
     fields = ("answer", "reason", "note", "seconds", "is_repeat")
-    own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
-    for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
+    named_votes = (
+        (vote, name)
+        for name, reviewer_votes in votes.by_reviewer.items()
+        for vote in reviewer_votes
+    )
+    for vote, name in sorted(
+        named_votes, key=lambda each: (each[0].id, each[1], each[0].is_repeat)
+    ):
         gives = FORMS[votes.form].gives if vote.is_given else ()
-        said = {field: getattr(vote, field) for field in (*fields, *gives)}
-        yield json_line({"item": vote.id, "reviewer": name, **said})
+        answer = {field: getattr(vote, field) for field in (*fields, *gives)}
+        yield json_line({"item": vote.id, "reviewer": name, **answer})

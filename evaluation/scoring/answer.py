@@ -88,7 +88,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     if settings.answer_list is not None and settings.task != "vqa":
         raise InputError(f"--answer-list: has no effect on {settings.task}; leave it out")
     dataset = open_dataset(settings.dataset)
-    asked = questions_of(dataset, settings.task)
+    questions = questions_of(dataset, settings.task)
     shelf = make_shelf(dataset)
     answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
     weights = Weights.of(settings.model, settings.precision, settings.device)
@@ -105,22 +105,22 @@ def answer_dataset(settings: AnswerSettings) -> str:
     run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, regions, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
     done = _begin(part, run)
-    left = [one for one in asked if one[0]["sample_id"] not in done]
+    left = [one for one in questions if one[0]["sample_id"] not in done]
     failures: Counter[str] = Counter()
-    ticker = Ticker(len(asked), "answers", before=len(done))
+    ticker = Ticker(len(questions), "answers", before=len(done))
     with part.open("a", encoding="utf-8") as stream, torch_threads(1), exact_convolutions():
-        for place, (key, said, why) in enumerate(
+        for place, (key, answer, why) in enumerate(
             _answers(left, shelf, model, is_chat, regions or {}, settings), start=len(done) + 1
         ):
             if why:
                 failures[why] += 1
             else:
-                line = {"sample_id": key, **said}
+                line = {"sample_id": key, **answer}
                 print(json.dumps(line, ensure_ascii=False), file=stream, flush=True)
             ticker.show(place)
     ticker.close()
     _, *lines = _whole_lines(part)
-    if without := dataset.manifest.num_rows(settings.task) - len(asked):
+    if without := dataset.manifest.num_rows(settings.task) - len(questions):
         failures["no image"] = without
     reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
     if not lines:
@@ -145,13 +145,13 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
     form = VLUE[task]
     more = ("image", "width_px", "height_px") if task == "grounding" else ()
     rows = dataset.rows(task, ["sample_id", *form.columns, *more])
-    asked = [(row, each[0]) for row in rows if (each := form.questions(row))]
-    if not asked:
+    questions = [(row, each[0]) for row in rows if (each := form.questions(row))]
+    if not questions:
         raise InputError(
             f"{dataset.folder}: {task} has no row with images; build the dataset with "
             "--images FOLDER"
         )
-    return asked
+    return questions
 
 
 def inputs_of(
@@ -195,7 +195,7 @@ def _whole_lines(part: Path) -> list[str]:
 
 
 def _answers(
-    asked: Sequence[tuple[Mapping[str, Any], Question]],
+    questions: Sequence[tuple[Mapping[str, Any], Question]],
     shelf: "Shelf",
     model: "Answerer | BlipGrounder",
     is_chat: bool,
@@ -207,15 +207,15 @@ def _answers(
 
     from eqforge.evaluation.tasks.answers import TASKS
 
-    for some in batched(asked, ROWS_AT_ONCE):
-        images = shelf.read({image for _, question in some for image in question.images})
-        for row, question in some:
+    for batch in batched(questions, ROWS_AT_ONCE):
+        images = shelf.read({image for _, question in batch for image in question.images})
+        for row, question in batch:
             answer, why = _ask(model, is_chat, row, question, images, regions, settings)
-            said = {"answer": answer}
+            record = {"answer": answer}
             if is_chat and not why:
                 read = TASKS[settings.task].from_text(without_thoughts(answer), row)
-                said = {"answer": "" if read is None else read, "text": answer}
-            yield row["sample_id"], said, why
+                record = {"answer": "" if read is None else read, "text": answer}
+            yield row["sample_id"], record, why
 
 
 def _ask(

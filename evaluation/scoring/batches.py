@@ -56,12 +56,12 @@ def by_length(
             yield places[start : start + batch_size], length
 
 
-def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> None:
+def _check(scorer: Scorer, fits: bool, kind: str, count: int, found: Any) -> None:
     """Check the shape of a batch's result; the model may be a user's own."""
     if not fits:
-        of = "captions" if what == "vectors" else "pairs"
+        of = "captions" if kind == "vectors" else "pairs"
         raise InputError(
-            f"{scorer.identity.model}: expected {count} {what} for {count} {of}, found an "
+            f"{scorer.identity.model}: expected {count} {kind} for {count} {of}, found an "
             f"array of shape {found.shape}"
         )
 
@@ -105,9 +105,9 @@ def score_pairs(
 
     Returns the logits of each image's captions, in the order of `pairs`.
     """
-    asked = [pairs.captions_of(image) for image in images]
-    rows = np.repeat(np.arange(len(images)), [len(numbers) for numbers in asked])
-    numbers = np.concatenate([*asked, np.empty(0, np.int64)])
+    caption_numbers = [pairs.captions_of(image) for image in images]
+    rows = np.repeat(np.arange(len(images)), [len(numbers) for numbers in caption_numbers])
+    numbers = np.concatenate([*caption_numbers, np.empty(0, np.int64)])
     distinct, which = np.unique(numbers, return_inverse=True)
     texts = [captions[number] for number in distinct]
     logits = np.empty(len(numbers), np.float32)
@@ -119,7 +119,7 @@ def score_pairs(
         found = np.asarray(scorer.match(states, read, index, **padded).logits)
         _check(scorer, found.shape == (len(index),), "logits", len(index), found)
         logits[places] = found[: len(places)]
-    return np.split(logits, np.cumsum([len(one) for one in asked])[:-1])
+    return np.split(logits, np.cumsum([len(one) for one in caption_numbers])[:-1])
 
 
 def _pair_batches(

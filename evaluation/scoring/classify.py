@@ -87,11 +87,16 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     if not values.size or values.size % size:
         raise InputError(f"{data}: expected records of {size:,} bytes, found {values.size:,} bytes")
     records = values.reshape(-1, size)
-    own, pixels = records[:, labels - 1], records[:, labels:].reshape(-1, 3, _SIDE_PX, _SIDE_PX)
-    if own.max() >= len(classes):
-        raise InputError(f"{data}: has class {own.max()}, but {names} names {len(classes)} classes")
+    targets, pixels = (
+        records[:, labels - 1],
+        records[:, labels:].reshape(-1, 3, _SIDE_PX, _SIDE_PX),
+    )
+    if targets.max() >= len(classes):
+        raise InputError(
+            f"{data}: has class {targets.max()}, but {names} names {len(classes)} classes"
+        )
     pixels = pixels.transpose(0, 2, 3, 1)
-    return {name: [*pixels[own == number]] for number, name in enumerate(classes)}
+    return {name: [*pixels[targets == number]] for number, name in enumerate(classes)}
 
 
 def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
@@ -125,9 +130,9 @@ def class_vectors(
     return unit
 
 
-def ranks(similarities: NDArray[np.floating], own: NDArray[np.int64]) -> NDArray[np.int64]:
+def ranks(similarities: NDArray[np.floating], true_classes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many other classes are as similar as the true one [images]; a tie loses."""
-    true = np.take_along_axis(similarities, own[:, None], axis=1)
+    true = np.take_along_axis(similarities, true_classes[:, None], axis=1)
     return (similarities >= true).sum(axis=1) - 1
 
 
@@ -169,11 +174,11 @@ def classify(settings: ClassifySettings) -> Report:
     files = [(place, each) for place, one in enumerate(classes.values()) for each in one]
     found = []
     with exact_convolutions():
-        for some in batched(files, settings.image_batch):
-            states = list(encode_images(scorer, list(_inputs(scorer, some)), settings.image_batch))
-            images = _finite(np.stack(states), [_name(*each) for each in some])
-            own = np.array([place for place, _ in some])
-            found.append(ranks(images @ vectors.T, own))
+        for batch in batched(files, settings.image_batch):
+            states = list(encode_images(scorer, list(_inputs(scorer, batch)), settings.image_batch))
+            images = _finite(np.stack(states), [_name(*each) for each in batch])
+            true_classes = np.array([place for place, _ in batch])
+            found.append(ranks(images @ vectors.T, true_classes))
     rank = np.concatenate(found)
     kept = [k for k in KS if k < len(classes)]
     judged = Judged(

@@ -84,8 +84,8 @@ class ScoreSettings:
     def all_devices(self) -> tuple[str, ...]:
         from eqforge.models.spec import device_of
 
-        own = self.devices or (device_of(self.model) or "cpu",)
-        return tuple(device for device in own for _ in range(self.processes))
+        devices = self.devices or (device_of(self.model) or "cpu",)
+        return tuple(device for device in devices for _ in range(self.processes))
 
     def more_captions(self) -> tuple[str, ...]:
         if self.captions is None:

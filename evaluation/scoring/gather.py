@@ -311,23 +311,23 @@ def gather_grid(folder: Folder, work: Path, pairs: Pairs) -> Gathered:
             lists_of(pa.array(values), len(values), 1),
         ]
         schema = score_tables.GRID
-        cast = [array.cast(field.type) for array, field in zip(columns, schema, strict=True)]
-        return pa.record_batch(cast, schema=schema.with_metadata(METADATA))
+        arrays = [array.cast(field.type) for array, field in zip(columns, schema, strict=True)]
+        return pa.record_batch(arrays, schema=schema.with_metadata(METADATA))
 
     def groups() -> Iterator[pa.RecordBatch]:
-        held: list[pa.RecordBatch] = []
+        batches: list[pa.RecordBatch] = []
         size = 0
         for image in range(len(index.images)):
-            made = None if image in folder.failures else row(image)
-            if made is None:
+            batch = None if image in folder.failures else row(image)
+            if batch is None:
                 continue
-            held.append(made)
+            batches.append(batch)
             size += int(pairs.starts[image + 1] - pairs.starts[image])
             if size >= _GRID_CELLS:
-                yield pa.concat_batches(held)
-                held, size = [], 0
-        if held:
-            yield pa.concat_batches(held)
+                yield pa.concat_batches(batches)
+                batches, size = [], 0
+        if batches:
+            yield pa.concat_batches(batches)
 
     written = [folder.write("grid", 0, 1, score_tables.GRID, groups())]
     final = dataclasses.replace(folder, failures=dict(folder.failures) | lost)

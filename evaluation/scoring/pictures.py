@@ -145,13 +145,13 @@ class _Process(ForkServerProcess):
     def start(self) -> None:
         main = vars(sys.modules["__main__"])
         names = ("__file__", "__spec__")
-        held: dict[str, Any] = {name: main[name] for name in names if name in main}
+        original: dict[str, Any] = {name: main[name] for name in names if name in main}
         main["__spec__"] = main["__file__"] = None  # multiprocessing finds the script by these
         try:
             super().start()
         finally:
             del main["__file__"]
-            main |= held
+            main |= original
 
 
 class _Context(ForkServerContext):
