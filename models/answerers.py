@@ -132,15 +132,15 @@ class BlipAnswerer(_Head):
         ).last_hidden_state
         found = []
         for start in range(0, len(self._answers), _ANSWERS_AT_ONCE):
-            some = list(self._answers[start : start + _ANSWERS_AT_ONCE])
-            tokens = tokenizer(some, padding=True, return_tensors="pt").to(model.device)
+            batch = list(self._answers[start : start + _ANSWERS_AT_ONCE])
+            tokens = tokenizer(batch, padding=True, return_tensors="pt").to(model.device)
             ids, mask = tokens["input_ids"], tokens["attention_mask"]
             ids[:, 0] = model.decoder_start_token_id
             logits = model.text_decoder(
                 input_ids=ids,
                 attention_mask=mask,
-                encoder_hidden_states=question.expand(len(some), -1, -1),
-                encoder_attention_mask=inputs["attention_mask"].expand(len(some), -1),
+                encoder_hidden_states=question.expand(len(batch), -1, -1),
+                encoder_attention_mask=inputs["attention_mask"].expand(len(batch), -1),
             ).logits[:, :-1]
             chances = logits.float().log_softmax(-1).gather(2, ids[:, 1:, None])[..., 0]
             found.append((chances * mask[:, 1:]).sum(1))

@@ -48,8 +48,8 @@ def read_array(path: Path) -> NDArray[Any]:
 
 
 def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
-    said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {said}")
+    message = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
+    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {message}")
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -72,8 +72,8 @@ def _npy(path: Path) -> NDArray[Any]:
         begins = stream.read(len(_NPY))
     if begins != _NPY:
         is_archive = begins.startswith(_ZIP)
-        what = "an archive of several arrays (.npz); save a single array with numpy.save"
-        raise ValueError(what if is_archive else "it is not an .npy file")
+        reason = "an archive of several arrays (.npz); save a single array with numpy.save"
+        raise ValueError(reason if is_archive else "it is not an .npy file")
     # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):
         try:

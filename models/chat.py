@@ -123,9 +123,9 @@ class ChatModel:
 
     def _greedy(self, max_tokens: int) -> Any:
         transformers: Any = importlib.import_module("transformers")
-        own, tokenizer = self.model.generation_config, self.processor.tokenizer
-        ends = own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id
-        padding = own.pad_token_id if own.pad_token_id is not None else tokenizer.pad_token_id
+        config, tokenizer = self.model.generation_config, self.processor.tokenizer
+        ends = config.eos_token_id if config.eos_token_id is not None else tokenizer.eos_token_id
+        padding = config.pad_token_id if config.pad_token_id is not None else tokenizer.pad_token_id
         if padding is None:
             padding = ends[0] if isinstance(ends, list) else ends
         return transformers.GenerationConfig(
@@ -134,8 +134,8 @@ class ChatModel:
             max_new_tokens=max_tokens,
             eos_token_id=ends,
             pad_token_id=padding,
-            bos_token_id=own.bos_token_id,
-            decoder_start_token_id=own.decoder_start_token_id,
+            bos_token_id=config.bos_token_id,
+            decoder_start_token_id=config.decoder_start_token_id,
             output_logits=True,
             return_dict_in_generate=True,
         )
@@ -202,10 +202,10 @@ class VqaScorer:
 
     def __init__(self, weights: Weights) -> None:
         self._chat = load_chat_model(weights, needs_template=False)
-        own = self._chat.identity
-        family = own.family.replace("-", "")  # Transformers says blip-2
+        identity = self._chat.identity
+        family = identity.family.replace("-", "")  # Transformers says blip-2
         self.identity = weights.identity(
-            "vqascore", family, own.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
+            "vqascore", family, identity.preprocessing, f"P({self.ANSWER}), {self.QUESTION}"
         )
 
         self._score(np.full((64, 64, 3), 127, dtype=np.uint8), "a square")
@@ -233,5 +233,7 @@ class VqaScorer:
         found = [self._score(images[image], captions[caption]) for image, caption in pairs]
         chances = np.array(found, dtype=np.float64)
         # log(p / (1 - p)); 1 - p is not 0, however near p is to 1.
-        others = np.log(np.maximum(-np.expm1(chances), np.finfo(np.float64).tiny))
-        return Matches(logits=(chances - others).astype(np.float32), probabilities=np.exp(chances))
+        complements = np.log(np.maximum(-np.expm1(chances), np.finfo(np.float64).tiny))
+        return Matches(
+            logits=(chances - complements).astype(np.float32), probabilities=np.exp(chances)
+        )

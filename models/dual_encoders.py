@@ -236,23 +236,23 @@ class ContrastiveScorer(VectorScorer):
     ) -> None:
         self._torch = import_torch()
         self._weights = weights
-        self._called = ARCHITECTURES[kind]
+        self._architecture = ARCHITECTURES[kind]
         preprocessor = load_preprocessor(weights)
-        self._model = load_model(weights, self._called.model)
+        self._model = load_model(weights, self._architecture.model)
         text = self._model.config.text_config
         check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
-        self._captions = self._called.tokenizer(preprocessor.tokenizer, text)
+        self._captions = self._architecture.tokenizer(preprocessor.tokenizer, text)
         self.preparer = partial(prepare_pixels, preprocessor.image)
         with self._torch.no_grad():
-            self.calibration = _calibration(self._called, self._model, scale, centre)
+            self.calibration = _calibration(self._architecture, self._model, scale, centre)
         self.identity = weights.identity(
-            kind, self._called.family, preprocessor.digest, str(self.calibration)
+            kind, self._architecture.family, preprocessor.digest, str(self.calibration)
         )
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
-            return list(unit_vectors(self._called.image(self._model, pixels)))
+            return list(unit_vectors(self._architecture.image(self._model, pixels)))
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
         return self._captions.count(captions)
@@ -261,13 +261,13 @@ class ContrastiveScorer(VectorScorer):
         """Return unit vectors; each caption is padded to `length` tokens, or to the longest."""
         with self._torch.inference_mode():
             tokens = self._captions.encode(captions, self._weights.device, length)
-            return unit_vectors(self._called.text(self._model, tokens))
+            return unit_vectors(self._architecture.text(self._model, tokens))
 
 
 def _calibration(
-    called: Architecture, model: Any, scale: float | None, centre: float | None
+    architecture: Architecture, model: Any, scale: float | None, centre: float | None
 ) -> Sigmoid:
-    scale = float(called.scale(model)) if scale is None else scale
+    scale = float(architecture.scale(model)) if scale is None else scale
     if not scale > 0:
         raise InputError(f"scale={scale}: expected more than 0")
     own_bias = getattr(model, "logit_bias", None)

@@ -70,8 +70,8 @@ class Grounder:
     def _detect(self, pixels: NDArray[np.uint8], phrase: str) -> list[Detection]:
         torch, loaded = import_torch(), self._detector
         text = f"{phrase.strip().rstrip('.').lower()}."  # as Grounding DINO's authors ask
-        asked = text if loaded.reads_ids else [[text]]
-        inputs = loaded.inputs(images=Image.fromarray(pixels), text=asked)
+        prompt = text if loaded.reads_ids else [[text]]
+        inputs = loaded.inputs(images=Image.fromarray(pixels), text=prompt)
         with torch.inference_mode():
             outputs = loaded.model(**inputs)
         least, sizes = self.least_score, [pixels.shape[:2]]
@@ -95,8 +95,8 @@ class Grounder:
         self, loaded: _Loaded, pixels: NDArray[np.uint8], boxes: Sequence[Detection]
     ) -> NDArray[np.bool_]:
         torch = import_torch()
-        asked = [[list(map(float, each.box)) for each in boxes]]
-        inputs = loaded.inputs(images=Image.fromarray(pixels), input_boxes=asked)
+        prompt = [[list(map(float, each.box)) for each in boxes]]
+        inputs = loaded.inputs(images=Image.fromarray(pixels), input_boxes=prompt)
         sizes = [inputs.pop(name) for name in _SIZES if name in inputs]
         with torch.inference_mode():
             outputs = loaded.model(**inputs, multimask_output=False)
@@ -122,13 +122,13 @@ class _Loaded:
         post = getattr(self.processor, "post_process_grounded_object_detection", None)
         return post is not None and "input_ids" in inspect.signature(post).parameters
 
-    def inputs(self, **given: Any) -> dict[str, Any]:
-        torch, made = import_torch(), self.processor(return_tensors="pt", **given)
+    def inputs(self, **arguments: Any) -> dict[str, Any]:
+        torch, encoded = import_torch(), self.processor(return_tensors="pt", **arguments)
         return {
             name: value.to(self.device, self.model.dtype if value.is_floating_point() else None)
             if isinstance(value, torch.Tensor) and name not in _SIZES
             else value
-            for name, value in made.items()
+            for name, value in encoded.items()
         }
 
 

@@ -68,26 +68,28 @@ class TextYesNo:
           ValueError: the model cannot read one of them.
         """
         torch = import_torch()
-        asked = [self._ids(question) for question in questions]
+        rows = [self._ids(question) for question in questions]
         limit = getattr(self._model.config, "max_position_embeddings", None)
-        longest = max(map(len, asked))
+        longest = max(map(len, rows))
         if limit is not None and longest > limit:
             raise ValueError(f"{longest} tokens exceed the limit of {limit}")
         device = self._model.device
         # What follows a text is never seen by a causal model, so that padding changes nothing.
-        ids = torch.tensor([[*each, *[0] * (longest - len(each))] for each in asked], device=device)
+        ids = torch.tensor([[*each, *[0] * (longest - len(each))] for each in rows], device=device)
         with torch.inference_mode():
             logits = self._model(input_ids=ids).logits
         return [
-            self._tokens.share(row[len(each) - 1]) for row, each in zip(logits, asked, strict=True)
+            self._tokens.share(row[len(each) - 1]) for row, each in zip(logits, rows, strict=True)
         ]
 
     def _ids(self, question: str) -> list[int]:
         if not self._tokenizer.chat_template:
             return list(self._tokenizer(f"{question}\nAnswer:")["input_ids"])
-        said = [{"role": "user", "content": question}]
+        messages = [{"role": "user", "content": question}]
         return list(
-            self._tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
+            self._tokenizer.apply_chat_template(
+                messages, add_generation_prompt=True, return_dict=False
+            )
         )
 
 

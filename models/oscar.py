@@ -253,8 +253,8 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
                 raise InputError(
                     f"{folder}: the weights of {prefix!r} do not fit the architecture: {error}"
                 ) from error
-            held = "float32" if module is network.classifier else precision
-            module.to(device=device, dtype=getattr(torch, held)).eval()
+            dtype = "float32" if module is network.classifier else precision
+            module.to(device=device, dtype=getattr(torch, dtype)).eval()
     return network
 
 

@@ -83,9 +83,9 @@ class _Lines:
         return fields
 
 
-def _bad_index(path: Path, what: str) -> InputError:
+def _bad_index(path: Path, problem: str) -> InputError:
     return InputError(
-        f"{path}: its .lineidx or imageid2idx.json {what}: delete or recreate these files"
+        f"{path}: its .lineidx or imageid2idx.json {problem}: delete or recreate these files"
     )
 
 

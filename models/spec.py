@@ -108,11 +108,11 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
         hint = "" if kind in kinds else nearest(kind, kinds)
         known = ", ".join(kinds)
         raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {known}{hint}")
-    source, *given = _OPTION.split(rest)
+    source, *parts = _OPTION.split(rest)
     for other in _SECOND.findall(source):
         if hint := nearest(other, kinds):
             raise InputError(f"{text!r}: unknown KIND {other!r} after the +{hint}")
-    options = dict(zip(given[::2], given[1::2], strict=True))
+    options = dict(zip(parts[::2], parts[1::2], strict=True))
     if unknown := sorted(options.keys() - kinds[kind]):
         known = ", ".join(sorted(kinds[kind]))
         hint = nearest(unknown[0], kinds[kind])
@@ -299,9 +299,9 @@ def _one(text: str) -> Any:
 
 
 def _parse(text: str) -> tuple[str, str, dict[str, str]]:
-    name, *given = text.removeprefix(PREFIX).split(",")
+    name, *parts = text.removeprefix(PREFIX).split(",")
     module, _, factory = name.partition(":")
-    options = dict(option.partition("=")[::2] for option in given)
+    options = dict(option.partition("=")[::2] for option in parts)
     if not module or not factory or "" in options:
         raise InputError(f"{text!r}: expected {_OWN}")
     return module, factory, options
@@ -326,5 +326,5 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
             f"{PREFIX}{module}:{factory} returned a {type(scorer).__name__} without {lacks}; "
             "docs/guides/scoring.md lists what a model needs"
         )
-    made: Scorer = scorer
-    return made
+    checked: Scorer = scorer
+    return checked

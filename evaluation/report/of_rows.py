@@ -223,7 +223,7 @@ def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callabl
         name, task_row = of_items.get(row["sample_id"], ("", {}))
         found = wrong.get(row["sample_id"], ())
         texts = [
-            text for column, role in _OF_TASKS.items() for text in _told(task_row, column, role)
+            text for column, role in _OF_TASKS.items() for text in _texts_of(task_row, column, role)
         ]
         texts += (plain(f"{each['rule']}: {each['text']}", "finding", "false") for each in found)
         box = task_row.get("box")
@@ -252,7 +252,7 @@ _OF_TASKS: Final = {
 }
 
 
-def _told(row: Row, column: str, role: str) -> Iterator[Text]:
+def _texts_of(row: Row, column: str, role: str) -> Iterator[Text]:
     value = row.get(column)
     for each in value if isinstance(value, (list, tuple)) else [value]:
         if each is not None:

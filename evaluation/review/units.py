@@ -186,7 +186,7 @@ def claims_of(item: Item) -> list[Claim]:
                 ("false" if label == "false" else text.tone or "true",),
             )
             for text in item.texts
-            if text.role not in _TOLD
+            if text.role not in _NOT_CLAIMS
         ]
     return list({claim.text: claim for claim in reversed(claims)}.values())[::-1]
 
@@ -200,7 +200,7 @@ def _kind(item: Item, text: Text) -> str:
 
 
 _ALTERNATIVES: Final = (("Yes", "No"), ("True", "False"), ("A", "B"))
-_TOLD: Final = frozenset({"label", "finding", "true targets", "change", "looks for"})
+_NOT_CLAIMS: Final = frozenset({"label", "finding", "true targets", "change", "looks for"})
 """Roles that reviewers are not asked about; some reveal which texts are true."""
 
 
@@ -225,8 +225,12 @@ def blind_texts(item: Item) -> tuple[Text, ...]:
     """
     named = [text.role.partition(" ")[0] for text in item.texts]
     if "question" in named:
-        return tuple(plain(text.plain, text.role) for text in item.texts if text.role not in _TOLD)
-    texts = (text.plain for text in item.texts if text.role not in _TOLD - {"looks for", "change"})
+        return tuple(
+            plain(text.plain, text.role) for text in item.texts if text.role not in _NOT_CLAIMS
+        )
+    texts = (
+        text.plain for text in item.texts if text.role not in _NOT_CLAIMS - {"looks for", "change"}
+    )
     return tuple(plain(text) for text in sorted(texts, key=lambda text: rank("text", text)))
 
 

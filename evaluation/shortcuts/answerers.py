@@ -86,40 +86,40 @@ def posed(row: Mapping[str, Any]) -> Posed:
     )
 
 
-def _by_folds(probe: str, folds: int, asked: Sequence[Posed]) -> list[str]:
-    answers = [""] * len(asked)
-    for train, test in split_folds(np.array([each.group for each in asked]), folds):
-        for form in {asked[place].form for place in test}:
-            seen = [asked[place] for place in train if asked[place].form == form]
-            places = [place for place in test if asked[place].form == form]
-            given = _learnt(probe, seen, [asked[place] for place in places])
-            for place, answer in zip(places, given, strict=True):
+def _by_folds(probe: str, folds: int, questions: Sequence[Posed]) -> list[str]:
+    answers = [""] * len(questions)
+    for train, test in split_folds(np.array([each.group for each in questions]), folds):
+        for form in {questions[place].form for place in test}:
+            seen = [questions[place] for place in train if questions[place].form == form]
+            places = [place for place in test if questions[place].form == form]
+            predictions = _learnt(probe, seen, [questions[place] for place in places])
+            for place, answer in zip(places, predictions, strict=True):
                 answers[place] = answer
     return answers
 
 
-def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[str]:
+def _learnt(probe: str, seen: Sequence[Posed], questions: Sequence[Posed]) -> list[str]:
     """Answer questions of one form after training on others; with empty texts if there are none."""
     counts = Counter(each.answer for each in seen)
     usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if not usual or probe == PRIOR:
-        return [(usual or [""])[0]] * len(asked)
-    if asked[0].form == OPTIONS:
+        return [(usual or [""])[0]] * len(questions)
+    if questions[0].form == OPTIONS:
         right, wrong = option_pairs(seen)
         featurize = PROBES[probe]([*right, *wrong])
         model = train_pairs(featurize, (right, wrong)) if right else None
-        options = [option for each in asked for option in each.options]
+        options = [option for each in questions for option in each.options]
         scores = np.zeros(len(options))
         if model is not None:
             scores = np.round(model.decision_function(featurize(options)), 6)
-        ends = np.cumsum([len(each.options) for each in asked])
-        return [_best(some.tolist(), usual) for some in np.split(scores, ends[:-1])]
+        ends = np.cumsum([len(each.options) for each in questions])
+        return [_best(group.tolist(), usual) for group in np.split(scores, ends[:-1])]
     if len(usual) == 1:
-        return usual * len(asked)
+        return usual * len(questions)
     featurize = PROBES[probe]([each.question for each in seen])
     learnt = featurize([each.question for each in seen])
     model = fit_classifier(learnt, [each.answer for each in seen])
-    likely = model.predict_proba(featurize([each.question for each in asked]))
+    likely = model.predict_proba(featurize([each.question for each in questions]))
     # If the texts say nothing, all answers are equally likely up to rounding.
     return [str(model.classes_[place]) for place in np.round(likely, 6).argmax(axis=1)]
 
@@ -129,10 +129,10 @@ def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
     return next((letter for letter in usual if letter in letters), letters[0])
 
 
-def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
+def option_pairs(questions: Sequence[Posed]) -> tuple[list[str], list[str]]:
     pairs = [
         (each.options[LETTERS.index(each.answer)], option)
-        for each in asked
+        for each in questions
         for letter, option in zip(LETTERS, each.options, strict=False)
         if letter != each.answer
     ]
@@ -184,14 +184,16 @@ class LanguageModelProbe:
 
     def answerers(self) -> dict[str, Answerer]:
         return {
-            "language_model_total": Answerer(answers=lambda asked: self._answers(asked, 0)),
-            "language_model_per_token": Answerer(answers=lambda asked: self._answers(asked, 1)),
+            "language_model_total": Answerer(answers=lambda questions: self._answers(questions, 0)),
+            "language_model_per_token": Answerer(
+                answers=lambda questions: self._answers(questions, 1)
+            ),
         }
 
-    def _answers(self, asked: Sequence[Posed], column: int) -> list[str]:
-        known = sorted({(each.form, each.answer) for each in asked})
+    def _answers(self, questions: Sequence[Posed], column: int) -> list[str]:
+        known = sorted({(each.form, each.answer) for each in questions})
         answers = []
-        for each in asked:
+        for each in questions:
             named = [answer for form, answer in known if form == each.form]
             names = list(LETTERS[: len(each.options)]) or named
             words = each.options or [name.capitalize() for name in names]

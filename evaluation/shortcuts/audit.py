@@ -113,16 +113,16 @@ def audit_pairs(
     everything = list(pairs)
     audited = [pair for pair in everything if pair.design == "one_image"]
     judges = probe_judges(folds=folds) if judges is None else judges
-    asked = [
+    tasks = [
         (question, name, judge)
         for question in _questions(audited, folds)
         if question.contrast in contrasts
         for name, judge in judges.items()
     ]
-    joint = 1 - (1 - LEVEL) / max(len(asked), 1)
+    joint = 1 - (1 - LEVEL) / max(len(tasks), 1)
     results = [
         _judged(*each, seed, resamples, joint)
-        for each in ticked(asked, len(asked), "answers of probes", "audit")
+        for each in ticked(tasks, len(tasks), "answers of probes", "audit")
     ]
     return Audit(
         results=tuple(results),
@@ -205,8 +205,8 @@ def certify(dataset: Dataset) -> Certificate:
             best=None,
             unasked=[f"all: the audit needs rows of at least {folds} images, but found {found}"],
         )
-    asked: tuple[Contrast, ...] = ("negative", "hard_positive_or_negative")
-    audit = audit_pairs(pairs, blind_judges(folds), folds=folds, contrasts=asked)
+    contrasts: tuple[Contrast, ...] = ("negative", "hard_positive_or_negative")
+    audit = audit_pairs(pairs, blind_judges(folds), folds=folds, contrasts=contrasts)
     best = max(audit.results, key=lambda result: result.separation)
     return Certificate(
         version=VERSION,
@@ -315,16 +315,16 @@ def result_line(result: Any) -> str:
 
 
 def method_lines(audit: Any) -> list[str]:
-    what, chance, best = "group", "", ""
+    unit, chance, best = "group", "", ""
     if isinstance(audit, Audit):
-        what, chance = "image", f"Chance is {CHANCE:.0%}. "
+        unit, chance = "image", f"Chance is {CHANCE:.0%}. "
         best = " The interval of the best probe is corrected for all questions and probes"
         best += " (Bonferroni)."
     return textwrap.wrap(
         f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson). Their number of "
-        f"trials gives the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and "
+        f"trials gives the variance of a bootstrap over {unit}s (seed {audit.seed}; Korn and "
         "Graubard 1998). The intervals of probes are widened after Nadeau and Bengio (2003). A "
-        f"probe judges each {what} after training on other {what}s, in {audit.folds} folds; a "
+        f"probe judges each {unit} after training on other {unit}s, in {audit.folds} folds; a "
         "language model is not trained here. 'shortcut' means that the whole interval is above "
         f"chance, so that much of a model's score can come from the text alone.{best}",
         width=92,

@@ -111,8 +111,8 @@ def audit_questions(
     free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
     rows = [row for row in rows if row["group_id"] not in free]
     rows.sort(key=lambda row: str(row["sample_id"]))
-    asked = [posed(row) for row in rows]
-    groups = len({each.group for each in asked})
+    questions = [posed(row) for row in rows]
+    groups = len({each.group for each in questions})
     if groups < folds:
         advice = "lower --folds" if groups > 1 else "at least two are needed"
         raise InputError(
@@ -122,24 +122,24 @@ def audit_questions(
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []
     for name, answerer in (blind_answerers(folds) if answerers is None else answerers).items():
-        said = answerer.answers(asked)
+        predictions = answerer.answers(questions)
         right = {
-            row["sample_id"]: given == each.answer
-            for row, each, given in zip(rows, asked, said, strict=True)
+            row["sample_id"]: prediction == each.answer
+            for row, each, prediction in zip(rows, questions, predictions, strict=True)
         }
         for metric, bound in bounds.items():
             judged = judge(rows, right, metric)
-            drawn = resample_means(
+            means = resample_means(
                 judged.credits[metric], judged.clusters, seed=seed, resamples=resamples
             )
-            low, high = drawn.share_interval(widening=answerer.widening)
+            low, high = means.share_interval(widening=answerer.widening)
             results.append(
                 BlindResult(
                     metric=metric,
                     probe=name,
                     units=judged.expected,
                     groups=groups,
-                    accuracy=float(drawn.values[0]),
+                    accuracy=float(means.values[0]),
                     low=low,
                     high=high,
                     chance=judged.chance[metric],
@@ -147,15 +147,15 @@ def audit_questions(
                 )
             )
     answers: dict[str, dict[str, int]] = {}
-    counts = Counter((each.form, each.answer) for each in asked)
+    counts = Counter((each.form, each.answer) for each in questions)
     for (form, answer), count in sorted(counts.items()):
         answers.setdefault(form, {})[answer] = count
     return BlindAudit(
         results=tuple(results),
         answers=answers,
-        given_away=tuple(_given_away(asked, results)),
+        given_away=tuple(_given_away(questions, results)),
         questions=len(rows),
-        texts=len({(each.question, each.options) for each in asked}),
+        texts=len({(each.question, each.options) for each in questions}),
         groups=groups,
         left_out=dataset.manifest.num_rows("samples") - len(rows),
         folds=folds,
@@ -173,18 +173,18 @@ def _at_most(rows: Sequence[Row], metric: str) -> float:
     for row in rows:
         text = row["question"], tuple(row["options"])
         units.setdefault(METRICS[metric](row), set()).add((*text, row["answer"]))
-    alike: dict[frozenset[tuple[str, tuple[str, ...]]], Counter[Any]] = defaultdict(Counter)
+    by_texts: dict[frozenset[tuple[str, tuple[str, ...]]], Counter[Any]] = defaultdict(Counter)
     for answered in units.values():
         texts = frozenset(each[:2] for each in answered)
-        alike[texts][frozenset(answered)] += len(texts) == len(answered)
-    return sum(max(found.values()) for found in alike.values()) / len(units)
+        by_texts[texts][frozenset(answered)] += len(texts) == len(answered)
+    return sum(max(found.values()) for found in by_texts.values()) / len(units)
 
 
-def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Iterator[GivenAway]:
+def _given_away(questions: Sequence[Posed], results: Sequence[BlindResult]) -> Iterator[GivenAway]:
     """Yield the clues of shortcuts, for questions with options or with two answers."""
     shortcuts = {each.probe for each in results if each.metric == "accuracy" and each.is_shortcut}
-    for form in sorted({each.form for each in asked}):
-        of_form = [each for each in asked if each.form == form]
+    for form in sorted({each.form for each in questions}):
+        of_form = [each for each in questions if each.form == form]
         answers = sorted({each.answer for each in of_form})
         for probe in WITH_CLUES:
             if probe not in shortcuts or (form != OPTIONS and len(answers) != 2):
@@ -242,10 +242,10 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
             f"  {'at most, without images':<25} {found.at_most:7.2%}",
             *(result_line(result) for result in results if result.at_most),
         ]
-    for given in audit.given_away:
-        sides = f"{given.sides[0]} and {given.sides[1]} that contain them"
-        lines += ["", f"{given.probe} that reveal the most, {given.form} ({sides}):"]
-        lines += clue_lines(given.clues, given.sides)
+    for leak in audit.given_away:
+        sides = f"{leak.sides[0]} and {leak.sides[1]} that contain them"
+        lines += ["", f"{leak.probe} that reveal the most, {leak.form} ({sides}):"]
+        lines += clue_lines(leak.clues, leak.sides)
     probes = {result.probe for result in audit.results}
     seen = (f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes)
     lines += ["", *seen]

@@ -118,8 +118,8 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     pairs = list(pairs)
     parts = {} if settings.by is None else _parts(pairs, settings.path, settings.by)
     images = {
-        part: len({picture_key(pair.image, pair.pair_id) for pair in some})
-        for part, some in parts.items()
+        part: len({picture_key(pair.image, pair.pair_id) for pair in part_pairs})
+        for part, part_pairs in parts.items()
     }
     audited = partial(
         audit_pairs,
@@ -131,7 +131,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     few = [part for part, count in images.items() if count < settings.folds]
     notes = (f"{part}: too few images for {settings.folds} folds" for part in few)
     whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))
-    found = {part: audited(some) for part, some in parts.items() if part not in few}
+    found = {part: audited(part_pairs) for part, part_pairs in parts.items() if part not in few}
     print((as_json if settings.json else as_text)(str(settings.path), whole, found))
     results = [result for each in (whole, *found.values()) for result in each.results]
     return [result.accuracy for result in results if result.contrast != "hard_positive"]

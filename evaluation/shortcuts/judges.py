@@ -117,8 +117,8 @@ def _by_folds(
         found = np.zeros(len(question.right))
         for places in split_folds(question.images, folds):
             train, test = (
-                ([question.right[i] for i in some], [question.wrong[i] for i in some])
-                for some in places
+                ([question.right[i] for i in fold], [question.wrong[i] for i in fold])
+                for fold in places
             )
             found[places[1]] = judge(train, test)
         return found

@@ -136,8 +136,8 @@ def resample_means(
     flat = np.column_stack([totals.reshape(len(totals), -1), sizes.reshape(len(sizes), -1)])
     kinds, counts = _alike(flat)
     rng = np.random.default_rng(seed)
-    drawn = _draw_alike if len(kinds) <= _ALIKE else _draw_each
-    rows = np.vstack([counts @ kinds, drawn(rng, kinds, counts, resamples)])
+    draw = _draw_alike if len(kinds) <= _ALIKE else _draw_each
+    rows = np.vstack([counts @ kinds, draw(rng, kinds, counts, resamples)])
     parts = np.split(rows, [totals[0].size], axis=1)
     sums, weight = (
         part.reshape(-1, *like.shape[1:]) for part, like in zip(parts, (totals, sizes), strict=True)
@@ -145,13 +145,13 @@ def resample_means(
     with np.errstate(invalid="ignore"):  # a resample may draw only clusters of zero weight
         averages = (sums / weight).mean(axis=1)
         # Weight of a cluster of each kind in the means [kinds, 1 or metrics].
-        own = (kinds[:, totals[0].size :].reshape(-1, *sizes.shape[1:]) / weight[0]).mean(axis=1)
+        shares = (kinds[:, totals[0].size :].reshape(-1, *sizes.shape[1:]) / weight[0]).mean(axis=1)
     metrics, counted = columns.shape[1], _ones_or(weights, len(columns)) > 0
     return Resampled(
         values=averages[0],
         draws=averages[1:],
         clusters=int(counts.sum()),
-        even_clusters=np.broadcast_to(1 / (counts @ own**2), metrics),
+        even_clusters=np.broadcast_to(1 / (counts @ shares**2), metrics),
         samples=np.broadcast_to(counted.sum(axis=0), metrics),
         binary=((columns == 0) | (columns == 1) | ~counted).all(axis=0),
     )
@@ -211,8 +211,8 @@ def _cluster_sums(
 
 
 def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
-    given = np.ones(rows) if weights is None else weights.astype(np.float64)
-    return given[:, None] if given.ndim == 1 else given
+    values = np.ones(rows) if weights is None else weights.astype(np.float64)
+    return values[:, None] if values.ndim == 1 else values
 
 
 def _alike(rows: Numbers) -> tuple[Numbers, NDArray[np.int64]]:
@@ -236,8 +236,8 @@ def _draw_each(
     kind_of = np.repeat(np.arange(len(kinds)), counts)
     sums = np.empty((resamples, kinds.shape[1]))
     for row in sums:
-        drawn = kind_of[rng.integers(0, len(kind_of), size=len(kind_of), dtype=np.int32)]
-        row[:] = np.bincount(drawn, minlength=len(kinds)) @ kinds
+        sample = kind_of[rng.integers(0, len(kind_of), size=len(kind_of), dtype=np.int32)]
+        row[:] = np.bincount(sample, minlength=len(kinds)) @ kinds
     return sums
 
 

@@ -42,15 +42,15 @@ class CrossedScores:
     failures: dict[str, int]
     warnings: tuple[str, ...]
 
-    def places(self, what: What, wanted: NDArray[Any]) -> NDArray[np.int64]:
+    def places(self, kind: What, wanted: NDArray[Any]) -> NDArray[np.int64]:
         """Return the row or column of each wanted image or caption, -1 if absent."""
-        known = self.images if what == "images" else self.captions
+        known = self.images if kind == "images" else self.captions
         return _places(pa.array(wanted, pa.string()), known)
 
     @property
     def why(self) -> str:
-        said = ", ".join(f"{count:,} {reason}" for reason, count in self.failures.items())
-        return f" ({said})" if said else ""
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.failures.items())
+        return f" ({reasons})" if reasons else ""
 
 
 def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:

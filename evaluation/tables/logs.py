@@ -54,11 +54,11 @@ def _of_record(record: dict[str, Any]) -> Form | None:
     return "bivlc" if {"text_score_i0", "image_score_c0"} <= record.keys() else None
 
 
-def check_known(path: Path, given: Collection[Any], known: Container[Any], what: str) -> None:
-    strange = [key for key in given if key not in known]
+def check_known(path: Path, keys: Collection[Any], known: Container[Any], kind: str) -> None:
+    strange = [key for key in keys if key not in known]
     if strange:
         raise InputError(
-            f"{path}: {len(strange):,} of {len(given):,} {what} that the dataset does not have, "
+            f"{path}: {len(strange):,} of {len(keys):,} {kind} that the dataset does not have, "
             f"such as {shown(min(strange))}; the file belongs to a different dataset or an "
             "earlier build"
         )
@@ -94,13 +94,13 @@ def read_lmms_eval(path: Path) -> Answers:
         items = [value for value in line.values() if isinstance(value, dict)]
         key = next((item["question_id"] for item in items if "question_id" in item), None)
         if isinstance(key, str):
-            said = line.get("filtered_resps")
-            if not isinstance(said, str):
+            answer = line.get("filtered_resps")
+            if not isinstance(answer, str):
                 raise InputError(
                     f"{path}: {where}: expected a single text as the answer, found "
-                    f"{clipped(repr(said))}; ask each question once, without --repeats"
+                    f"{clipped(repr(answer))}; ask each question once, without --repeats"
                 )
-            _put(texts, key, said, path, where)
+            _put(texts, key, answer, path, where)
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
@@ -143,10 +143,10 @@ def read_vlmevalkit(path: Path) -> Answers:
                 f"{path}: {where}: expected the columns index and prediction, as in VLMEvalKit's "
                 f"MODEL_DATASET.xlsx; {missing[0]} is missing"
             )
-        said = row["prediction"]
-        _put(texts, str(row["index"]), "" if said is None else str(said), path, where)
-    given = {key: text for key, text in texts.items() if not text.startswith(FAILED)}
-    return Answers(texts=given, failed=len(texts) - len(given))
+        prediction = row["prediction"]
+        _put(texts, str(row["index"]), "" if prediction is None else str(prediction), path, where)
+    answers = {key: text for key, text in texts.items() if not text.startswith(FAILED)}
+    return Answers(texts=answers, failed=len(texts) - len(answers))
 
 
 BIVLC_SCORES: Final[Mapping[str, tuple[str, str]]] = {
@@ -192,13 +192,15 @@ def read_bivlc(path: Path) -> list[BivlcRow]:
 
 def _won(row: Mapping[str, str], name: str, where: str) -> bool:
     names = (f"{name}_score", *BIVLC_SCORES[name])
-    said = [_FLAGS.get(row[each]) for each in names]
-    if None in said:
-        wrong = names[said.index(None)]
+    flags = [_FLAGS.get(row[each]) for each in names]
+    if None in flags:
+        wrong = names[flags.index(None)]
         raise InputError(f"{where}: {wrong}: expected True or False, found {shown(row[wrong])}")
-    if said[0] != (said[1] and said[2]):
-        raise InputError(f"{where}: {names[0]} is {said[0]}, but {names[1]} and {names[2]} are not")
-    return bool(said[0])
+    if flags[0] != (flags[1] and flags[2]):
+        raise InputError(
+            f"{where}: {names[0]} is {flags[0]}, but {names[1]} and {names[2]} are not"
+        )
+    return bool(flags[0])
 
 
 _SUMS: Final = {

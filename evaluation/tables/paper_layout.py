@@ -165,7 +165,7 @@ class Layout:
         values = self._scaled(numbers, "value")
         yield self._row(model if printed is None else f"{model} (yours)", values)
         if printed is not None:
-            gains = [own - theirs for own, theirs in zip(values, printed, strict=True)]
+            gains = [value - theirs for value, theirs in zip(values, printed, strict=True)]
             yield self._row(DIFFERENCE, gains, "+", is_model=False)
         if self.intervals:
             low, high = (self._texts(self._scaled(numbers, end)) for end in ("low", "high"))
@@ -198,8 +198,8 @@ def wrong_means(table: Table) -> Iterator[str]:
     """Say which printed means are not the means of their printed row."""
     for place, column in enumerate(table.columns):
         for name, values in table.rows.items() if column.mean else ():
-            others = [v for v, other in zip(values, table.columns, strict=True) if not other.mean]
-            mean = sum(others) / len(others)
+            terms = [v for v, other in zip(values, table.columns, strict=True) if not other.mean]
+            mean = sum(terms) / len(terms)
             if abs(mean - values[place]) > ROUNDING:
                 yield (
                     f"{name}: the paper prints {values[place]:.{table.digits}f} as the mean; its "
@@ -214,8 +214,8 @@ def places_of(table: Table, wanted: Sequence[str]) -> list[int]:
 
 
 def as_text(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> str:
-    groups = [list(some) for _, some in groupby(columns, key=lambda column: column.group)]
-    head = [text for some in groups for text in (some[0].group, *[""] * (len(some) - 1))]
+    groups = [list(group) for _, group in groupby(columns, key=lambda column: column.group)]
+    head = [text for group in groups for text in (group[0].group, *[""] * (len(group) - 1))]
     grid = [["", *head], ["model", *(column.name for column in columns)]]
     grid += [[visible(row.name) if row.is_model else f"  {row.name}", *row.texts] for row in rows]
     parts = [aligned(part) for part in narrow(grid)]
@@ -225,8 +225,8 @@ def as_text(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: l
 def as_latex(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: list[str]) -> str:
     best = [_best(column, place, rows) for place, column in enumerate(columns)]
     head, lines, start = [""], [], 2
-    for group, some in groupby(columns, key=lambda column: column.group):
-        width = len(list(some))
+    for group, members in groupby(columns, key=lambda column: column.group):
+        width = len(list(members))
         head.append(rf"\multicolumn{{{width}}}{{c}}{{{in_latex(group)}}}")
         lines.append(rf"\cmidrule(lr){{{start}-{start + width - 1}}}")
         start += width

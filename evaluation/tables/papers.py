@@ -131,10 +131,10 @@ def of_datasets(measured: Mapping[str, Numbers]) -> dict[str, Numbers]:
                 groups.setdefault(dataset, {}).setdefault(("", key[0], key[1]), []).append(one)
     return {
         dataset: {
-            key: some[0]
-            if len(some) == 1
-            else Number(dataset, *key[1:], fmean(one.value or 0.0 for one in some))
-            for key, some in group.items()
+            key: cells[0]
+            if len(cells) == 1
+            else Number(dataset, *key[1:], fmean(one.value or 0.0 for one in cells))
+            for key, cells in group.items()
         }
         for dataset, group in groups.items()
     }

@@ -269,7 +269,7 @@ def _method(report: Report) -> list[str]:
     rules = report.rules
     if rules is None:
         return ["n = scored + missing."]
-    drawn = [
+    lines = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
         "All intervals are 95 % confidence intervals. Those of fractions are exact",
         "(Clopper-Pearson). Their number of trials gives the variance of a bootstrap over clusters",
@@ -277,12 +277,14 @@ def _method(report: Report) -> list[str]:
         "if there are few clusters. The other intervals are bootstrap percentiles",
         f"(seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
-    others = (one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP))
-    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):
-        drawn.append(
+    resampled = (
+        one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)
+    )
+    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in resampled):
+        lines.append(
             f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters may be too narrow."
         )
-    return drawn
+    return lines
 
 
 def _paper_rows(report: Report) -> list[list[str]]:

@@ -49,10 +49,10 @@ class Samples:
             subsets={name: members[chosen] for name, members in self.subsets.items()},
         )
 
-    def without(self, gone: Collection[str]) -> "Samples":
-        left = self.only(~np.isin(self.keys, np.array(sorted(gone), dtype=object)))
-        some = {name: members for name, members in left.subsets.items() if members.any()}
-        return replace(left, subsets=some)
+    def without(self, ids: Collection[str]) -> "Samples":
+        left = self.only(~np.isin(self.keys, np.array(sorted(ids), dtype=object)))
+        subsets = {name: members for name, members in left.subsets.items() if members.any()}
+        return replace(left, subsets=subsets)
 
 
 def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, list[Any]]:
@@ -133,11 +133,11 @@ def wrong_samples(
             f"--errata {path}: {unknown_errata(lost)}; only ids of measured samples are allowed"
         )
     wrong = [erratum for erratum in errata if erratum.action != "note"]
-    gone = frozenset(erratum.id for erratum in wrong)
-    if gone.issuperset(ids):
+    wrong_ids = frozenset(erratum.id for erratum in wrong)
+    if wrong_ids.issuperset(ids):
         raise InputError(f"--errata {path}: leaves no sample to measure")
     notes = [
         visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
         for (action, reason), count in by_reason(wrong).items()
     ]
-    return gone, tuple(notes)
+    return wrong_ids, tuple(notes)

@@ -49,8 +49,8 @@ class SampleScores:
     failures: dict[str, int]
     warnings: tuple[str, ...] = ()
 
-    def without(self, gone: Collection[str]) -> "SampleScores":
-        left = ~np.isin(self.keys, np.array(sorted(gone), dtype=object))
+    def without(self, ids: Collection[str]) -> "SampleScores":
+        left = ~np.isin(self.keys, np.array(sorted(ids), dtype=object))
         return replace(self, keys=self.keys[left], values=self.values[left])
 
 
@@ -205,9 +205,9 @@ def read_file(
     warnings: tuple[str, ...] = ()
     values: NDArray[np.floating[Any]]
     if path.suffix in (".npy", ".npz"):
-        given, values = _from_array(path, layout)
-        keys = layout.ids(len(values)) if given is None else given
-        if given is None:
+        ids, values = _from_array(path, layout)
+        keys = layout.ids(len(values)) if ids is None else ids
+        if ids is None:
             _check_shape(path, values, layout, len(keys))
             order = "numbered" if dataset is None else "joined with the dataset's samples in order"
             warnings = (f"{len(keys):,} rows without ids were {order}.",)

@@ -148,8 +148,8 @@ class MetricsSettings:
         reject_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
 
 
-def reject_unread(settings: Any, read: Container[str], what: str) -> None:
+def reject_unread(settings: Any, read: Container[str], source: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag}: has no effect on {what}; leave the option out")
+            raise InputError(f"{flag}: has no effect on {source}; leave the option out")

@@ -33,9 +33,9 @@ class _Line(msgspec.Struct):
     bbox: Any = None
 
     @property
-    def said(self) -> Any:
-        given = (self.answer, self.caption, self.bbox)
-        return next((value for value in given if value is not None), None)
+    def value(self) -> Any:
+        values = (self.answer, self.caption, self.bbox)
+        return next((value for value in values if value is not None), None)
 
 
 def read_answers(
@@ -58,7 +58,7 @@ def read_answers(
         key = line.sample_id or _sample_of(line, by_source, f"{path}: {where}")
         if key in found:
             raise InputError(f"{path}: {where}: a second answer to {shown(key)}")
-        found[key] = line.said
+        found[key] = line.value
     return found
 
 
@@ -73,8 +73,8 @@ def _lines(path: Path) -> Iterator[tuple[str, _Line]]:
 
 
 def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], where: str) -> str:
-    given = [(name, getattr(line, name)) for name in RELEASED_IDS]
-    name, value = next((each for each in given if each[1] is not None), ("", None))
+    released = [(name, getattr(line, name)) for name in RELEASED_IDS]
+    name, value = next((each for each in released if each[1] is not None), ("", None))
     if not name:
         raise InputError(f"{where}: expected sample_id, or one of {', '.join(RELEASED_IDS)}")
     keys = by_source.get((name, str(value)), ())

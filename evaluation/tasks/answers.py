@@ -107,17 +107,17 @@ def _box_of_text(text: str, row: Mapping[str, Any]) -> list[float] | None:
     return [left, top, right - left, bottom - top]
 
 
-def _same(said: list[bool | None], true: list[bool]) -> Credits:
-    return np.array([one is other for one, other in zip(said, true, strict=True)], np.float64)
+def _same(answers: list[bool | None], true: list[bool]) -> Credits:
+    return np.array([one is other for one, other in zip(answers, true, strict=True)], np.float64)
 
 
-def _vqa(said: list[str], true: list[list[str]]) -> Credits:
-    return np.array([vqa_accuracy(one, people) for one, people in zip(said, true, strict=True)])
+def _vqa(answers: list[str], true: list[list[str]]) -> Credits:
+    return np.array([vqa_accuracy(one, people) for one, people in zip(answers, true, strict=True)])
 
 
-def _grounded(said: list[list[float]], true: list[Mapping[str, float]]) -> Credits:
+def _grounded(answers: list[list[float]], true: list[Mapping[str, float]]) -> Credits:
     boxes = [[box[side] for side in ("x", "y", "width", "height")] for box in true]
-    return grounded(np.array(said), np.array(boxes))
+    return grounded(np.array(answers), np.array(boxes))
 
 
 TASKS: Final[Mapping[str, AnswerTask]] = {
@@ -156,14 +156,14 @@ def has_answers(path: Path) -> bool:
 def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
     settings.check_read("answers")
     names = model_names([path.stem for path in paths], paths)
-    asked = _asked(dataset, settings)
+    questions = _questions(dataset, settings)
     judged: dict[str, dict[str, Judged]] = {}
     bleu_of: dict[tuple[str, str], tuple[float, ...]] = {}
     notes: list[str] = []
     for name, path in zip(names, paths, strict=True):
         judged[name] = {}
         unread = Counter[str]()
-        for subset, part, orders in _judge(asked, path, settings, unread):
+        for subset, part, orders in _judge(questions, path, settings, unread):
             judged[name][subset] = part
             if orders is not None:
                 bleu_of[name, subset] = orders
@@ -172,7 +172,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             for task, count in unread.items()
             if count
         ]
-        if left := [task for task in asked.columns if task not in judged[name]]:
+        if left := [task for task in questions.columns if task not in judged[name]]:
             notes.append(f"{name}: contains no answers to {', '.join(left)}")
     if bleu_of:
         notes.append(
@@ -194,8 +194,8 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Asked:
-    """What was asked.
+class _Questions:
+    """The questions of a dataset.
 
     Attributes:
         columns: columns of each task's table.
@@ -210,7 +210,7 @@ class _Asked:
     clusters: Mapping[str, str]
 
 
-def _asked(dataset: Dataset, settings: MetricsSettings) -> _Asked:
+def _questions(dataset: Dataset, settings: MetricsSettings) -> _Questions:
     columns = {}
     for name, task in TASKS.items():
         if name in dataset.manifest.tables:
@@ -219,7 +219,7 @@ def _asked(dataset: Dataset, settings: MetricsSettings) -> _Asked:
                 dataset, name, sorted({"sample_id", task.cluster, task.truth} | more)
             )
     vqa = columns.get("vqa", {})
-    return _Asked(
+    return _Questions(
         dataset=dataset,
         columns=columns,
         pairs=question_pairs(vqa["image"], vqa["question"]) if "question" in vqa else [],
@@ -240,34 +240,36 @@ def _values(dataset: Dataset, name: str | None) -> dict[str, str]:
     return dict(zip(found["sample_id"], values, strict=True))
 
 
-def _read_log(asked: _Asked, path: Path, unread: Counter[str]) -> dict[str, Any]:
+def _read_log(questions: _Questions, path: Path, unread: Counter[str]) -> dict[str, Any]:
     """Read a harness's answers to exported tasks by sample id; count texts without answer."""
     log = (read_lmms_eval if form_of_file(path) == "lmms-eval" else read_vlmevalkit)(path).texts
     found: dict[str, Any] = {}
     known: set[str] = set()
-    for name in asked.columns:
+    for name in questions.columns:
         sizes = ("width_px", "height_px") if name == "grounding" else ()
         form = VLUE[name]
-        for row in asked.dataset.rows(name, ["sample_id", *form.columns, *sizes]):
+        for row in questions.dataset.rows(name, ["sample_id", *form.columns, *sizes]):
             for question in form.questions(row):
                 known.add(question.question_id)
                 if (text := log.get(question.question_id)) is not None:
-                    said = TASKS[name].from_text(lettered.without_thoughts(text), row)
-                    unread[name] += said is None
-                    found[row["sample_id"]] = TASKS[name].unread if said is None else said
+                    answer = TASKS[name].from_text(lettered.without_thoughts(text), row)
+                    unread[name] += answer is None
+                    found[row["sample_id"]] = TASKS[name].unread if answer is None else answer
     check_known(path, log, known, "answers are to questions")
     return found
 
 
 def _judge(
-    asked: _Asked, path: Path, settings: MetricsSettings, unread: Counter[str]
+    questions: _Questions, path: Path, settings: MetricsSettings, unread: Counter[str]
 ) -> Iterator[tuple[str, Judged, tuple[float, ...] | None]]:
     """Yield each subset's credits, and BLEU of captions, which has no credits."""
     is_log = form_of_file(path) in LOGS
-    answers = _read_log(asked, path, unread) if is_log else read_answers(path, asked.columns)
-    known = {key for columns in asked.columns.values() for key in columns["sample_id"]}
+    answers = (
+        _read_log(questions, path, unread) if is_log else read_answers(path, questions.columns)
+    )
+    known = {key for columns in questions.columns.values() for key in columns["sample_id"]}
     check_answered(path, answers, known)
-    for name, columns in asked.columns.items():
+    for name, columns in questions.columns.items():
         task, keys = TASKS[name], columns["sample_id"]
         order = sorted(range(len(keys)), key=keys.__getitem__)
         rows = [row for row in order if keys[row] in answers]
@@ -279,18 +281,20 @@ def _judge(
             )
         if not rows:
             continue
-        given = {keys[row]: answers[keys[row]] for row in rows}
-        said = list(given.values() if is_log else _as_read(path, task, given))
-        unread[name] += 0 if is_log else list(given.values()).count("")
+        raw_answers = {keys[row]: answers[keys[row]] for row in rows}
+        predictions = list(raw_answers.values() if is_log else _as_read(path, task, raw_answers))
+        unread[name] += 0 if is_log else list(raw_answers.values()).count("")
         true = [columns[task.truth][row] for row in rows]
         words = None
         if task.accuracy is None:
-            words = split_captions(said, true, settings.tokenizer)
+            words = split_captions(predictions, true, settings.tokenizer)
             credits = {CIDER: cider_d(*words)}
         else:
-            credits = {ACCURACY: task.accuracy(said, true)}
-        own = [asked.clusters[key] or key for key in keys] if asked.clusters else None
-        clusters = [(own or columns[task.cluster])[row] for row in rows]
+            credits = {ACCURACY: task.accuracy(predictions, true)}
+        cluster_names = (
+            [questions.clusters[key] or key for key in keys] if questions.clusters else None
+        )
+        clusters = [(cluster_names or columns[task.cluster])[row] for row in rows]
         whole = Judged(
             credits=credits,
             chance={} if task.chance is None else {ACCURACY: task.chance},
@@ -299,11 +303,11 @@ def _judge(
             keys=text_array([keys[row] for row in rows]),
             most={CIDER: MOST_CIDER},
         )
-        for subset, part, members in _parts(name, whole, keys, asked.labels):
+        for subset, part, members in _parts(name, whole, keys, questions.labels):
             yield subset, part, None if words is None else bleu(*(_only(w, members) for w in words))
-        if name == "vqa" and (both := _pairs(whole, rows, asked.pairs)) is not None:
-            firsts = [keys[first] for first, _ in asked.pairs]
-            for subset, part, _ in _parts(PAIRS, both, firsts, asked.labels):
+        if name == "vqa" and (both := _pairs(whole, rows, questions.pairs)) is not None:
+            firsts = [keys[first] for first, _ in questions.pairs]
+            for subset, part, _ in _parts(PAIRS, both, firsts, questions.labels):
                 yield subset, part, None
 
 
@@ -329,9 +333,11 @@ def _parts(
     assert whole.keys is not None
     yield name, whole, np.ones(len(whole.keys), dtype=bool)
     expected = Counter(labels[key] for key in keys) if labels else Counter[str]()
-    own = np.array([labels[key] for key in whole.keys.tolist()] if labels else [], dtype=object)
+    row_labels = np.array(
+        [labels[key] for key in whole.keys.tolist()] if labels else [], dtype=object
+    )
     for label in sorted(expected) if len(expected) > 1 else ():
-        members = own == label
+        members = row_labels == label
         if members.any():
             part = whole.part(members, expected=expected[label])
             yield f"{name}/{label or '(none)'}", part, members

@@ -213,9 +213,9 @@ def eqben_samples_report(
     ]
     names = model_names([found.model for found in scores], paths)
     samples, scores, left_out = without_errata(samples, scores, settings.errata)
-    if gone := EQBEN_SIZES.keys() - samples.subsets.keys():
+    if absent := EQBEN_SIZES.keys() - samples.subsets.keys():
         raise InputError(
-            f"--errata {settings.errata}: leaves out all samples of EqBen's subset {min(gone)}; "
+            f"--errata {settings.errata}: leaves out all samples of EqBen's subset {min(absent)}; "
             "pass --by kind for a table without EqBen's averages"
         )
     judged: dict[str, dict[str, Judged]] = {}
@@ -232,8 +232,8 @@ def eqben_samples_report(
     notes = [*score_notes(names, scores), *left_out]
     if not is_whole and len(paths) > 1:
         notes.append(_ALL_SCORED)
-    if others := [name for name, size in sizes.items() if size != EQBEN_SIZES[name]]:
-        parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in others)
+    if deviations := [name for name, size in sizes.items() if size != EQBEN_SIZES[name]]:
+        parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in deviations)
         notes.append(f"These sizes differ from the published subsets: {parts}.")
     return _report(judged, sizes, settings.rules, notes, is_whole=is_whole)
 
@@ -318,10 +318,10 @@ def _weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
 def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share:
     """Return an average as a share, from its rows [1 + resamples] and weights [subsets, 3]."""
     shares = weights.sum(axis=1)
-    told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
+    variance = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
     binary = all(part.binary.all() for part in parts)
     samples = sum(int(part.samples[0]) for part in parts) if binary else math.inf
-    return Share(value=float(rows[0]), draws=rows[1:], clusters=1 / told, samples=samples)
+    return Share(value=float(rows[0]), draws=rows[1:], clusters=1 / variance, samples=samples)
 
 
 def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
@@ -357,12 +357,12 @@ def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) ->
 def compare_averages(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
-    first, *others = judged
+    first, *rivals = judged
     base = judged[first]
-    for model in others:
+    for model in rivals:
         gains = {name: _credits(judged[model][name]) - _credits(base[name]) for name in base}
         sizes = [len(part) for part in gains.values()]
-        drawn = {
+        means = {
             name: resample_means(
                 part,
                 base[name].clusters,
@@ -371,16 +371,16 @@ def compare_averages(
             )
             for name, part in gains.items()
         }
-        averages = _averages(pooled(drawn), sizes)
+        averages = _averages(pooled(means), sizes)
         for (average, metric, rows), weight in zip(averages, _weights_of(sizes), strict=True):
             of = _parts_of(average)
             shares = dict(zip(gains, weight, strict=True))
             shift = np.concatenate([gains[name] @ shares[name] / len(gains[name]) for name in of])
             named = [part for name in of if (part := base[name].clusters) is not None]
-            low, high = _bounds(rows, weight, list(drawn.values()))
+            low, high = _bounds(rows, weight, list(means.values()))
             found = Comparison(
                 samples=len(shift),
-                clusters=sum(drawn[name].clusters for name in of),
+                clusters=sum(means[name].clusters for name in of),
                 difference=float(rows[0]),
                 low=low,
                 high=high,

@@ -100,8 +100,8 @@ def read_gallery(dataset: Dataset) -> Gallery:
 
 
 def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Perturbed]:
-    told = "words_changed" in dataset.columns("samples")
-    changed = "words_changed" if told else "applied"  # all that earlier versions wrote
+    has_words_changed = "words_changed" in dataset.columns("samples")
+    changed = "words_changed" if has_words_changed else "applied"  # all that earlier versions wrote
     names = ["sample_id", "caption_id", "perturbation", "perturbed_caption", changed]
     columns = sorted_columns(dataset, "samples", names)
     places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
@@ -235,8 +235,8 @@ class Contest:
             if judge.grid is not None:
                 raise InputError(f"{judge.model}: the relevance of {DCG} needs vectors")
             vectors = (
-                judge.vectors[what][_found(judge, what, side.keys)]
-                for what, side in zip(_SIDES[direction], (queries, candidates), strict=True)
+                judge.vectors[kind][_found(judge, kind, side.keys)]
+                for kind, side in zip(_SIDES[direction], (queries, candidates), strict=True)
             )
             credits[f"{direction} {DCG}"] = dcg_cm(ranking, relevance_of(ranking, *vectors))
         return Retrieved(
@@ -274,16 +274,16 @@ def _rows(
     distinct, of = np.unique(candidate_of, return_inverse=True)
     shared = len(distinct) < len(of)
     vectors = scores.vectors[answering][distinct if shared else candidate_of]
-    own = of.astype(np.int64) if shared else None
-    return vector_rows(scores.vectors[asking], vectors, query_of, own)
+    places = of.astype(np.int64) if shared else None
+    return vector_rows(scores.vectors[asking], vectors, query_of, places)
 
 
-def _found(scores: CrossedScores, what: What, keys: NDArray[Any]) -> Indices:
-    places = scores.places(what, keys)
+def _found(scores: CrossedScores, kind: What, keys: NDArray[Any]) -> Indices:
+    places = scores.places(kind, keys)
     lost = np.flatnonzero(places < 0)
     if len(lost):
         raise InputError(
-            f"{scores.model}: {len(lost):,} of {len(keys):,} {what} have no score, for example "
+            f"{scores.model}: {len(lost):,} of {len(keys):,} {kind} have no score, for example "
             f"{str(keys[lost[0]])!r}"
         )
     return places

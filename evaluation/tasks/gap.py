@@ -138,9 +138,9 @@ def read_numbers(path: Path) -> dict[tuple[str, str, str], Number]:
 
 def _of_csv(path: Path) -> Iterator[Number]:
     for line, row in enumerate(csv_rows(path), start=2):
-        given = {name: value for name, value in row.items() if value not in ("", None)}
+        values = {name: value for name, value in row.items() if value not in ("", None)}
         try:
-            yield msgspec.convert(given, Number, strict=False)
+            yield msgspec.convert(values, Number, strict=False)
         except msgspec.ValidationError as error:
             raise InputError(
                 f"{path}: line {line}: {error}; expected the columns model, metric and value, and "

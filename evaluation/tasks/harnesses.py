@@ -39,7 +39,7 @@ _SUMS_ALONE: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class _Asked:
+class _ExportedTask:
     dataset: Dataset
     form: QuestionForm
     samples: Samples
@@ -53,9 +53,9 @@ class _Asked:
         for batch in self.dataset.batches("samples", columns, 10_000):
             yield from batch.to_pylist()
 
-    def check_missing(self, path: Path, told: Mapping[str, Any], why: str = "") -> None:
+    def check_missing(self, path: Path, answers: Mapping[str, Any], why: str = "") -> None:
         """Check that all samples are answered, or at least one if answers may be missing."""
-        missing = [key for key in self.samples.keys.tolist() if key not in told]
+        missing = [key for key in self.samples.keys.tolist() if key not in answers]
         if len(missing) == len(self.samples.keys):
             raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
@@ -75,14 +75,14 @@ class _Part:
 
 def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
     settings.check_read("harnesses")
-    asked = _asked(dataset, settings)
+    task = _exported_task(dataset, settings)
     names = model_names([path.stem for path in paths], paths)
-    parts = {name: _part(asked, path) for name, path in zip(names, paths, strict=True)}
-    if asked.notes and any(part.sums for part in parts.values()):
+    parts = {name: _part(task, path) for name, path in zip(names, paths, strict=True)}
+    if task.notes and any(part.sums for part in parts.values()):
         raise InputError(
             "--errata: CLIP_benchmark writes only totals, so single samples cannot be left out"
         )
-    number, clusters = len(asked.samples.keys), len(np.unique(asked.samples.clusters))
+    number, clusters = len(task.samples.keys), len(np.unique(task.samples.clusters))
     measures: list[Measure] = []
     for name, part in parts.items():
         for subset, one in part.judged.items():
@@ -100,13 +100,13 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             for metric, value in part.sums.items()
         )
     judged = {name: part.judged for name, part in parts.items()}
-    said = (f"{name}: {note}" for name, part in parts.items() for note in part.notes)
+    part_notes = (f"{name}: {note}" for name, part in parts.items() for note in part.notes)
     return Report(
         title=f"{dataset.manifest.dataset}: answers to a harness, in per cent",
         rules=settings.rules,
         measures=tuple(measures),
         comparisons=tuple(compare_judged(judged, settings.rules)),
-        notes=(*asked.notes, *said),
+        notes=(*task.notes, *part_notes),
     )
 
 
@@ -116,7 +116,7 @@ def shares_right(dataset: Dataset, path: Path) -> dict[str, float]:
     Samples with an unanswered question are left out. Results without questions give the shares of
     the text and image scores.
     """
-    part = _part(_asked(dataset, MetricsSettings(paths=(), allow_missing=True)), path)
+    part = _part(_exported_task(dataset, MetricsSettings(paths=(), allow_missing=True)), path)
     if part.sums:
         raise InputError(f"{path}: {_SUMS_ALONE}")
     judged = part.judged[EVERYTHING]
@@ -126,49 +126,49 @@ def shares_right(dataset: Dataset, path: Path) -> dict[str, float]:
     return dict(zip(judged.keys.tolist(), shares.tolist(), strict=True))
 
 
-def _asked(dataset: Dataset, settings: MetricsSettings) -> _Asked:
+def _exported_task(dataset: Dataset, settings: MetricsSettings) -> _ExportedTask:
     columns = set(dataset.columns("samples"))
     form = form_of(columns, dataset.folder)
-    own = next((name for name in form.by if name in columns), None)
-    samples = read_samples(dataset, settings.cluster or form.cluster, settings.by or own)
+    default_by = next((name for name in form.by if name in columns), None)
+    samples = read_samples(dataset, settings.cluster or form.cluster, settings.by or default_by)
     known = frozenset(samples.keys.tolist())
-    gone, notes = wrong_samples(known, settings.errata)
-    return _Asked(
+    wrong_ids, notes = wrong_samples(known, settings.errata)
+    return _ExportedTask(
         dataset=dataset,
         form=form,
-        samples=samples.without(gone),
+        samples=samples.without(wrong_ids),
         known=known,
         allow_missing=settings.allow_missing,
         notes=notes,
     )
 
 
-def _part(asked: _Asked, path: Path) -> _Part:
+def _part(task: _ExportedTask, path: Path) -> _Part:
     form = form_of_file(path)
     if form == "clip-benchmark":
-        sums = read_clip_benchmark(path, len(asked.samples.keys), asked.form.kind)
+        sums = read_clip_benchmark(path, len(task.samples.keys), task.form.kind)
         return _Part(sums=sums, notes=(_SUMS_ALONE,))
     if form == "bivlc":
-        return _of_captions(asked, path)
+        return _of_captions(task, path)
     if form is None:
         raise InputError(
             f"{path}: is not a harness result, but another input is one; evaluate scores and "
             "harness results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
-    return (_of_own_task if answers.scores else _of_questions)(asked, answers, path)
+    return (_of_own_task if answers.scores else _of_questions)(task, answers, path)
 
 
-def _of_captions(asked: _Asked, path: Path) -> _Part:
+def _of_captions(task: _ExportedTask, path: Path) -> _Part:
     """Match results without ids by captions and kind; equal ones match in file order."""
     results = read_bivlc(path)
-    if asked.form.kind != "pairs":
-        raise InputError(f"{path}: results of pairs, but {asked.dataset.folder} has none")
+    if task.form.kind != "pairs":
+        raise InputError(f"{path}: results of pairs, but {task.dataset.folder} has none")
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in asked.rows():
+    for row in task.rows():
         waiting.setdefault((row["caption_0"], row["caption_1"]), []).append(row)
     check_known(path, [each.captions for each in results], waiting, "rows are of captions")
-    told: dict[str, tuple[bool, ...]] = {}
+    wins: dict[str, tuple[bool, ...]] = {}
     for each in results:
         pairs = waiting[each.captions]
         if not pairs:
@@ -177,25 +177,25 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
             )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)
-        told[row["sample_id"]] = each.won
-    asked.check_missing(path, told)
+        wins[row["sample_id"]] = each.won
+    task.check_missing(path, wins)
 
     def judge(rows: list[tuple[bool, ...]]) -> tuple[dict[str, Credits], dict[str, float]]:
         credits = np.array(rows, dtype=np.float64).T
         return dict(zip(BIVLC_SCORES, credits, strict=True)), {}
 
-    return _Part(judged=_judged(asked.samples, told, judge))
+    return _Part(judged=_judged(task.samples, wins, judge))
 
 
-def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    check_known(path, answers.scores, asked.known, "samples are ones")
+def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
+    check_known(path, answers.scores, task.known, "samples are ones")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(
             f"{path}: {min(counts)} to {max(counts)} lines per sample, so some questions are "
             "missing"
         )
-    asked.check_missing(path, answers.scores)
+    task.check_missing(path, answers.scores)
 
     def judge(rows: list[list[float]]) -> tuple[dict[str, Credits], dict[str, float]]:
         scores = np.array(rows)
@@ -203,11 +203,11 @@ def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
         return {ACCURACY: scores.mean(axis=1), "group": group}, {}
 
     note = f"a custom task, with scores of {counts.pop()} questions per sample"
-    return _Part(judged=_judged(asked.samples, answers.scores, judge), notes=(note,))
+    return _Part(judged=_judged(task.samples, answers.scores, judge), notes=(note,))
 
 
-def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    questions = {row["sample_id"]: asked.form.questions(row) for row in asked.rows()}
+def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
+    questions = {row["sample_id"]: task.form.questions(row) for row in task.rows()}
     known = {one.question_id for about in questions.values() for one in about}
     check_known(path, answers.texts, known, "answers are to questions")
     # If no question needs an image, no image question is expected to be answered.
@@ -226,39 +226,39 @@ def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
             whole[key] = wanted
         partly += 0 < there < len(wanted)
     failed = f"{counted(answers.failed, 'questions')} failed in the harness"
-    asked.check_missing(path, whole, f" ({failed})" if answers.failed else "")
+    task.check_missing(path, whole, f" ({failed})" if answers.failed else "")
 
     def judge(rows: list[tuple[Question, ...]]) -> tuple[dict[str, Credits], dict[str, float]]:
-        said = [
+        letters = [
             [read_letter(answers.texts[one.question_id], list(one.options)) for one in about]
             for about in rows
         ]
-        return judge_choices(asked.form.kind, rows, said)
+        return judge_choices(task.form.kind, rows, letters)
 
     notes = []
     counts = Counter(one.asks for about in whole.values() for one in about)
-    if asked.form.kind == "pairs" and len(counts) == 1:
+    if task.form.kind == "pairs" and len(counts) == 1:
         notes.append(f"was asked only for the {next(iter(counts))}, so there is no group score")
     if answers.failed:
         notes.append(failed)
     if partly:
         left_out = counted(partly, "samples")
         notes.append(f"left out because some of their questions have no answer: {left_out}")
-    return _Part(judged=_judged(asked.samples, whole, judge), notes=tuple(notes))
+    return _Part(judged=_judged(task.samples, whole, judge), notes=tuple(notes))
 
 
 def _judged(
     samples: Samples,
-    told: Mapping[str, T],
+    answers: Mapping[str, T],
     judge: Callable[[list[T]], tuple[dict[str, Credits], dict[str, float]]],
 ) -> dict[str, Judged]:
     keys = samples.keys.tolist()
-    scored = np.array([key in told for key in keys], dtype=bool)
+    scored = np.array([key in answers for key in keys], dtype=bool)
     found = {}
     for subset, members in samples.subsets.items():
         chosen = members & scored
         if chosen.any():
-            credits, chance = judge([told[keys[row]] for row in np.flatnonzero(chosen)])
+            credits, chance = judge([answers[keys[row]] for row in np.flatnonzero(chosen)])
             found[subset] = Judged(
                 credits=credits,
                 chance=chance,

@@ -118,8 +118,8 @@ def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
     for row in dataset.rows("samples", [*_SHARED, "annotation"]):
         # Annotations of other pairs may be any text.
         with contextlib.suppress(msgspec.DecodeError, RecursionError):
-            own = msgspec.json.decode(row["annotation"], type=_Own)
-            yield {**row, **msgspec.to_builtins(own), "kind": row["kind"].rpartition("/")[2]}
+            details = msgspec.json.decode(row["annotation"], type=_Own)
+            yield {**row, **msgspec.to_builtins(details), "kind": row["kind"].rpartition("/")[2]}
 
 
 class _Ladders:
@@ -130,7 +130,7 @@ class _Ladders:
         self._keys = text_array([each.key for each in steps])
         self._changes = text_array([each.change for each in steps])
         self._sizes = np.array([each.size for each in steps], dtype=float)
-        self._said: list[str] = []
+        self._notes: list[str] = []
 
     def measures(self, model: str, subset: str, judged: Judged) -> Iterator[Measure]:
         if judged.groups is not None or judged.keys is None or not len(self._keys):
@@ -146,7 +146,7 @@ class _Ladders:
         there = np.unique(sizes[is_step])
         at = sizes[:, None] == there
         if len(there) > 1:
-            yield from fitted(model, subset, CHOICE, judged, at, there, self._rules, self._said)
+            yield from fitted(model, subset, CHOICE, judged, at, there, self._rules, self._notes)
         (change,) = changes
         for number, size in enumerate(there.tolist()):
             part = judged.part(at[:, number], _SHOWN)
@@ -161,7 +161,7 @@ class _Ladders:
         yield f"Sizes: {units}. A choice is correct if an image prefers its own caption."
         yield from HOW_FITTED
         yield f"{counted(len(self._keys), 'steps')} of ladders are in curves."
-        yield from self._said
+        yield from self._notes
 
 
 def fitted(
@@ -172,7 +172,7 @@ def fitted(
     at: NDArray[np.bool_],
     sizes: NDArray[np.float64],
     rules: Rules,
-    said: list[str],
+    notes: list[str],
 ) -> Iterator[Measure]:
     """Yield threshold, slope and share at the largest size; `at` marks each pair's sizes [n, k]."""
     right = at * judged.credits[metric][:, None]
@@ -183,12 +183,12 @@ def fitted(
         resamples=rules.resamples,
     )
     rows = np.vstack([found.values, found.draws]) * len(at)
-    hits, asked = np.split(rows, 2, axis=1)
-    curves = fit_curves(sizes, hits, asked)
+    hits, trials = np.split(rows, 2, axis=1)
+    curves = fit_curves(sizes, hits, trials)
     where = f"{model}, {subset}, {metric}"
-    said += _limits(where, curves)
+    notes += _limits(where, curves)
     if found.clusters >= ENOUGH_CLUSTERS:
-        said += _misfits(where, curves, sizes, hits, asked)
+        notes += _misfits(where, curves, sizes, hits, trials)
     like = as_measure(model, subset, metric, judged, found, 0)
     like = replace(like, unit="number", chance=None, ties=None)
     for name, values in (
@@ -228,10 +228,10 @@ def _misfits(
     curves: Curves,
     sizes: NDArray[np.float64],
     hits: NDArray[np.float64],
-    asked: NDArray[np.float64],
+    trials: NDArray[np.float64],
 ) -> Iterator[str]:
     """Note each size at which the measured share lies off the curve in nearly all draws."""
-    for size, right, of in zip(sizes, hits.T, asked.T, strict=True):
+    for size, right, of in zip(sizes, hits.T, trials.T, strict=True):
         share, on_curve = right / np.where(of > 0, of, np.nan), curves.share(size)
         low, high = _interval((share - on_curve)[1:], 1 - (1 - LEVEL) / len(sizes))
         if (low > 0 or high < 0) and abs(share[0] - on_curve[0]) > _MISFIT:

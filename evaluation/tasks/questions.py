@@ -49,17 +49,17 @@ def is_questions(dataset: Dataset) -> bool:
     return set(COLUMNS) <= set(dataset.columns("samples"))
 
 
-def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
+def is_right(reply: str, answer: str, options: Sequence[str]) -> bool:
     """Return True if an answer gives the right option, in words or by letter.
 
     Args:
-        said: the model's answer: `Yes`, `no, it is not`, `(a)`, `A. Open`, or the option's text.
+        reply: the model's answer: `Yes`, `no, it is not`, `(a)`, `A. Open`, or the option's text.
         options: called A, B and so on; empty if the question names them.
     """
     right = short_answer(answer, options)
-    if right is not None and lettered.is_right(said, list(options), right):
+    if right is not None and lettered.is_right(reply, list(options), right):
         return True
-    plain = normal_answer(said)
+    plain = normal_answer(reply)
     return right is None and bool(plain) and plain == normal_answer(answer)
 
 
@@ -74,7 +74,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     """
     settings.check_read("questions")
     rows = list(dataset.rows("samples", COLUMNS))
-    gone, notes = wrong_samples([row["sample_id"] for row in rows], settings.errata)
+    wrong_ids, notes = wrong_samples([row["sample_id"] for row in rows], settings.errata)
     kinds = sorted({row["kind"] for row in rows})
     subsets = {EVERYTHING: rows}
     if len(kinds) > 1:
@@ -83,15 +83,15 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     measures: list[Measure] = []
     unread: list[str] = []
     for name, path in zip(model_names([path.stem for path in paths], paths), paths, strict=True):
-        answers = _checked_answers(rows, path, settings.allow_missing, gone)
+        answers = _checked_answers(rows, path, settings.allow_missing, wrong_ids)
         right = _right(rows, answers)
         if count := sum(_is_unread(row, answers) for row in rows):
-            what = "option, letter, yes or no, and count as wrong"
-            unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {what}")
+            expected = "option, letter, yes or no, and count as wrong"
+            unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {expected}")
         judged[name] = {}
         for subset, part in subsets.items():
             for metric in METRICS:
-                units = judge(part, right, metric, gone)
+                units = judge(part, right, metric, wrong_ids)
                 measures += measure(name, subset, units, settings.rules)[1]
                 if subset == EVERYTHING:
                     judged[name][f"{subset}, by {metric}"] = units
@@ -136,21 +136,23 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
     found = _READERS[form](path) if form in _READERS else Answers()
     if not found.texts:
         raise InputError(f"{path}: contains no answers to a task that eqforge exported")
-    asked = {
+    samples = {
         question.question_id: question.sample_id
         for row in rows
         for question in QUESTIONS.questions(row)
     }
-    check_known(path, found.texts, asked, "answers are to questions")
-    return {asked[key]: text for key, text in found.texts.items()}
+    check_known(path, found.texts, samples, "answers are to questions")
+    return {samples[key]: text for key, text in found.texts.items()}
 
 
 def _checked_answers(
-    rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, gone: Collection[str]
+    rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, wrong_ids: Collection[str]
 ) -> Mapping[str, str]:
     answers = _answers(rows, path)
     check_answered(path, answers, {row["sample_id"] for row in rows})
-    missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
+    missing = sum(
+        row["sample_id"] not in answers and row["sample_id"] not in wrong_ids for row in rows
+    )
     if missing and not allow_missing:
         raise InputError(
             f"{path}: {missing:,} of {len(rows):,} samples have no answer; pass --allow-missing "
@@ -165,10 +167,10 @@ def _checked_answers(
 
 
 def _is_unread(row: Mapping[str, Any], answers: Mapping[str, str]) -> bool:
-    said, right = answers.get(row["sample_id"]), short_answer(row["answer"], row["options"])
-    if said is None or right is None:
+    reply, right = answers.get(row["sample_id"]), short_answer(row["answer"], row["options"])
+    if reply is None or right is None:
         return False
-    return lettered.read_answer(said, list(row["options"]), right) is None
+    return lettered.read_answer(reply, list(row["options"]), right) is None
 
 
 def _right(rows: Sequence[dict[str, Any]], answers: Mapping[str, str]) -> dict[str, bool]:
@@ -183,18 +185,18 @@ def judge(
     rows: Sequence[dict[str, Any]],
     right: Mapping[str, bool],
     metric: str,
-    gone: frozenset[str] = frozenset(),
+    wrong_ids: frozenset[str] = frozenset(),
 ) -> Judged:
     """Return the credits of a metric's units; each unit is in one group.
 
     Args:
         right: whether each answer was right, by question id; unanswered questions are absent.
-        gone: ids of removed questions; the units that contain them are removed too.
+        wrong_ids: ids of removed questions; the units that contain them are removed too.
     """
     units: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
         units.setdefault(METRICS[metric](row), []).append(row)
-    left = [key for key in sorted(units) if gone.isdisjoint(map(_ID, units[key]))]
+    left = [key for key in sorted(units) if wrong_ids.isdisjoint(map(_ID, units[key]))]
     there = {key: units[key] for key in left if right.keys() >= set(map(_ID, units[key]))}
     credits = [all(right[row["sample_id"]] for row in unit) for unit in there.values()]
     chances = [math.prod(map(_chance, unit)) for unit in there.values()]

@@ -49,8 +49,8 @@ def retrieval_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     scores = [read_crossed(str(path), dataset) for path in paths]
     names = model_names([found.model for found in scores], paths)
     contests = [
-        Contest(name, gallery, own, judge, settings)
-        for name, own in zip(names, scores, strict=True)
+        Contest(name, gallery, model_scores, judge, settings)
+        for name, model_scores in zip(names, scores, strict=True)
     ]
     measures = [
         one for contest in contests for one in (*_both_ways(contest), *drop_measures(contest))
@@ -121,7 +121,7 @@ def _both_ways(contest: Contest) -> Iterator[Measure]:
             missing=expected[side] - rows[side],
             ties=float(retrieved.tied.mean()),
         )
-    columns = [place for place, own in enumerate(measures) if own.metric.endswith(RSUM)]
+    columns = [place for place, each in enumerate(measures) if each.metric.endswith(RSUM)]
     sums, most = found.draws[:, columns].sum(axis=1), sum(MOST.values())
     value, clusters = float(found.values[columns].sum()), found.even_clusters[columns].min()
     both = Share(value=value / most, draws=sums / most, clusters=float(clusters))

@@ -193,16 +193,16 @@ def _labels(
     columns: Sequence[str],
 ) -> dict[str, str]:
     """Return a column's labels by sample; a file without the column uses the others' labels."""
-    said: dict[str, tuple[str, Path]] = {}
+    by_sample: dict[str, tuple[str, Path]] = {}
     for path, found in zip(paths, scores, strict=True):
         labels = read_labels(path, name, columns)
         for key, label in () if labels is None else zip(found.keys.tolist(), labels, strict=True):
-            known, where = said.setdefault(key, (label, path))
+            known, where = by_sample.setdefault(key, (label, path))
             if known != label:
                 raise InputError(
                     f"{path}: the {name} of {key!r} is {label!r}, but in {where} it is {known!r}"
                 )
-    return {key: label for key, (label, _) in said.items()}
+    return {key: label for key, (label, _) in by_sample.items()}
 
 
 def _report(
@@ -227,9 +227,9 @@ def _report(
                 f"a model is named {_HUMAN}, which is reserved for people; rename its file"
             )
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
-        asked = ", ".join(people.by_reviewer)
+        raters = ", ".join(people.by_reviewer)
         left_out += (
-            f"{_HUMAN}: a sample counts if all its reviewers are right; the reviewers are {asked}",
+            f"{_HUMAN}: a sample counts if all its reviewers are right; the reviewers are {raters}",
         )
 
     def add(
@@ -260,8 +260,8 @@ def without_errata(
 ) -> tuple[Samples, Sequence[SampleScores], tuple[str, ...]]:
     if path is None:
         return samples, scores, ()
-    gone, notes = wrong_samples(samples.keys.tolist(), path)
-    return samples.without(gone), [found.without(gone) for found in scores], notes
+    wrong_ids, notes = wrong_samples(samples.keys.tolist(), path)
+    return samples.without(wrong_ids), [found.without(wrong_ids) for found in scores], notes
 
 
 def _by_subset(samples: Samples, whole: Judged, scored: Flags) -> Iterator[tuple[str, Judged]]:
@@ -315,8 +315,8 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
 
 def check_ranks(votes: Votes, task: Task) -> None:
     shape = (len(task.images), len(task.captions))
-    for name, some in votes.by_reviewer.items():
-        for vote in some:
+    for name, reviewer_votes in votes.by_reviewer.items():
+        for vote in reviewer_votes:
             if vote.is_given and [len(each) for each in vote.ranks] != [shape[1]] * shape[0]:
                 raise InputError(
                     f"{votes.paths[name]}: task {vote.task}: ranks: expected {shape[1]} for each "
@@ -337,19 +337,19 @@ def _people(
     votes_of = first_votes(votes.by_reviewer)
     least = max(1, votes.overlap)
     ranked: dict[str, list[Vote]] = {}
-    for item, own in votes_of.items():
-        given = [vote for vote in own.values() if vote.is_given]
-        if len(given) >= least:
-            ranked[item] = given
+    for item, item_votes in votes_of.items():
+        answers = [vote for vote in item_votes.values() if vote.is_given]
+        if len(answers) >= least:
+            ranked[item] = answers
     if not ranked:
         raise InputError(
             f"no sample was ranked by all of its {least} reviewers; pass the vote files of all "
             "reviewers"
         )
-    rows = [vote.ranks for own in ranked.values() for vote in own]
+    rows = [vote.ranks for item_votes in ranked.values() for vote in item_votes]
     values = -np.array(rows, dtype=np.float64).reshape(len(rows), -1)
     found = task.judge(values, None, ties)
-    first = np.cumsum([0, *(len(own) for own in ranked.values())])[:-1]
+    first = np.cumsum([0, *(len(item_votes) for item_votes in ranked.values())])[:-1]
     places = places_in(samples.keys, text_array(list(ranked)))
     at = np.maximum(places, 0)
 
@@ -365,8 +365,8 @@ def _people(
         clusters=None,
         expected=len(at),
     )
-    asked = np.isin(samples.keys, text_array(sorted(votes_of)))
+    is_asked = np.isin(samples.keys, text_array(sorted(votes_of)))
     for subset, judged in _by_subset(samples, agreed, places >= 0):
-        of_them = asked & samples.subsets.get(subset, True)
+        of_them = is_asked & samples.subsets.get(subset, True)
         if judged.scored:
             yield subset, replace(judged, expected=int(of_them.sum()))

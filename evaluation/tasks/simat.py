@@ -175,10 +175,10 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     probabilities = known[np.ix_(rows.clip(0), columns.clip(0))]
     probabilities[rows < 0] = np.nan
     probabilities[:, columns < 0] = np.nan
-    asked = np.unique(simat.target_of)
-    row, column = np.nonzero(np.isnan(probabilities[:, asked]))
+    targets = np.unique(simat.target_of)
+    row, column = np.nonzero(np.isnan(probabilities[:, targets]))
     if len(row):
-        region, text = simat.regions["region_id"][row[0]], simat.texts[asked[column[0]]]
+        region, text = simat.regions["region_id"][row[0]], simat.texts[targets[column[0]]]
         raise InputError(
             f"{oracle}: contains no score of region {str(region)!r} with {str(text)!r}"
         )
@@ -292,7 +292,10 @@ def _judge(
     yield from _judged(simat, space, settings, points, space.gallery, truths, excluded)
     # Captions are moved among captions; a query never finds its own (section 5.3, table 2).
     queries = np.arange(len(space.queries))
-    own, aims = simat.triplet_of[simat.region_of[space.queries]], simat.target_of[space.queries]
+    triplets, aims = (
+        simat.triplet_of[simat.region_of[space.queries]],
+        simat.target_of[space.queries],
+    )
     yield from _judged(
         simat,
         space,
@@ -306,7 +309,7 @@ def _judge(
         ],
         space.captions,
         {int(query): aims[query : query + 1] for query in queries},
-        Truths.of_pairs(queries, own, len(queries)),
+        Truths.of_pairs(queries, triplets, len(queries)),
     )
 
 
@@ -326,8 +329,8 @@ def _judged(
     chances = {}
     for name, members in subsets.items():
         of_them = np.where(members[space.queries], weights, 0.0)
-        some = members[space.queries].any()
-        chances[name] = chance(truths, excluded, len(gallery), of_them) if some else {}
+        is_present = members[space.queries].any()
+        chances[name] = chance(truths, excluded, len(gallery), of_them) if is_present else {}
     for method, points in methods:
         credits, tied = judge_queries(points, gallery, truths, excluded, settings.ties)
         for name, everyone in subsets.items():
@@ -350,11 +353,11 @@ def _excluded(simat: Simat, space: _Space, only_own: bool) -> Truths:
     """Return the regions each query must not retrieve, by index in the space."""
     place_of = np.full(len(simat.boxes), -1)
     place_of[space.regions] = np.arange(len(space.regions))
-    own = place_of[simat.region_of[space.queries]]
+    own_regions = place_of[simat.region_of[space.queries]]
     if only_own:
-        return Truths.of_pairs(np.arange(len(own)), own, len(own))
+        return Truths.of_pairs(np.arange(len(own_regions)), own_regions, len(own_regions))
     sources = simat.regions["source_id"][space.regions]
-    return same_crops(sources, simat.boxes[space.regions]).of(own)
+    return same_crops(sources, simat.boxes[space.regions]).of(own_regions)
 
 
 def _truths(simat: Simat, matched: Flags, space: _Space, excluded: Truths) -> Mapping[int, Indices]:

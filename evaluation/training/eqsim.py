@@ -202,8 +202,8 @@ def drawn_couples(
         weights[~possible.any(dim=1)] = 1  # torch rejects a row of zeros; its draws are dropped
         # Without replacement, by the order of exponential variates.
         waits = torch.empty_like(weights).exponential_(generator=generator)
-        drawn = (weights.log() - waits.log()).topk(min(count, len(weights)), dim=1).indices
-        found.append((drawn, possible.gather(1, drawn)))
+        draws = (weights.log() - waits.log()).topk(min(count, len(weights)), dim=1).indices
+        found.append((draws, possible.gather(1, draws)))
     return _listed(found).to(logits.device)
 
 

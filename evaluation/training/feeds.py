@@ -150,8 +150,8 @@ def encode_frozen(
     matches = [match for unit in units for match in unit.matches]
     image_ids = sorted({match.image_id for match in matches})
     words = sorted(set(texts.of(matches)))
-    model, called = start.model, start.called
-    assert isinstance(called, Architecture)
+    model, encoder = start.model, start.encoder
+    assert isinstance(encoder, Architecture)
     loader: Any = DataLoader(
         list(chunked(image_ids, ENCODED_AT_ONCE)),  # type: ignore[arg-type, unused-ignore]
         batch_size=None,
@@ -159,11 +159,11 @@ def encode_frozen(
         num_workers=workers,
     )
     with torch.no_grad(), plain_errors():
-        images = [called.image(model, chunk.to(model.device)).float().cpu() for chunk in loader]
+        images = [encoder.image(model, chunk.to(model.device)).float().cpu() for chunk in loader]
         tokens = (
             start.tokenizer.encode(chunk, model.device) for chunk in chunked(words, ENCODED_AT_ONCE)
         )
-        captions = [called.text(model, chunk).float().cpu() for chunk in tokens]
+        captions = [encoder.text(model, chunk).float().cpu() for chunk in tokens]
     return VectorFeed(
         images=torch.cat(images),
         captions=torch.cat(captions),

@@ -89,7 +89,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     count = len(examples.units)
     steps = count_steps(count, settings.batch_size, settings.epochs, settings.steps)
     start = load_start(settings.model, heads=settings.train == "heads")
-    is_fusion = isinstance(start.called, TrainedFusion)
+    is_fusion = isinstance(start.encoder, TrainedFusion)
     if is_fusion:
         check_fusion(settings, start.kind)
     elif wrong := [name for name in settings.weights() if name in MATCHING]:
@@ -139,7 +139,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
             "cost": measured_cost(job),
             "versions": versions_of(*VERSIONED),
         }
-        folder.finish(lambda made: save_trained(made, start, network), outcome)
+        folder.finish(lambda model_folder: save_trained(model_folder, start, network), outcome)
     accelerator.wait_for_everyone()
     if not accelerator.is_main_process:
         return None
@@ -193,7 +193,7 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
 
 def _identity(settings: FinetuneSettings, dataset: Dataset, start: Start) -> dict[str, Any]:
     aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
-    if not isinstance(start.called, TrainedFusion):
+    if not isinstance(start.encoder, TrainedFusion):
         aside.add("distant_count")
     return {
         **{name: value for name, value in asdict(settings).items() if name not in aside},
@@ -242,18 +242,18 @@ def _prepare(
     pictures = Pictures(copied)
     if settings.train == "heads" and start.kind == VISION_TEXT:
         freeze_encoders(start.model, settings.temperature)
-    called = start.called
+    encoder = start.encoder
     if settings.train == "all" or start.kind == VISION_TEXT:
         pixels = PixelFeed(
             pictures=pictures,
             processor=start.preprocessor.image,
             tokenizer=start.tokenizer,
             texts=texts,
-            stacked=not isinstance(called, TrainedFusion),
+            stacked=not isinstance(encoder, TrainedFusion),
         )
-        if isinstance(called, TrainedFusion):
-            return FusionNetwork(called), pixels
-        return DualNetwork(start.model, called), pixels
+        if isinstance(encoder, TrainedFusion):
+            return FusionNetwork(encoder), pixels
+        return DualNetwork(start.model, encoder), pixels
     start.model.to(accelerator.device)
     feed = encode_frozen(start, pictures, examples.units, texts, settings.workers)
     seed = derive_seed(settings.seed, "heads", "start", 1)
@@ -268,7 +268,7 @@ def train(job: Job) -> list[dict[str, float]]:
     network, optimizer = accelerator.prepare(job.network.train(), optimizer)
     start = job.folder.load_checkpoint(accelerator)
     logged: list[dict[str, float]] = []
-    begun = reported = time.monotonic()
+    start_s = reported = time.monotonic()
     images = 0
     is_main = accelerator.is_main_process
     order = range(start, steps)
@@ -291,7 +291,7 @@ def train(job: Job) -> list[dict[str, float]]:
                 reported = now
                 print(
                     f"step {done:,} of {steps:,}: loss {entry['loss']:.4f}, "
-                    f"{images / (now - begun):,.0f} images/s",
+                    f"{images / (now - start_s):,.0f} images/s",
                     file=sys.stderr,
                 )
             if done % settings.checkpoint_every == 0 or done == steps:
@@ -312,7 +312,7 @@ def _step(
     for group in optimizer.param_groups:
         group["lr"] = rate
     optimizer.zero_grad()
-    begun = _seconds(device)
+    start_s = _seconds(device)
     # Dropout's draws depend only on the step, so they survive a restart.
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(seed + accelerator.process_index)
@@ -331,7 +331,7 @@ def _step(
             scale = {"scale": encoded.scale.item()}
         weighted = [weight * losses[name] for name, weight in settings.weights().items()]
         total = torch.stack(weighted).sum()
-        forward = _seconds(device) - begun
+        forward = _seconds(device) - start_s
         accelerator.backward(total)
     longest = math.inf if settings.max_grad_norm is None else settings.max_grad_norm
     norm = accelerator.clip_grad_norm_(network.parameters(), longest)
@@ -350,7 +350,7 @@ def _step(
         )
     optimizer.step()
     job.network.after_step()
-    job.times.append((forward, _seconds(device) - begun))
+    job.times.append((forward, _seconds(device) - start_s))
     return entry
 
 
@@ -390,14 +390,14 @@ def encode_batch(
     )
 
 
-def _gather(own: Any, accelerator: Any) -> Tensor:
+def _gather(rows: Any, accelerator: Any) -> Tensor:
     """Return the rows of all processes, in order; gradients flow only to this process's rows."""
     processes = accelerator.num_processes
     if processes == 1:
-        return own
-    parts = list(accelerator.gather(own.detach()).chunk(processes))
-    if own.requires_grad:
-        own = own.clone()
-        own.register_hook(lambda gradient: gradient * processes)
-    parts[accelerator.process_index] = own
+        return rows
+    parts = list(accelerator.gather(rows.detach()).chunk(processes))
+    if rows.requires_grad:
+        rows = rows.clone()
+        rows.register_hook(lambda gradient: gradient * processes)
+    parts[accelerator.process_index] = rows
     return torch.cat(parts)

@@ -60,12 +60,12 @@ class RunFolder:
                 "different folder"
             )
 
-    def _compare(self, what: str, there: Mapping[str, Any]) -> None:
+    def _compare(self, state: str, there: Mapping[str, Any]) -> None:
         names = sorted(self._identity.keys() | there.keys())
         name = next((n for n in names if self._identity.get(n) != there.get(n)), None)
         if name is not None:
             raise InputError(
-                f"{self.folder} {what} with other settings: {name_of(name)} is "
+                f"{self.folder} {state} with other settings: {name_of(name)} is "
                 f"{shown(there.get(name))} there and {shown(self._identity.get(name))} here; "
                 "choose a different folder, or delete this one"
             )
@@ -121,13 +121,13 @@ class RunFolder:
             yield lambda entry: print(json.dumps(entry), file=stream)
 
     def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
-        made = self.work / "model"
-        shutil.rmtree(made, ignore_errors=True)
-        made.mkdir(parents=True)
-        with system_errors(made):
-            save(made)
-        weights = storage.digest(str(made / "model.safetensors"))[1]
-        for file in sorted(made.iterdir()):
+        model = self.work / "model"
+        shutil.rmtree(model, ignore_errors=True)
+        model.mkdir(parents=True)
+        with system_errors(model):
+            save(model)
+        weights = storage.digest(str(model / "model.safetensors"))[1]
+        for file in sorted(model.iterdir()):
             os.replace(file, self.folder / file.name)
         content = {"run": self._identity, **manifest, "weights_sha256": weights}
         storage.write_bytes(str(self.folder / MANIFEST), _json(content))

@@ -156,18 +156,18 @@ def choose_couples(
     Source: Wang et al. 2023, appendix C: of the captions drawn for an image, some are hard
     negatives, and EqSim also draws the captions' own images.
     """
-    count, drawn = len(partners), settings.close_count
+    count, close_count = len(partners), settings.close_count
     if settings.close == "known":
         close = known_couples(partners)
     elif settings.close == "top-k":
-        close = top_k_couples(coarse(), drawn, excluded, texts_only=True)
+        close = top_k_couples(coarse(), close_count, excluded, texts_only=True)
     else:
-        close = drawn_couples(coarse(), drawn, excluded, generator, texts_only=True)
-    taken = excluded.clone()
-    taken[close[:, 0], close[:, 1]] = True
-    taken[close[:, 1], close[:, 0]] = True
+        close = drawn_couples(coarse(), close_count, excluded, generator, texts_only=True)
+    mask = excluded.clone()
+    mask[close[:, 0], close[:, 1]] = True
+    mask[close[:, 1], close[:, 0]] = True
     equal = torch.zeros((count, count), device=partners.device)
-    distant = drawn_couples(equal, settings.distant_count, taken, generator, texts_only=True)
+    distant = drawn_couples(equal, settings.distant_count, mask, generator, texts_only=True)
     return Couples(close=close, distant=distant)
 
 

@@ -67,10 +67,10 @@ class Encoded:
     bias: Any
 
 
-def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
+def parse_weights(texts: Sequence[str]) -> dict[LossName, float]:
     """Parse `NAME=WEIGHT` or `NAME` (weight 1), one per loss."""
     weights: dict[LossName, float] = {}
-    for text in given:
+    for text in texts:
         found, _, number = text.partition("=")
         name = next((name for name in LOSSES if name == found), None)
         if name is None:
@@ -219,8 +219,8 @@ def itm_loss(logits: "Tensor", scored: "Tensor") -> "Tensor":
     import torch
     from torch.nn.functional import softplus
 
-    own = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
-    matches, negatives = softplus(-logits[own]).mean(), softplus(logits[scored & ~own])
+    diagonal = torch.eye(len(logits), dtype=torch.bool, device=logits.device)
+    matches, negatives = softplus(-logits[diagonal]).mean(), softplus(logits[scored & ~diagonal])
     return matches if len(negatives) == 0 else (matches + 2 * negatives.mean()) / 3
 
 

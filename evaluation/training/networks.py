@@ -32,15 +32,15 @@ MAX_SCALE = 100.0
 class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
     """A dual encoder of transformers, trained as a whole."""
 
-    def __init__(self, model: Any, called: Architecture) -> None:
+    def __init__(self, model: Any, encoder: Architecture) -> None:
         super().__init__()
-        self.model, self._called = model, called
+        self.model, self._encoder = model, encoder
 
     def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
         """Return float32 unit vectors of images and of texts, the scale and the bias."""
-        images = self._called.image(self.model, pixels)
-        texts = self._called.text(self.model, tokens)
-        scale = torch.as_tensor(self._called.scale(self.model), device=images.device).float()
+        images = self._encoder.image(self.model, pixels)
+        texts = self._encoder.text(self.model, tokens)
+        scale = torch.as_tensor(self._encoder.scale(self.model), device=images.device).float()
         bias = getattr(self.model, "logit_bias", None)
         bias = torch.zeros_like(scale) if bias is None else bias.float()
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
@@ -150,7 +150,7 @@ class Start:
     """The model that training starts from."""
 
     kind: str
-    called: Architecture | TrainedFusion
+    encoder: Architecture | TrainedFusion
     weights: Weights
     preprocessor: Preprocessor
     model: Any
@@ -174,26 +174,26 @@ def load_start(model: str, heads: bool) -> Start:
         fusion = FUSIONS[kind](weights)
         return Start(
             kind=kind,
-            called=fusion,
+            encoder=fusion,
             weights=weights,
             preprocessor=fusion.preprocessor,
             model=fusion.model,
             tokenizer=fusion.captions,
         )
-    called = ARCHITECTURES[kind]
+    encoder = ARCHITECTURES[kind]
     preprocessor = load_preprocessor(weights)
-    loaded = load_model(weights, called.model)
+    loaded = load_model(weights, encoder.model)
     text = loaded.config.text_config
     check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
     if heads and kind == "clip":
         check_foldable(loaded)
     return Start(
         kind=kind,
-        called=called,
+        encoder=encoder,
         weights=weights,
         preprocessor=preprocessor,
         model=loaded,
-        tokenizer=called.tokenizer(preprocessor.tokenizer, text),
+        tokenizer=encoder.tokenizer(preprocessor.tokenizer, text),
     )
 
 

@@ -180,10 +180,10 @@ def staged_name(artifact: Any) -> str:
 
 
 def worker_variables(info: Any, arguments: argparse.Namespace, files: str | None) -> dict[str, str]:
-    given = {"control": arguments.control_endpoint, "logging": arguments.logging_endpoint}
+    endpoints = {"control": arguments.control_endpoint, "logging": arguments.logging_endpoint}
     services = {
-        "control": info.control_endpoint.url or given["control"],
-        "logging": info.logging_endpoint.url or given["logging"],
+        "control": info.control_endpoint.url or endpoints["control"],
+        "logging": info.logging_endpoint.url or endpoints["logging"],
         "status": info.status_endpoint.url,
     }
     variables = {

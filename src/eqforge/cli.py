@@ -169,8 +169,8 @@ def _run(arguments: list[str]) -> int:
     if name not in COMMANDS:
         return _refuse(name, COMMANDS, usage, "command")
     if name in ("plan", "build", "import"):
-        own = itertools.takewhile(lambda word: word != "--", rest)
-        if any(word.partition("=")[0] == "--recipe" for word in own):
+        words = itertools.takewhile(lambda word: word != "--", rest)
+        if any(word.partition("=")[0] == "--recipe" for word in words):
             on_recipe: Callable[[str, list[str]], int] = _import("commands.recipe").main
             return on_recipe(name, rest)
         return _on_one_of(name, _options_last(rest))
@@ -195,9 +195,9 @@ def _options_last(arguments: list[str]) -> list[str]:
 def _on_one_of(command: str, arguments: list[str]) -> int:
     """Run a command whose options depend on the dataset or benchmark."""
     known = _import("schemas.tables.datasets").MADE_BY[command]
-    what = "benchmark" if command == "import" else "dataset"
+    kind = "benchmark" if command == "import" else "dataset"
     summaries = {name: each.summary for name, each in known.items()}
-    usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
+    usage = _help(summaries, f"eqforge {command} {kind.upper()}", kind)
     does = "plans" if command == "plan" else "rebuilds"
     usage += (
         f"\n\neqforge {command} --recipe RECIPE {does} a dataset from its recipe and lists changes."
@@ -208,9 +208,9 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in known:
         if other := _other_command(name, command):
-            print(f"eqforge: {name} is not a {what}: {other}", file=sys.stderr)
+            print(f"eqforge: {name} is not a {kind}: {other}", file=sys.stderr)
             return 2
-        return _refuse(name, known, usage, what)
+        return _refuse(name, known, usage, kind)
     run = _import("pipelines.base.command")
     pipeline = _import("pipelines").pipeline_of(name)
     if command == "plan":
@@ -226,8 +226,8 @@ def _other_command(name: str, command: str) -> str:
         built = f"eqforge build {name}"
         if not dataset.released:
             return built
-        others = "" if dataset.released.startswith(built) else f"; {built} makes others"
-        return f"{dataset.released} reads the released files{others}"
+        note = "" if dataset.released.startswith(built) else f"; {built} makes others"
+        return f"{dataset.released} reads the released files{note}"
     return f"eqforge import {name}" if name in made_by["import"] else ""
 
 
@@ -265,25 +265,25 @@ def _is_not_of_a_store(record: logging.LogRecord) -> bool:
     return is_verbose or record.name.partition(".")[0] not in LIBRARIES
 
 
-def _help(texts: Mapping[str, str], usage: str, what: str) -> str:
+def _help(texts: Mapping[str, str], usage: str, kind: str) -> str:
     width = max(map(len, texts))
     lines = [f"  {name:<{width}}  {text}" for name, text in texts.items()]
     return "\n".join(
         [
             "Construct benchmarks of minimal pairs for vision-language models.",
             "",
-            f"usage: {usage} [options]      ({usage} --help shows a {what}'s options)",
+            f"usage: {usage} [options]      ({usage} --help shows a {kind}'s options)",
             "",
             *lines,
         ]
     )
 
 
-def _refuse(name: str, known: Iterable[str], usage: str, what: str) -> int:
+def _refuse(name: str, known: Iterable[str], usage: str, kind: str) -> int:
     begin = [each for each in known if name and each.startswith(name)]
     hint = f"; there are {', '.join(begin)}" if begin else nearest(name, known)
     shown = "" if hint else f"\n\n{usage}"
-    print(f"eqforge: no {what} {visible(name)!r}{hint}{shown}", file=sys.stderr)
+    print(f"eqforge: no {kind} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2
 
 

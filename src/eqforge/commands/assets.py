@@ -160,7 +160,7 @@ def fetch_assets(
 ) -> dict[str, str]:
     url = storage.join(folder, MANIFEST)
     copies = dict(manifest_to_grow(url, "copies").assets)
-    made: dict[str, Asset] = {}
+    results: dict[str, Asset] = {}
     failures = {}
 
     def copy(asset: Asset) -> Asset | InputError:
@@ -174,7 +174,7 @@ def fetch_assets(
 
     with (
         _alone(folder),
-        _grown(url, "copies", made) as grow,
+        _grown(url, "copies", results) as grow,
         ThreadPoolExecutor(at_once) as threads,
     ):
         done = zip(assets, threads.map(copy, assets), strict=True)
@@ -184,7 +184,7 @@ def fetch_assets(
                 verdict = ": failed"
             else:
                 verdict = _over(copies.get(asset.asset_id), result)
-                made[asset.asset_id] = result
+                results[asset.asset_id] = result
             say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
             if number % PINNED_EVERY == 0:
                 grow()
@@ -213,8 +213,8 @@ def _adopt(arguments: Adopt) -> int:
     there = manifest_to_grow(url, "adopted").assets
     assets: dict[str, Asset] = {}
     failures, unused = 0, set(nouns)
-    folders, others = scans_in(arguments.folder)
-    for folder in others:
+    folders, empty = scans_in(arguments.folder)
+    for folder in empty:
         print(
             visible(f"{folder.name}: left out, because the folder contains no mesh"),
             file=sys.stderr,
@@ -223,20 +223,20 @@ def _adopt(arguments: Adopt) -> int:
     with _alone(arguments.output), _grown(url, "adopted", assets) as grow:
         for number, folder in enumerate(folders, start=1):
             try:
-                made = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
-                node = Node(folder.name, "", made.entry)
+                scan = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
+                node = Node(folder.name, "", scan.entry)
                 asset = read_asset(folder.name, node, arguments.output)
             except (InputError, OSError) as error:
                 failures += 1
                 print(visible(str(error)))
                 continue
-            unused.discard(made.key or "")
+            unused.discard(scan.key or "")
             known = there.get(asset.asset_id)
-            if known is not None and made.key is None and known.sha256 == asset.sha256:
+            if known is not None and scan.key is None and known.sha256 == asset.sha256:
                 asset = with_words(asset, known.entry.get("words"))
-            storage.write_bytes(asset.archive, made.archive)
+            storage.write_bytes(asset.archive, scan.archive)
             assets[asset.asset_id] = asset
-            about = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
+            about = "; ".join((f"{asset.asset_id}: {_called(asset)}", *scan.notes))
             print(visible(f"{number}/{len(folders)} {about}{_over(known, asset)}"), file=sys.stderr)
             if number % PINNED_EVERY == 0:
                 grow()
@@ -260,12 +260,12 @@ def _alone(folder: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[[], None]]:
+def _grown(url: str, name: str, assets: Mapping[str, Asset]) -> Iterator[Callable[[], None]]:
     """Yield a function that adds assets to a manifest; it runs once more at the end."""
 
     def grow() -> None:
         there = manifest_to_grow(url, name)
-        write_manifest(url, replace(there, assets={**there.assets, **made}))
+        write_manifest(url, replace(there, assets={**there.assets, **assets}))
 
     try:
         yield grow

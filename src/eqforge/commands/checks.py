@@ -195,10 +195,10 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
         for kind in kinds
     }
     name = dataset.manifest.dataset
-    own = TYPES if name in COMBINED else {name}
+    datasets = TYPES if name in COMBINED else {name}
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
-            if row["dataset"] not in own:
+            if row["dataset"] not in datasets:
                 yield f"sample {row['sample_id']}: belongs to the dataset {row['dataset']}"
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
     if "task" in dataset.columns("samples"):
@@ -237,11 +237,11 @@ def _references(
     """Yield (row, other table, key of a row in it) for all references, including deleted tables."""
     table = dataset_type(dataset.manifest.dataset).table
     for kind in kinds:
-        others = {column: table(name) for column, name in kind.references.items()}
-        columns = list(dict.fromkeys((*kind.key, *others)))
-        for row in dataset.rows(kind.name, columns) if others else ():
+        tables = {column: table(name) for column, name in kind.references.items()}
+        columns = list(dict.fromkeys((*kind.key, *tables)))
+        for row in dataset.rows(kind.name, columns) if tables else ():
             key = f"{kind.name}: {_key(kind, row)}"
-            yield from ((key, other, row[c]) for c, other in others.items() if row[c] is not None)
+            yield from ((key, other, row[c]) for c, other in tables.items() if row[c] is not None)
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:

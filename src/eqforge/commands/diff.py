@@ -131,8 +131,8 @@ def diff_datasets(
     )
 
 
-def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
-    for name in asked:
+def _check_known(option: str, names: tuple[str, ...], known: list[str]) -> None:
+    for name in names:
         if name not in known:
             hint = nearest(name, known) or f"; there are {', '.join(known)}"
             raise InputError(f"{option} {name}: exists in neither dataset{hint}")
@@ -148,9 +148,9 @@ def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterat
             break
         yield from ["the manifests:"] * (number == 0)
         yield f"  {name}: {_value(a)} → {_value(b)}"
-    said = "are equal in all records" if found.is_equal else "differ"
+    verdict = "are equal in all records" if found.is_equal else "differ"
     beside = "; their manifests differ" if found.is_equal and found.manifest else ""
-    yield f"{found.a} and {found.b}: {said}{beside}"
+    yield f"{found.a} and {found.b}: {verdict}{beside}"
 
 
 def _table_lines(name: str, table: TableDifference, examples: int) -> Iterator[str]:

@@ -113,7 +113,7 @@ def facts() -> Iterator[Fact]:
     except EqforgeError as error:
         fault = str(error).splitlines()[0]
     cost, remedy = "hard negatives, perturbations and granularity", "eqforge setup wordnet"
-    yield _fact("WordNet", version, cost, remedy, said=fault)
+    yield _fact("WordNet", version, cost, remedy, fault=fault)
     java = _first_line("java", "-version")
     yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
     yield from _resources()
@@ -150,7 +150,7 @@ def _packages() -> Iterator[Fact]:
             ", ".join(extras[extra]) if not missing else None,
             _COSTS[extra],
             (extra == EXTRA and no_blender()) or f"pip install 'eqforge[{extra}]'",
-            said=f"lacks {', '.join(missing)}",
+            fault=f"lacks {', '.join(missing)}",
         )
     if find_spec("av") is not None:
         import av
@@ -185,7 +185,7 @@ def _sandbox() -> Iterator[Fact]:
             None if passed else f"blocked: {', '.join(tries)}",
             f"the sandbox does not restrict {name} for decoders",
             _SANDBOX_REMEDY[part],
-            said=f"not blocked: {', '.join(passed)}",
+            fault=f"not blocked: {', '.join(passed)}",
         )
     if 0 < landlock.version() < 4:
         yield Fact(name="landlock", state="ok", found=f"version {landlock.version()}, without TCP")
@@ -214,7 +214,7 @@ def _resources() -> Iterator[Fact]:
             "builds" if name == "temporary folder" else "downloads of `eqforge setup`",
             "set a folder that you can write to: "
             f"{'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
-            said=f"{folder}: cannot be written",
+            fault=f"{folder}: cannot be written",
             is_necessary=name == "temporary folder",
         )
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -228,13 +228,13 @@ def _fact(
     cost: str,
     remedy: str,
     *,
-    said: str = "not found",
+    fault: str = "not found",
     is_necessary: bool = False,
 ) -> Fact:
     if found:
         return Fact(name=name, state="ok", found=found)
     state: State = "NECESSARY" if is_necessary else "missing"
-    return Fact(name=name, state=state, found=said, cost=cost, remedy=remedy)
+    return Fact(name=name, state=state, found=fault, cost=cost, remedy=remedy)
 
 
 main = Command("eqforge doctor", Arguments, doctor, keeps_output=True)

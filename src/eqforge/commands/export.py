@@ -70,10 +70,10 @@ def export(arguments: Arguments) -> "ExportNote":
             f"--format {arguments.format}: expected {', '.join(sorted(FORMATS))}"
             + nearest(arguments.format, FORMATS)
         )
-    own = {field.name: getattr(arguments, field.name) for field in fields(ExportSettings)}
+    values = {field.name: getattr(arguments, field.name) for field in fields(ExportSettings)}
     dataset = open_dataset(arguments.dataset)
     return export_dataset(
-        dataset, ExportSettings(**own), arguments.output, overwrite=arguments.overwrite
+        dataset, ExportSettings(**values), arguments.output, overwrite=arguments.overwrite
     )
 
 

@@ -87,8 +87,8 @@ def inspect(arguments: Arguments) -> int:
     elif arguments.id is not None:
         found = _show_one(dataset, arguments.id, arguments)
     elif arguments.sheet is not None:
-        drawn = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
-        print(f"{arguments.sheet}: {drawn} samples")
+        count = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
+        print(f"{arguments.sheet}: {count} samples")
         found = Inspection(folder=arguments.dataset, manifest=dataset.manifest)
     else:
         found = _show_all(dataset, arguments)
@@ -213,15 +213,15 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
             print(f"{len(few):,} of {len(found):,} rejects; --rows {len(found)} shows all")
     else:
         stored = StoredRejects(dataset)
-        drawn = draw_items(
+        count = draw_items(
             dataset,
             stored.items(few, whys),
             dict(stored.pictures(few)),
             arguments.sheet,
             arguments.boxes,
         )
-        lost = "" if drawn == len(few) else "; the images of the others no longer exist"
-        print(f"{arguments.sheet}: {drawn} of {len(few)} rejects{lost}")
+        lost = "" if count == len(few) else "; the images of the others no longer exist"
+        print(f"{arguments.sheet}: {count} of {len(few)} rejects{lost}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
 
 
@@ -262,10 +262,10 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
         hint = nearest(part, ids) or "; to see some ids, run eqforge inspect DATASET"
         raise InputError(f"--id {part}: {dataset.folder} has no such sample or reject{hint}")
     if len(found) > 1:
-        some = ", ".join(map(visible, found[:_MOST_IDS]))
+        examples = ", ".join(map(visible, found[:_MOST_IDS]))
         raise InputError(
             f"--id {part}: matches {len(found):,} ids; pass a complete id, or a part that matches "
-            f"only one: {some}{', …' if len(found) > _MOST_IDS else ''}"
+            f"only one: {examples}{', …' if len(found) > _MOST_IDS else ''}"
         )
     return found[0]
 

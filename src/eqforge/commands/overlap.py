@@ -106,9 +106,9 @@ class Named:
     listed: Mapping[str, str]
     links: Mapping[str, set[str]]
 
-    def match(self, own: Sequence[str]) -> Seen | None:
-        linked = sorted({other for key in own for other in self.links.get(key, ())} - set(own))
-        for why, keys in (("id", own), ("linked_id", linked)):
+    def match(self, names: Sequence[str]) -> Seen | None:
+        linked = sorted({other for key in names for other in self.links.get(key, ())} - set(names))
+        for why, keys in (("id", names), ("linked_id", linked)):
             for key in keys:
                 if key in self.listed:
                     return Seen(why=why, matched=key, found_in=self.listed[key])
@@ -116,7 +116,7 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Looks:
+class HashList:
     """Perceptual hashes, uint64 [images, 3], of a folder or a dataset.
 
     `names` are files or ids; `unreadable` counts the files that are not readable images.
@@ -151,9 +151,9 @@ def overlap_command(arguments: Arguments) -> int:
     collection = collection_of(dataset) or arguments.names_are
     lists = arguments.training_ids, arguments.links, arguments.splits
     named = read_named(*lists, dataset, others)
-    looks = read_looks(dataset, arguments.images, others, arguments.workers)
-    by_look = seen_by_look(dataset, looks, arguments.max_distance)
-    rows = overlap_rows(shown, by_look | seen_by_id(shown, named, collection))
+    hash_lists = read_hashes(dataset, arguments.images, others, arguments.workers)
+    by_hash = seen_by_hash(dataset, hash_lists, arguments.max_distance)
+    rows = overlap_rows(shown, by_hash | seen_by_id(shown, named, collection))
     text = pa.string()
     schema = pa.schema(
         [
@@ -168,8 +168,8 @@ def overlap_command(arguments: Arguments) -> int:
     with storage.open_atomic(arguments.output) as stream:
         table = pa.Table.from_pylist(rows, schema=schema)
         pq.write_table(table, stream, compression="zstd")
-    _print(rows, sum(each.unreadable for each in looks))
-    if unknown := len(not_compared(shown, named, collection, bool(looks))):
+    _print(rows, sum(each.unreadable for each in hash_lists))
+    if unknown := len(not_compared(shown, named, collection, bool(hash_lists))):
         print(
             f"{unknown:,} of the images count as unseen but could not be compared: their names are "
             "not ids of a listed collection, and no images were compared. If the names are plain "
@@ -229,8 +229,8 @@ def collection_of(dataset: "Dataset") -> Collection | None:
 
 def shown_images(dataset: "Dataset") -> Iterator[Shown]:
     columns = set(dataset.columns("samples"))
-    own = (dataset_type(dataset.manifest.dataset).image, "image_id")
-    known = (own, ("image_0", "image_0_id"), ("image_1", "image_1_id"))
+    main_image = (dataset_type(dataset.manifest.dataset).image, "image_id")
+    known = (main_image, ("image_0", "image_0_id"), ("image_1", "image_1_id"))
     pairs = [(name, key) for name, key in known if key in columns]
     wanted = ["sample_id", *(name for pair in pairs for name in pair if name in columns)]
     for row in dataset.rows("samples", wanted):
@@ -284,9 +284,9 @@ def seen_by_id(
     return {name: match for name, match in matches.items() if match is not None}
 
 
-def read_looks(
+def read_hashes(
     dataset: "Dataset", folders: Iterable[Path], others: Iterable["Dataset"], workers: int
-) -> list[Looks]:
+) -> list[HashList]:
     """Hash the images in folders, and read the hashes of other datasets with images."""
     from eqforge.transforms.filters.near_duplicates import hash_folder, to_numbers
 
@@ -296,24 +296,26 @@ def read_looks(
             raise InputError(f"{dataset.folder}: contains no images; {dataset.remedy}")
         hashed = hash_folder(str(folder), workers)
         unreadable = len(hashed.unreadable)
-        found.append(Looks(folder.name, hashed.names, hashed.hashes, unreadable))
+        found.append(HashList(folder.name, hashed.names, hashed.hashes, unreadable))
     for other in others if "images" in dataset.manifest.tables else ():
         rows = list(other.rows("images", ["image_id", "phash"]))
         hashes = to_numbers(row["phash"] for row in rows)
         names = tuple(row["image_id"] for row in rows)
-        found.append(Looks(_name_of(other), names, hashes))
-    return [looks for looks in found if looks.names]
+        found.append(HashList(_name_of(other), names, hashes))
+    return [each for each in found if each.names]
 
 
-def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) -> dict[str, Seen]:
+def seen_by_hash(
+    dataset: "Dataset", hash_lists: Sequence[HashList], max_distance: int
+) -> dict[str, Seen]:
     """Return, by id, the nearest match of each image that looks like a seen one."""
     from eqforge.transforms.filters.near_duplicates import nearest, to_numbers
 
-    if not looks:
+    if not hash_lists:
         return {}
     rows = list(dataset.rows("images", ["image_id", "phash"]))
     hashes, seen = to_numbers(row["phash"] for row in rows), dict[str, Seen]()
-    for each in looks:
+    for each in hash_lists:
         for row, place, distance in zip(rows, *nearest(hashes, each.hashes), strict=True):
             known = seen.get(row["image_id"])
             is_nearer = known is None or known.distance is None or distance < known.distance
@@ -328,7 +330,7 @@ def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) 
 
 
 def not_compared(
-    shown: Iterable[Shown], named: Named, collection: Collection | None, has_looks: bool
+    shown: Iterable[Shown], named: Named, collection: Collection | None, has_hashes: bool
 ) -> set[str]:
     """Return the images, by name or id, that could not be checked.
 
@@ -339,7 +341,7 @@ def not_compared(
     for each in shown:
         keys = keys_of_name(each.image, collection) if each.image else ()
         is_named = any(key.partition(":")[0] in known for key in keys)
-        if not (is_named or (has_looks and each.image_id)):
+        if not (is_named or (has_hashes and each.image_id)):
             found.add(each.image or each.image_id or "")
     return found
 

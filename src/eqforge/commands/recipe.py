@@ -112,8 +112,8 @@ def main(command: str, argv: Sequence[str]) -> int:
             console_of(pipeline) if is_plan else DocumentOptions,
             lambda _: settings.config,
         )
-        given = {name.replace("-", "_"): f"--{name} ({at})" for name, at in line.sources.items()}
-        settings.check_given(given)
+        sources = {name.replace("-", "_"): f"--{name} ({at})" for name, at in line.sources.items()}
+        settings.check_given(sources)
         there, here = manifest.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
         if there != here:
             note = f"{url}: was written by eqforge {there}, but this is eqforge {here}"
@@ -128,12 +128,12 @@ def main(command: str, argv: Sequence[str]) -> int:
 
 
 def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
-    own, beam_args = list(argv), list[str]()
+    own_args, beam_args = list(argv), list[str]()
     if "--" in argv:
-        own, beam_args = own[: own.index("--")], own[own.index("--") :]
+        own_args, beam_args = own_args[: own_args.index("--")], own_args[own_args.index("--") :]
     found: list[str] = []
     rest: list[str] = []
-    words = iter(own)
+    words = iter(own_args)
     for word in words:
         if word == OPTION:
             found.append(next(words, ""))

@@ -88,10 +88,10 @@ class StoredRejects:
                         (pair.caption_0, pair.caption_1),
                     )
                     self._pairs[pair.sample_id] = _Pair(names=names, captions=captions)
-        for name, captions, made in _generated_pairs(work, plan, dataset):
+        for name, captions, made_pair in _generated_pairs(work, plan, dataset):
             names = f"{name}/0", f"{name}/1"
-            self._images |= dict(zip(names, made.images, strict=True))
-            self._pairs[name] = _Pair(names=names, captions=captions, objects=made.objects)
+            self._images |= dict(zip(names, made_pair.images, strict=True))
+            self._pairs[name] = _Pair(names=names, captions=captions, objects=made_pair.objects)
 
     def panes(self, row: Mapping[str, Any]) -> list[Pane]:
         """Return the images of a reject with their captions; none unless all are stored."""
@@ -163,19 +163,19 @@ def _generated_pairs(
     Seeds identify images. If the folder holds different images of a seed, made with other settings,
     none of them are yielded.
     """
-    made: dict[int, MadePair | None] = {}
+    pairs: dict[int, MadePair | None] = {}
     for step in ("draw", "render"):
         for each in _done(work, step, MadePair):
             _checked(work, each.images)
-            known = made.setdefault(each.generation.seed, each)
+            known = pairs.setdefault(each.generation.seed, each)
             if known is not None and known.images != each.images:
-                made[each.generation.seed] = None
+                pairs[each.generation.seed] = None
     settings = dataset.manifest.config.get("settings")
     ranking = settings.get("ranking") if isinstance(settings, dict) else None
-    asked = ranking.get("seeds") if isinstance(ranking, dict) else None
-    seeds = min(asked, MOST_SEEDS) if isinstance(asked, int) else 1
-    for name, captions, seed in _requests(plan, seeds) if made else ():
-        if (found := made.get(seed)) is not None:
+    count = ranking.get("seeds") if isinstance(ranking, dict) else None
+    seeds = min(count, MOST_SEEDS) if isinstance(count, int) else 1
+    for name, captions, seed in _requests(plan, seeds) if pairs else ():
+        if (found := pairs.get(seed)) is not None:
             yield name, captions, found
 
 

@@ -40,28 +40,28 @@ def _import(arguments: Import) -> int:
     found = import_votes(arguments)
     print(in_lines(outcome_lines(found)))
     earlier = f", {found.earlier:,} of them from an earlier round" if arguments.earlier else ""
-    what = counted(found.written, FORMS[found.form].written)
-    print(visible(f"{arguments.output}: {what}{earlier}"))
+    count = counted(found.written, FORMS[found.form].written)
+    print(visible(f"{arguments.output}: {count}{earlier}"))
     print_document(found)
     return 0
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     for each in found.reviewers:
-        others = repeats = alpha = ""
+        agreement = repeats = alpha = ""
         if each.others is not None:
-            others = (
+            agreement = (
                 f", {100 * each.others:.0f} % agreement with others "
                 f"{_percent(each.others_interval)}"
             )
         if each.repeats:
-            alike = f"{each.same:,} of {each.repeats:,} repeats answered the same"
-            repeats = f", {alike} {_percent(each.same_interval)}"
+            counts = f"{each.same:,} of {each.repeats:,} repeats answered the same"
+            repeats = f", {counts} {_percent(each.same_interval)}"
         if each.alpha is not None:
             alpha = f", alpha with others {each.alpha:.3f} {_range(each.alpha_interval)}"
         answers = ", ".join(f"{name} {count:,}" for name, count in each.answers.items())
         answered = f"{each.answered:,} of {each.tasks:,} answered"
-        yield f"{each.name}: {answered}: {answers}{others}{repeats}{alpha}"
+        yield f"{each.name}: {answered}: {answers}{agreement}{repeats}{alpha}"
     agreed = found.agreement
     if found.form in ("write", "box"):
         pass  # texts and boxes of several people are all taken

@@ -221,10 +221,10 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
         stored = scene_pair_of(row)
         if proposer.captions(kind, number) == stored.captions or stored.sample_id in corrected:
             continue
-        drawn = proposer.pair(kind, number)
-        if not isinstance(drawn, ScenePair):
+        pair = proposer.pair(kind, number)
+        if not isinstance(pair, ScenePair):
             continue
-        if (drawn.scenes, drawn.claims) == (stored.scenes, stored.claims):
+        if (pair.scenes, pair.claims) == (stored.scenes, stored.claims):
             yield f"sample {stored.sample_id}: its captions do not match its scenes"
 
 
