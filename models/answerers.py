@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.models.chat import ARCHITECTURE, load_chat_model
 from eqforge.models.pretrained import (
     Weights,
@@ -111,6 +112,16 @@ class BlipAnswerer(_Head):
       `rank_answer` sums the log-likelihood of an answer's tokens. It first keeps the 128 answers
       with the likeliest first token; here all are ranked.
     """
+
+    def __init__(self, weights: Weights, architecture: str, answers: Sequence[str]) -> None:
+        super().__init__(weights, architecture, answers)
+        tokens = self._preprocessor.tokenizer(list(answers))["input_ids"] if answers else []
+        for answer, ids in zip(answers, tokens, strict=True):
+            if len(ids) > self._max_tokens:
+                raise InputError(
+                    f"--answer-list: the answer {shown(answer)} has {len(ids):,} tokens; the model "
+                    f"reads up to {self._max_tokens}"
+                )
 
     def answer(self, images: Sequence[Pixels], text: str) -> str:
         inputs = self._inputs(images, text)

@@ -143,7 +143,11 @@ def test_vilt_answers_with_its_best_class(
 
 
 def test_blip_writes_answers_and_captions_or_ranks_a_list(
-    dataset: Path, images: Path, models: dict[str, Path], tmp_path: Path
+    dataset: Path,
+    images: Path,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = models["BlipForQuestionAnswering"]
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
@@ -166,6 +170,12 @@ def test_blip_writes_answers_and_captions_or_ranks_a_list(
                 loss = model(**inputs, decoder_input_ids=ids, labels=ids).loss
             chances.append(-float(loss) * (ids.shape[1] - 1))
         assert ranked[f"vqa/{number}"] == ANSWERS[int(np.argmax(chances))]
+
+    (tmp_path / "long.txt").write_text("red\n" + "car " * 99 + "\n")
+    command = [str(dataset), "--task", "vqa", "--model", str(folder)]
+    long = ["--answer-list", str(tmp_path / "long.txt"), "--output", str(tmp_path / "no.jsonl")]
+    assert main([*command, *long]) == 2
+    assert "tokens; the model reads up to 40" in capsys.readouterr().err
 
     folder = models["BlipForConditionalGeneration"]
     captioner = transformers.BlipForConditionalGeneration.from_pretrained(folder)
