@@ -54,6 +54,12 @@ class MissingExtra(EqforgeError):
 
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+_FREE_SPACE = "; free some space and run the same command again"
+_UNWRITABLE = {
+    errno.ENOSPC: _FREE_SPACE,
+    errno.EDQUOT: _FREE_SPACE,
+    errno.EROFS: "; choose a different folder",
+}
 # Errors of the system that are bugs of eqforge itself.
 _MISTAKES = frozenset(
     (errno.EBADF, errno.ECHILD, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK, errno.ENOTTY)
@@ -118,13 +124,21 @@ def _report(error: Exception) -> None:
             sys.stdout.flush()
         except OSError:
             _forget_output()
-        _leave(f"the operating system reported an error: {error}{_full_disk(error)}", 1)
+        _leave(_of_system(error), 1)
     if is_want_of_memory(error):
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         where = (
             "" if limit == resource.RLIM_INFINITY else f" (ulimit -v allows {limit / 1e9:.1f} GB)"
         )
         _leave(f"out of memory{where}, or too many processes are running: {error!r}", 1)
+
+
+def _of_system(error: OSError) -> str:
+    if error.filename is not None and error.errno in _UNWRITABLE:
+        # A temporary file's name says nothing to users, so name its folder.
+        folder = os.path.dirname(os.fsdecode(error.filename)) or "."
+        return f"{folder}: cannot be written: {error.strerror}{_UNWRITABLE[error.errno]}"
+    return f"the operating system reported an error: {error}{_full_disk(error)}"
 
 
 def check_memory() -> None:

@@ -26,7 +26,9 @@ def write_tables(report: Report, output: Path) -> None:
     try:
         write_files(str(output), files)
     except OSError as error:
-        raise InputError(f"--output {output}: cannot be written: {error}") from error
+        raise InputError(
+            f"--output {output}: cannot be written: {error.strerror or error}"
+        ) from error
 
 
 def metrics_report(settings: MetricsSettings) -> Report:

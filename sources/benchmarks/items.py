@@ -64,9 +64,12 @@ class Columns:
     def check(self, seen: AbstractSet[str], source: Path) -> None:
         for field, column in self.names:
             if column not in seen:
+                columns = (
+                    f"its columns are {names_of(seen)}" if seen else "its records have no names"
+                )
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column "
-                    f"{name_of(column)!r}{nearest(column, seen)}; its columns are {names_of(seen)}"
+                    f"{name_of(column)!r}{nearest(column, seen)}; {columns}"
                 )
 
 

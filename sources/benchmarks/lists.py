@@ -230,6 +230,7 @@ PAIR_FORM: Final = Form(
 )
 
 
+_KINDS: Final = ("yes_no", "mcq")
 _SIDES: Final = tuple(product((0, 1), (0, 1)))  # question, image
 HUB: Final = frozenset(
     (
@@ -269,7 +270,7 @@ def _group(entries: list[Entry]) -> Entry:
 
 def is_record(value: Any) -> bool:
     is_row = isinstance(value, list) and len(value) == 4
-    return is_row and all(isinstance(part, str) for part in value)
+    return is_row and all(isinstance(part, str) for part in value) and value[3] in _KINDS
 
 
 def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
@@ -308,7 +309,7 @@ def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
 NATURAL_BENCH: Final = (
     Form(
         fields=frozenset(),
-        array="arrays of a question, an image, an answer and a kind",
+        array="arrays of a question, an image, an answer and a kind (yes_no or mcq)",
         is_array=is_record,
         read=read_group,
         joined=join_groups,

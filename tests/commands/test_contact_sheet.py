@@ -1,5 +1,6 @@
 """`eqforge inspect --sheet` draws the pairs of a dataset."""
 
+import errno
 import io
 from pathlib import Path
 from typing import Any
@@ -71,12 +72,25 @@ def test_boxes_are_drawn_where_they_are_asked_for(dataset: Path, tmp_path: Path)
     assert np.abs(boxed[corner, corner].astype(int) - BOX).max() < 40
 
 
-@pytest.mark.parametrize(("rows", "columns"), [("1", 1), ("2", 2), ("9", 2)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "count"),
+    [
+        ("1", 1, "1 of 2 samples; --rows 2 draws all"),
+        ("2", 2, "2 of 2 samples"),
+        ("9", 2, "2 of 2 samples"),
+    ],
+)
 def test_there_are_as_many_pairs_as_asked_for_and_had(
-    dataset: Path, tmp_path: Path, rows: str, columns: int
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    rows: str,
+    columns: int,
+    count: str,
 ) -> None:
     sheet = drawn(dataset, tmp_path / "a.png", "--rows", rows)
 
+    assert capsys.readouterr().out == f"{tmp_path}/a.png: {count}\n"
     assert sheet.shape[1] + GAP_PX == columns * (3 * SIDE_PX + 4 * GAP_PX)
 
 
@@ -92,6 +106,24 @@ def test_a_sheet_in_no_folder_is_one_sentence_without_names_of_temporary_files(
         said = capsys.readouterr().err
         assert said.startswith(f"eqforge: {sheet}: cannot be written: ")
         assert said.endswith(why)
+
+
+def test_a_sheet_in_a_read_only_folder_is_the_same_sentence(
+    dataset: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", "a")
+
+    monkeypatch.setattr(Image.Image, "save", fail)
+    monkeypatch.setattr(Path, "unlink", fail)
+    sheet = tmp_path / "a.png"
+    with pytest.raises(SystemExit, match="2"):
+        inspection.main([str(dataset), "--sheet", str(sheet)])
+    said = f"eqforge: {sheet}: cannot be written: Read-only file system\n"
+    assert capsys.readouterr().err == said
 
 
 def coloured(*colours: str) -> dict[str, bytes]:

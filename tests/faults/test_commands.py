@@ -128,6 +128,16 @@ def test_ctrl_c_ends_scoring_and_its_workers_with_one_sentence_and_it_goes_on(
             1,
             "eqforge: the operating system reported an error: [Errno 28]",
         ),
+        (
+            OSError(28, "No space left on device", "/a/b/.tmp-1"),
+            1,
+            "eqforge: /a/b: cannot be written: No space left on device; free some space and run",
+        ),
+        (
+            OSError(30, "Read-only file system", "b"),
+            1,
+            "eqforge: .: cannot be written: Read-only file system; choose a different folder",
+        ),
         (InputError("odd"), 2, "eqforge: odd"),
     ],
 )

@@ -256,6 +256,12 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(
 
     said = "has no column 'txt'; did you mean 'text'?; its columns are foil, sort, text"
     assert f"--columns caption=txt: {path} {said}" in capsys.readouterr().err
+    path.write_text('["a.jpg", "b.jpg"]')
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "--output", str(tmp_path / "none")])
+    said = "has no column 'foil'; its records have no names"
+    assert f"--columns hard_negative=foil: {path} {said}" in capsys.readouterr().err
+    path.write_text("\n".join(map(json.dumps, records)))
     more = ["caption=text", "kind=sort", "--output", str(tmp_path / "out")]
     assert main([*arguments, *more]) == 0
     assert [row["kind"] for row in rows(tmp_path / "out", "samples")] == ["", "a"]

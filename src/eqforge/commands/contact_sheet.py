@@ -82,7 +82,8 @@ def draw_items(
         why = getattr(error, "strerror", None) or error
         raise InputError(f"{file}: cannot be written: {why}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the folder may be read-only
+            temporary.unlink()
     return len(cells)
 
 

@@ -88,7 +88,8 @@ def inspect(arguments: Arguments) -> int:
         found = _show_one(dataset, arguments.id, arguments)
     elif arguments.sheet is not None:
         count = draw_sheet(dataset, arguments.rows, arguments.boxes, arguments.sheet)
-        print(f"{arguments.sheet}: {count} samples")
+        total = dataset.manifest.num_rows("samples")
+        print(f"{arguments.sheet}: {count:,} of {total:,} samples{_more(arguments.rows, total)}")
         found = Inspection(folder=arguments.dataset, manifest=dataset.manifest)
     else:
         found = _show_all(dataset, arguments)
@@ -220,9 +221,14 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
             arguments.sheet,
             arguments.boxes,
         )
-        lost = "" if count == len(few) else "; the images of the others no longer exist"
-        print(f"{arguments.sheet}: {count} of {len(few)} rejects{lost}")
+        lost = f"; {len(few) - count:,} have no stored images" if count < len(few) else ""
+        more = _more(arguments.rows, len(found))
+        print(f"{arguments.sheet}: {count:,} of {len(found):,} rejects{lost}{more}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))
+
+
+def _more(rows: int, total: int) -> str:
+    return f"; --rows {total} draws all" if rows < total else ""
 
 
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:

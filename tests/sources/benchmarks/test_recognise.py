@@ -105,6 +105,16 @@ def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
     assert "eqforge import" not in refusal_of(tmp_path / "x.json", '[{"captionZ": "a"}]')
 
 
+def test_arrays_of_four_texts_are_naturalbench_only_with_its_kinds(tmp_path: Path) -> None:
+    """COLA has two images and their captions in such an array."""
+    path = tmp_path / "x.json"
+    cola = json.dumps([["a.jpg", "a tall giraffe", "b.jpg", "a small giraffe"]])
+    assert "eqforge import" not in refusal_of(path, cola)
+    assert "a kind (yes_no or mcq)" in refusal_of(path, cola, "natural-bench")
+    natural = json.dumps([["Is it tall?", "a.jpg", "Yes", "yes_no"]])
+    assert "looks like a file of `eqforge import natural-bench`" in refusal_of(path, natural)
+
+
 def test_a_key_of_answers_is_told_to_be_one(tmp_path: Path) -> None:
     content = "id,Text_Q0,Text_Q1,Image_Q0,Image_Q1,category\n0,A,B,First,Second,object\n"
     for benchmark in ("vismin", "own-pairs", "winoground"):
