@@ -144,7 +144,7 @@ def describe_failures(folder: str, files: Sequence[DataFile]) -> str:
     if not found:
         return ""
     first = "{sample_id} ({reason}: {detail})".format(**found[0])
-    return f"{counted(len(found), 'pairs')} without an answer, such as {first}"
+    return f"the model did not answer {counted(len(found), 'pairs')}, such as {first}"
 
 
 def open_answers(folder: str) -> AnswersManifest | None:
@@ -152,7 +152,7 @@ def open_answers(folder: str) -> AnswersManifest | None:
     if not storage.exists(url):
         return None
     return decode(
-        storage.read_bytes(url), AnswersManifest, f"{url}: not a manifest of eqforge converse"
+        storage.read_bytes(url), AnswersManifest, f"{url}: was not written by eqforge converse"
     )
 
 
@@ -187,7 +187,9 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for answer in answers:
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
-            raise InputError(f"{answer.sample_id}: has two answers in the order {answer.orders}")
+            raise InputError(
+                f"{answer.sample_id}: has two answers in the order {answer.orders}; keep one"
+            )
         found[answer.orders] = answer
     keys = sorted(by_sample)
     wanted = orders_of(answer for found in by_sample.values() for answer in found.values())
@@ -225,9 +227,9 @@ def answers_report(
     answers = list(answers)
     keys, credits = judge_answers(answers)
     if not keys:
-        raise InputError(f"{dataset}: {model} has no answer to any pair")
+        raise InputError(f"{dataset}: {model} answered none of the pairs")
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]}: has an answer, but the dataset has no such sample")
+        raise InputError(f"{strange[0]}: has an answer, but is not a sample of {dataset}")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(

@@ -93,8 +93,8 @@ def open_respondent(pairs: Sequence[Pair], settings: ConverseSettings) -> Respon
     )
     if not endpoint.address.chat:
         raise InputError(
-            f"--endpoint {settings.endpoint}: completions take no images; pass the address up to "
-            "/v1"
+            f"--endpoint {settings.endpoint}: the completions API does not accept images; "
+            "end the address with /v1"
         )
     endpoint.check()
     count = len(pairs) * settings.orders

@@ -12,7 +12,7 @@ def summary(found: Efficiency) -> str:
     lines = [f"{found.model.name} on {found.machine.get('gpu') or threads}"]
     lines.append("one item at a time:")
     for name, stage in found.stages.items():
-        label = "detector (as given)" if name == "detector" else name
+        label = "detector (as passed)" if name == "detector" else name
         times = (1000 * seconds for seconds in (stage.median, stage.low, stage.high, stage.mean))
         lines.append(
             "  {:<20} median {:.2f} ms [{:.2f}, {:.2f}], mean {:.2f} ms".format(label, *times)
@@ -22,7 +22,7 @@ def summary(found: Efficiency) -> str:
         best = "  (best)" if speed.batch == found.best_batch else ""
         lines.append(f"  {speed.batch:<20} {speed.per_second:,.1f} a second{best}")
     lines += [f"  {found.stopped}"] if found.stopped else []
-    lines += [f"not used: {count} images: {name}" for name, count in found.failures.items()]
+    lines += [f"not timed: {count:,} ({name})" for name, count in found.failures.items()]
     return in_lines([*lines, *(f"warning: {warning}" for warning in found.warnings)])
 
 

@@ -77,7 +77,9 @@ def from_measurements(
         )
     task = task_of(dataset)
     if task is None:
-        raise InputError(f"{dataset.folder}: its samples have no scores; pass a CSV table")
+        raise InputError(
+            f"{dataset.folder}: its samples have no scores; pass a CSV table of scores"
+        )
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)
     samples = read_samples(dataset, task.cluster, None)
@@ -123,9 +125,8 @@ def _credits(
     found = task.read(path, dataset, None)
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
-            f"{path}: scores of {found.model}, but the time was measured with "
-            f"{measured.model.name}; "
-            "pass the scores in the order of the results"
+            f"{path}: contains scores of {found.model}, but the times in the same position are of "
+            f"{measured.model.name}; pass the scores in the order of the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)
     judged = task.judge(found.values[places], found.quantity, rules.ties)
@@ -180,7 +181,10 @@ def from_numbers(
     for path in tables:
         found = read_numbers(path)
         if twice := numbers.keys() & found.keys():
-            raise InputError(f"{path}: {', '.join(min(twice))} is in an earlier file of --metrics")
+            raise InputError(
+                f"{path}: {', '.join(min(twice))} also appears in an earlier file of --metrics; "
+                "keep it in one file"
+            )
         numbers |= found
     models = {model for model, *_ in numbers}
     times = list(_times(results, models, rules))
@@ -193,8 +197,8 @@ def from_numbers(
         except KeyError as error:
             known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
             raise InputError(
-                f"{', '.join(map(str, tables))}: expected {', '.join(error.args[0])}; found "
-                f"{'; '.join(known[:20]) or 'no such metric'}"
+                f"{', '.join(map(str, tables))}: expected a score of {', '.join(error.args[0])}; "
+                f"found {'; '.join(known[:20]) or 'no such metric'}"
             ) from None
         values, lows, highs = np.array(parts).T
         value, sides = float(values.mean()), np.nan_to_num([values - lows, highs - values])
@@ -251,9 +255,9 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         value = float(row[name])
         bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
         if not bounds[0] <= value <= bounds[1]:
-            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
+            raise ValueError(f"expected a value within its interval; found {value} and {bounds}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected a score that is a number, and seconds above 0")
+            raise ValueError("expected a finite score, and seconds above 0")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds
@@ -266,8 +270,8 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
             if value != expected[name]:
                 raise InputError(
                     f"{path}: the times cannot be compared with those in {paths[0]}: {name} is "
-                    f"{value}, there {expected[name]}; measure both again on one machine, or "
-                    "pass times from other machines as a CSV table"
+                    f"{value} here, but {expected[name]} in {paths[0]}; measure both models again "
+                    "under the same conditions, or pass the times as a CSV table"
                 )
 
 

@@ -160,7 +160,10 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     answers = [] if listed is None else sorted(read_answer_list(listed))
     model, is_chat = load_answerer(spec.weights(), task, answers)
     if isinstance(model, BlipGrounder):
-        raise InputError(f"--model {settings.model}: models that choose regions cannot be timed")
+        raise InputError(
+            f"--model {settings.model}: eqforge cannot time models that choose regions; choose a "
+            "different model"
+        )
     chosen = heapq.nsmallest(
         settings.items,
         questions,
@@ -170,7 +173,10 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     sample_size = len(chosen)
     chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
     if not chosen:
-        raise InputError(f"{dataset.folder}: the images of the questions are missing")
+        raise InputError(
+            f"{dataset.folder}: contains no images for the questions; build the dataset with "
+            "--images FOLDER"
+        )
     wait = _synchroniser(spec.device)
 
     def time_one(item: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
@@ -191,7 +197,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         one = spread(seconds["answer"], settings.resamples, settings.seed)
         peak = _peak_memory_mib(spec.device)
         speed = BatchSpeed(batch=1, seconds=one, per_second=1 / one.median, peak_memory_mib=peak)
-        stopped = "the model answers one question at a time"
+        stopped = "larger batches were not timed, because the model answers one question at a time"
         return Times(seconds=seconds, sweep=[speed], stopped=stopped, failures=failures)
 
     return Loaded(
@@ -206,8 +212,8 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
     if scorer.reads_pixels and settings.detector_s is not None:
         raise InputError(
-            f"--detector-s: {scorer.identity.name} reads pixels, so its whole time is measured; "
-            "leave --detector-s out"
+            f"--detector-s: {scorer.identity.name} reads pixels and needs no detector; leave "
+            "--detector-s out"
         )
     if not scorer.reads_pixels and settings.detector_s is None:
         raise InputError(
@@ -368,7 +374,7 @@ def sweep(
         except torch.OutOfMemoryError:
             if not found:
                 raise
-            return found, f"out of memory with a batch of {batch}"
+            return found, f"batches from {batch} were not timed, because memory ran out"
         times = spread(seconds, settings.resamples, settings.seed)
         speed, peak = batch / times.median, _peak_memory_mib(device)
         found.append(BatchSpeed(batch=batch, seconds=times, per_second=speed, peak_memory_mib=peak))

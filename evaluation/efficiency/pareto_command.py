@@ -96,7 +96,8 @@ class Front:
 def pareto_command(settings: ParetoSettings) -> int:
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError(
-            "pass at least one file of results, --resamples of at least 1 and --seed of at least 0"
+            "expected at least one file of results, --resamples of at least 1 and --seed of at "
+            "least 0"
         )
     _check_applies(settings)
     front = make_front(_contest(settings), settings)
@@ -138,7 +139,7 @@ def _contest(settings: ParetoSettings) -> "Contest":
         return from_numbers(settings.results, settings.metrics, metric, settings.subsets, rules)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
-            raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
+            raise InputError(f"{settings.results[0]}: pass a CSV table without other inputs")
         reject_others("", "a CSV table with scores")
         return from_table(settings.results[0], rules)
     if settings.dataset is None:
@@ -186,7 +187,7 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 def read_front(path: Path) -> Front:
     found = decode(read_bytes(path), Front, f"{path}: was not written by eqforge pareto")
     if found.format != FORMAT:
-        raise InputError(f"{path}: expected format {FORMAT}")
+        raise InputError(f"{path}: expected format {FORMAT}, found {found.format}")
     return found
 
 
@@ -205,13 +206,13 @@ def as_text(front: Front) -> str:
         )
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-    rule = "better in both" if front.strict else "as good in both and better in one"
+    rule = "better in both" if front.strict else "better in one and at least as good in the other"
     return in_lines(
         [
             *(line.rstrip() for line in lines),
-            f"A model is on the front if no other model is {rule}. The probability is the",
-            f"fraction of {front.resamples:,} resamples (seed {front.seed}) with the model on the "
-            "front. Brackets contain 95 % intervals.",
+            "Models are compared by score and time. A model is on the front if no other model is",
+            f"{rule}. The probability is the fraction of {front.resamples:,} resamples",
+            f"(seed {front.seed}) with the model on the front. Brackets contain 95 % intervals.",
         ]
     )
 

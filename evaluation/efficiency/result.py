@@ -73,7 +73,7 @@ class EfficiencySettings:
         if self.seed < 0:
             raise InputError("--seed: expected at least 0")
         if self.warm_up < 0 or (self.threads is not None and self.threads < 1):
-            raise InputError("--warm-up must be at least 0, and --threads at least 1")
+            raise InputError("expected --warm-up of at least 0 and --threads of at least 1")
         ascending = sorted(set(self.batches)) == list(self.batches)
         if not self.batches or self.batches[0] < 1 or not ascending:
             raise InputError("--batches: expected sizes of at least 1, ascending")

@@ -98,7 +98,7 @@ def plot_command(settings: PlotSettings) -> int:
     check_output(settings.output)
     reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
-        raise InputError("expected inputs, and --bins and --resamples of at least 1")
+        raise InputError("expected at least one input, and --bins and --resamples of at least 1")
     if settings.seed < 0:
         raise InputError("expected --seed of at least 0")
     if settings.kind in ("equivariance", "minimality"):
@@ -169,7 +169,7 @@ def _draw_table(settings: PlotSettings) -> None:
         )
     numbers = _labelled(tables.chosen(numbers, metric), settings)
     if settings.kind == "drops":
-        title = settings.title or "What perturbations take away"
+        title = settings.title or "Drops caused by perturbations"
         rows = tables.by_subset(numbers)
         tables.draw_bars(rows, f"{metric}, per cent", title, settings.output)
         return

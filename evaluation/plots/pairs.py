@@ -132,19 +132,15 @@ def equivariance_curves(models: Sequence[PairScores], subset: str = "") -> list[
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
-        advice = (
-            "; specify the type of the scores in files with --quantity, or"
-            if None in quantities
-            else ":"
-        )
+        advice = "; pass the type of the scores with --quantity, or" if None in quantities else ";"
         raise InputError(
-            f"the models' scores are different quantities ({named}), so their deviations cannot "
-            f"be compared{advice} draw a separate plot for each quantity"
+            f"the models have different types of scores ({named}), so their deviations cannot be "
+            f"compared{advice} draw a separate plot for each type"
         )
     scores = [model.scores[model.subsets == subset] for model in models]
     if not all(map(len, scores)):
         name = next(m.model for m, found in zip(models, scores, strict=True) if not len(found))
-        raise InputError(f"{name}: no scored pair of the subset {subset!r}")
+        raise InputError(f"{name}: has no scored pair in the subset {subset!r}")
     values = [deviations(each) for each in scores]
     reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
     at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)
@@ -210,7 +206,7 @@ def bins_of(model: PairScores, metric: str, count: int, rules: Rules) -> list[Bi
     known = np.isfinite(model.measured)
     if not known.any():
         raise InputError(
-            f"{model.model}: none of the pairs that this model scored has a measured value"
+            f"{model.model}: none of the pairs that this model scored has a value of --measure"
         )
     measured, clusters = model.measured[known], model.clusters[known]
     credits = WINOGROUND[metric].of(model.scores[known], rules.ties)

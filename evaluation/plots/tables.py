@@ -145,7 +145,9 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
         try:
             found += decode(read_bytes(path), _Table, str(path)).measures
         except InputError as error:
-            raise InputError(f"expected the metrics.json of eqforge metrics: {error}") from error
+            raise InputError(
+                f"expected a metrics.json that eqforge metrics --output wrote: {error}"
+            ) from error
     return found
 
 
@@ -153,7 +155,10 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     found = [one for one in numbers if one.metric == metric and one.value is not None]
     if not found:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers))
-        raise InputError(f"--metric {metric}: expected one of {known or 'some; there are none'}")
+        raise InputError(
+            f"--metric {metric}: "
+            f"{f'expected one of {known}' if known else 'the tables contain no metric'}"
+        )
     places = Counter((one.model, one.subset) for one in found)
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
@@ -169,7 +174,10 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
     if not found:
         parted = (one.subset.partition(": ") for one in numbers)
         known = ", ".join(dict.fromkeys(name for name, separator, _ in parted if separator))
-        raise InputError(f"--subset {subset}: expected one of {known or 'some; there are none'}")
+        raise InputError(
+            f"--subset {subset}: "
+            f"{f'expected one of {known}' if known else 'the tables contain no subset'}"
+        )
     return found
 
 

@@ -160,8 +160,8 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"--scores: the samples of {dataset.folder} have no scores of their own; only "
-            "pairs, foils, rewordings and grouped questions do"
+            f"--scores: a report shows scores of pairs, foils, rewordings and grouped questions, "
+            f"but {dataset.folder} contains none of these; leave --scores out"
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))

@@ -144,7 +144,8 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
         for answer in found.answers:
             if answer.question not in QUESTIONS:
                 raise InputError(
-                    f"{dataset.folder}: judgements: unknown question {shown(answer.question)}"
+                    f"{dataset.folder}: its judgements answer the unknown question "
+                    f"{shown(answer.question)}"
                 )
         yield found
 
@@ -153,7 +154,7 @@ def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
     """Return the end of an error: how to get judgements for a dataset, if at all."""
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
-        return f"{name} datasets cannot have them; only hard-positives and training-captions can"
+        return f"eqforge judges only hard-positives and training-captions, not {name}"
     verb = "combine parts that were built" if name in COMBINED else "build it"
     return f"{verb} with {options}"
 
@@ -161,7 +162,7 @@ def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
 def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[str]) -> list[str]:
     there = set(ids)
     if lost := [name for name in only if name not in there]:
-        raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
+        raise InputError(f"{dataset.folder}: has no sample with the id {lost[0]!r} to review")
     of_each: dict[str, list[str]] = {}
     if (column := settings.each) is None:
         of_each[""] = list(only or ids)

@@ -153,12 +153,12 @@ def _read_decision(values: Values, known: Known, data: Mapping[str, Any]) -> dic
     answers = values("answer")
     if len(answers) != 1 or answers[0] not in VERDICTS:
         raise InputError(
-            f"expected one of {', '.join(VERDICTS)}, found {shown(answers)}; answer it or skip it, "
-            "and export again"
+            f"expected one of {', '.join(VERDICTS)}, found {shown(answers)}; answer or skip the "
+            "task, and export again"
         )
     fields = [f"reason_{each}" for each in values("reason")] if answers[0] == "drop" else []
     if lost := [field for field in fields if not isinstance(data.get(field), str)]:
-        raise InputError(f"data.{lost[0]}: the reason is missing")
+        raise InputError(f"data.{lost[0]}: the text of this reason is missing")
     if len(fields) > 1:
         raise InputError("expected at most one reason, found several")
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
@@ -228,9 +228,7 @@ def _wrong_box(vote: Vote) -> str:
     x, y, width, height = vote.box
     inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
     right = inside and min(width, height) >= _LEAST - _SLACK
-    return (
-        "" if right else "box: expected fractions of the image size, with an area, inside the image"
-    )
+    return "" if right else "box: expected fractions of the image size, for a box in the image"
 
 
 FORMS: Final[Mapping[Form, AnswerForm]] = {

@@ -162,7 +162,7 @@ def _check_settings(votes: Votes, settings: Import) -> None:
         "--answer-list": settings.answer_list is not None and not is_listed,
     }
     for option in (name for name, is_wrong in without_effect.items() if is_wrong):
-        raise InputError(f"{option}: has no effect on votes by the protocol {votes.protocol}")
+        raise InputError(f"{option}: has no effect on the protocol {votes.protocol}; leave it out")
 
 
 def _decided(
@@ -265,8 +265,8 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
         rows = len(shown[0].tones) if shown else 0
         if [len(row) for row in vote.ranks] != [len(shown)] * rows:
             raise InputError(
-                f"{votes.paths[reviewer]}: task {vote.task}: ranks: expected {len(shown)} for "
-                f"each of the {rows} images"
+                f"{votes.paths[reviewer]}: task {vote.task}: expected {len(shown)} ranks "
+                f"for each of the {rows} images"
             )
         places = places_shown(item, "judge", "samples", task, reviewer)[:rows] if rows > 1 else [0]
         texts = {

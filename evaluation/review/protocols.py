@@ -120,8 +120,10 @@ def protocol_of(name: str) -> Protocol:
     if name in known:
         return known[name]
     if not name.endswith(".toml"):
-        hint = nearest(name, known) or f"; there are {', '.join(known)}"
-        raise InputError(f"--protocol {name}: unknown protocol{hint}, or a file that ends in .toml")
+        hint = nearest(name, known) or f"; the protocols are {', '.join(known)}"
+        raise InputError(
+            f"--protocol {name}: unknown protocol{hint}; a file of your own must end in .toml"
+        )
     path = Path(name)
     return _own(path, read_toml(path))
 
@@ -132,7 +134,7 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
     found = decode(msgspec.json.encode(values), Protocol, str(path))
     if bool(found.fields) != (found.form in ("write", "box")):
         wanted = "at least one field" if not found.fields else "no fields"
-        raise InputError(f"{path}: fields: expected {wanted} where the form is {found.form}")
+        raise InputError(f"{path}: fields: expected {wanted} for the form {found.form}")
     if found.name in protocols():
         raise InputError(
             f"{path}: name: {found.name} is the name of a built-in protocol; choose a different one"

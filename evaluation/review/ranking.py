@@ -67,7 +67,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         for reviewer, order in orders.items():
             if sorted(order) != images:
                 raise InputError(
-                    f"votes of {reviewer}: {name}: its images differ from the images shown"
+                    f"votes of {reviewer}: {name}: the images differ from the images of the task"
                 )
         if orders:
             ranks = [[1 + order.index(image) for image in images] for order in orders.values()]
@@ -170,7 +170,7 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
             raise InputError(f"{where}: has no {lost[0]}")
         key = row["query"], row["image_id"]
         if key in found:
-            raise InputError(f"{where}: {key[1]} already has a score for {key[0]!r}")
+            raise InputError(f"{where}: a second score of {key[1]} for {key[0]!r}; keep one")
         with contextlib.suppress(ValueError):
             found[key] = float(row["score"])
         if not math.isfinite(found.get(key, math.nan)):

@@ -76,14 +76,14 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}, "
-                f"but that of {dataset} is {sha256[:12]}; the samples have changed, so review "
-                "the dataset again"
+                f"{path}: contains votes on {shown(file.dataset)} with the manifest "
+                f"{file.sha256[:12]}, but {dataset} has the manifest {sha256[:12]}; the samples "
+                "have changed since the review, so review the dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
-                f"{path}: votes by the protocol {shown(file.protocol)}, but those in "
-                f"{first_path} are by {shown(first.protocol)}"
+                f"{path}: contains votes by the protocol {shown(file.protocol)}, but {first_path} "
+                f"contains votes by {shown(first.protocol)}; pass one protocol at a time"
             )
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):
@@ -93,8 +93,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
             )
         if file.reviewer in files:
             raise InputError(
-                f"{path}: contains votes of {shown(file.reviewer)}, but so does "
-                f"{places[file.reviewer]}; pass only one of the two"
+                f"{path}: contains votes of {shown(file.reviewer)}, as does "
+                f"{places[file.reviewer]}; pass only one of the two files"
             )
         file.votes.sort(key=lambda vote: vote.task)
         _check_votes(path, file)
@@ -162,8 +162,8 @@ def _read(path: Path) -> VoteFile:
         raise InputError(f"{path}: fields: expected the fields of the protocol {known.name}")
     if known is None and file.form in ("write", "box") and not file.fields:
         raise InputError(
-            f"{path}: fields: expected the texts that {shown(file.protocol)} asks for, as the page "
-            "saves them, found none"
+            f"{path}: fields: expected the fields of the protocol {shown(file.protocol)}, found "
+            "none; pass the file that the page saved"
         )
     return file
 
@@ -185,7 +185,7 @@ def _check_votes(path: Path, file: VoteFile) -> None:
             wrong = f"repeats {shown(vote.id)}, which has no vote in an earlier task"
         elif vote.answer not in form.answers:
             expected = ", ".join(form.answers)
-            wrong = f"answer: expected {expected} where the form is {file.form}"
+            wrong = f"answer: expected {expected} for the form {file.form}"
         elif vote.is_given:
             wrong = form.wrong(vote)
         if wrong:

@@ -140,7 +140,7 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
     known = [name for name in VLUE if name in dataset.manifest.tables]
     if task not in known:
         raise InputError(
-            f"--task {task}: {dataset.folder} has no such task; it has {', '.join(known) or 'none'}"
+            f"--task {task}: not in {dataset.folder}; its tasks are {', '.join(known) or 'none'}"
         )
     form = VLUE[task]
     more = ("image", "width_px", "height_px") if task == "grounding" else ()

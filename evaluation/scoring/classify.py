@@ -61,7 +61,7 @@ def classes_of(folder: Path) -> Mapping[str, Sequence[Image]]:
     from eqforge.core.files.pictures import FILE_SUFFIXES
 
     if not folder.is_dir():
-        raise InputError(f"{folder}: expected a folder with a folder of images for each class")
+        raise InputError(f"{folder}: expected a folder with one subfolder of images per class")
     for names, (data, labels) in _CIFAR.items():
         if (folder / names).is_file():
             return _cifar(folder / names, folder / data, labels)
@@ -71,7 +71,7 @@ def classes_of(folder: Path) -> Mapping[str, Sequence[Image]]:
         if one.is_dir() and not one.name.startswith(".")
     }
     if len(found) < 2:
-        raise InputError(f"{folder}: expected folders of two or more classes, found {len(found)}")
+        raise InputError(f"{folder}: expected subfolders of 2 or more classes, found {len(found)}")
     if empty := [name for name, files in found.items() if not files]:
         raise InputError(f"{folder / empty[0]}: contains no images ({', '.join(FILE_SUFFIXES)})")
     return found
@@ -140,8 +140,8 @@ def _finite(vectors: NDArray[np.float32], names: Sequence[object]) -> NDArray[np
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{names[int(bad.argmax())]}: the model's vector is not finite; with a lower "
-            "precision, numbers overflow, so pass precision=float32"
+            f"{names[int(bad.argmax())]}: the model's vector is not finite; numbers can "
+            "overflow at a lower precision, so pass precision=float32"
         )
     return vectors
 
@@ -166,7 +166,7 @@ def classify(settings: ClassifySettings) -> Report:
     names = names_of(list(classes), settings.names)
     if len({*names}) < len(names):
         name = max(names, key=names.count)
-        raise InputError(f"{name!r} names two classes; give each a different name with --names")
+        raise InputError(f"two classes are named {name!r}; give them different names with --names")
     scorer = load_model(settings.model, device_of(settings.model) or "cpu")
     if not is_dual_encoder(scorer):
         raise InputError(f"--model {settings.model}: expected a dual encoder, such as clip:FOLDER")

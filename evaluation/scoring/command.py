@@ -104,7 +104,7 @@ def summary(output: str, manifest: "ScoresManifest") -> str:
     lines += [f"  warning: {warning}" for warning in manifest.warnings]
     if any(counts.failed for counts in manifest.counts.values()):
         lines.append(f"  {_commonest(output)}")
-        lines.append("  data/failures-00000-of-00001.parquet says why")
+        lines.append("  data/failures-00000-of-00001.parquet lists all reasons")
     if _lacks_scores(manifest):
         lines.append("  nothing could be scored")
     return in_lines(lines)
@@ -117,7 +117,7 @@ def _commonest(output: str) -> str:
     for batch in open_scores(output).batches("failures", ["table", "reason"]):
         reasons.update((row["table"], row["reason"]) for row in batch.to_pylist())
     (table, reason), count = min(reasons.items(), key=lambda item: (-item[1], item[0]))
-    return f"most common reason: {reason}, of {count:,} {table}"
+    return f"most common reason: {reason}, for {count:,} {table}"
 
 
 def _lacks_scores(manifest: "ScoresManifest") -> bool:

@@ -310,7 +310,10 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
             f"--candidates {folder}: contains no vectors; expected the scores of a dual encoder"
         )
     if scores.manifest.dataset_sha256 != dataset_sha256:
-        raise InputError(f"--candidates {folder}: the scores are from a different dataset")
+        raise InputError(
+            f"--candidates {folder}: the scores are from a different dataset; score this dataset "
+            "with the dual encoder first"
+        )
     images, image_vectors = _vectors(scores, "image", index.image_numbers())
     captions, caption_vectors = _vectors(scores, "caption", index.caption_numbers())
     width = len(index.captions)

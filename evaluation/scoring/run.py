@@ -110,8 +110,8 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     if len(failures) == len(index.images):
         first = failures[min(failures)]
         raise InputError(
-            f"none of the {len(failures)} images could be scored; {index.images[first.image]}: "
-            f"{first.reason}, {first.detail}"
+            f"none of the {len(failures)} images could be scored; for example, "
+            f"{index.images[first.image]}: {first.reason}, {first.detail}"
         )
     out = Folder(output=str(folder), index=index, failures=failures)
     if not task.crossed:
@@ -136,7 +136,7 @@ def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
         raise InputError(
             "--candidates: works only for retrieval with a model that reads image and caption "
-            "together"
+            "together; leave --candidates out"
         )
 
 
@@ -144,8 +144,8 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     found = open_scores(str(folder)).manifest
     if dataclasses.replace(found, counts={}, tables={}) != header:
         raise InputError(
-            f"{folder}: contains the scores of {found.dataset!r} by {found.model.name}, or "
-            "scores with different settings or versions; choose a different --output, or "
+            f"{folder}: contains scores of {found.dataset!r} by {found.model.name}, whose dataset, "
+            "model, settings or versions differ from this run; choose a different --output, or "
             "delete the folder"
         )
     print(f"{folder}: already scored", file=sys.stderr)

@@ -141,7 +141,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         images = [picture_key(pair.image, pair.pair_id) for pair in chosen]
         names = sorted(set(images))
         if len(names) < folds:
-            advice = "lower --folds" if len(names) > 1 else "at least two are needed"
+            advice = "lower --folds" if len(names) > 1 else "at least two images are needed"
             raise InputError(
                 f"the audit splits images into {folds} folds, but found only {len(names)}: {advice}"
             )
@@ -251,7 +251,7 @@ def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyTy
             "cannot be right more than half the time."
         )
     if audit.left_out:
-        lines.append(f"{audit.left_out:,} captions without a false counterpart were left out.")
+        lines.append(f"{audit.left_out:,} captions have no false counterpart and were left out.")
     lines += _contrasts(audit)
     for part, found in parts.items():
         lines += ["", f"{part}: {found.one_image:,} pairs", *_contrasts(found)]
@@ -273,7 +273,7 @@ def _contrasts(audit: Audit) -> Iterator[str]:
         yield from map(result_line, results)
         best = max(results, key=lambda result: result.separation)
         low, high = best.separation_interval
-        by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
+        by = f"{best.probe} with reversed answers" if best.accuracy < CHANCE else best.probe
         yield f"  best of {len(results)}: {best.separation:.2%} [{low:.2%}, {high:.2%}] by {by}"
         for result in results:
             # If the interval includes chance, the largest weights are due to chance too.

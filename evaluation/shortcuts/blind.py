@@ -114,7 +114,7 @@ def audit_questions(
     questions = [posed(row) for row in rows]
     groups = len({each.group for each in questions})
     if groups < folds:
-        advice = "lower --folds" if groups > 1 else "at least two are needed"
+        advice = "lower --folds" if groups > 1 else "at least two groups are needed"
         raise InputError(
             f"{dataset.folder}: the audit splits groups of questions into {folds} folds, but "
             f"found only {groups} whose answers are options, letters, yes or no: {advice}"

@@ -129,7 +129,10 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
         resamples=settings.resamples,
     )
     few = [part for part, count in images.items() if count < settings.folds]
-    notes = (f"{part}: too few images for {settings.folds} folds" for part in few)
+    notes = (
+        f"{part}: not audited, because it has too few images for {settings.folds} folds"
+        for part in few
+    )
     whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))
     found = {part: audited(part_pairs) for part, part_pairs in parts.items() if part not in few}
     print((as_json if settings.json else as_text)(str(settings.path), whole, found))

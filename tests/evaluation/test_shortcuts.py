@@ -189,7 +189,7 @@ def test_two_by_two_designs_are_left_out_and_said_so() -> None:
 def test_too_few_images_are_an_input_error() -> None:
     with pytest.raises(InputError, match="into 5 folds, but found only 2: lower --folds"):
         audit_pairs(_random_pairs(4))
-    with pytest.raises(InputError, match="but found only 1: at least two are needed"):
+    with pytest.raises(InputError, match="but found only 1: at least two images are needed"):
         audit_pairs(_random_pairs(1))
 
 
@@ -305,7 +305,9 @@ def test_kinds_are_audited_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixt
     assert told["kind add"] == 1.0
     assert 0.35 < told["kind swap"] < 0.65
     assert 0.65 < told["all"] < 0.85
-    assert found["unasked"][-1] == "kind rare: too few images for 5 folds"
+    assert (
+        found["unasked"][-1] == "kind rare: not audited, because it has too few images for 5 folds"
+    )
     assert main([str(path), "--by", "image"]) == 2
     assert "--by image: a file has only the column kind" in capsys.readouterr().err
 
@@ -393,4 +395,4 @@ def test_the_best_probe_may_be_one_that_is_always_wrong() -> None:
     judge = Judge(margins=lambda question: np.full(len(question.right), -1.0))
     audit = audit_pairs(pairs, {"backwards": judge})
     assert "best of 1: 100.00%" in as_text("x", audit)
-    assert "by backwards, turned round" in as_text("x", audit)
+    assert "by backwards with reversed answers" in as_text("x", audit)

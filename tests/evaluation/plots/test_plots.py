@@ -134,7 +134,7 @@ def test_each_subset_has_a_panel_with_its_own_group_scores(tmp_path: Path) -> No
         assert f"Equivariance on eq-video: {kind}" in shown
         assert f"clip:m@r (group {100 * own:.2f})" in shown
     (model,) = read_pair_scores(open_dataset(str(dataset)), [path], None, allow_missing=False)
-    with pytest.raises(InputError, match="no scored pair of the subset 'wipe'"):
+    with pytest.raises(InputError, match="no scored pair in the subset 'wipe'"):
         equivariance_curves([model], "wipe")
 
 
@@ -279,7 +279,7 @@ def test_different_quantities_are_not_drawn_together(dataset: Path, tmp_path: Pa
     other = score_files(tmp_path, dataset, "b", pair_scores(1), quantity="logit")
     models = read_pair_scores(open_dataset(str(dataset)), [first, other], None, allow_missing=False)
     with pytest.raises(
-        InputError, match=r"cosine, .*: logit\).*compared: draw a separate plot for each"
+        InputError, match=r"cosine, .*: logit\).*compared; draw a separate plot for each"
     ):
         equivariance_curves(models)
 
@@ -296,7 +296,7 @@ def test_the_quantity_of_a_file_can_be_said(
     said = " ".join(capsys.readouterr().err.split())
     assert "mine: not known" in said
     assert "None" not in said
-    assert "specify the type of the scores in files with --quantity" in said
+    assert "pass the type of the scores with --quantity" in said
     assert plot(*arguments, "--quantity", "cosine") == 0
 
 

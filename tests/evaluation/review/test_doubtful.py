@@ -154,7 +154,9 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
         InputError, match=r"--unlikely needs probabilities .* the rules of corrected mode"
     ):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
-    with pytest.raises(InputError, match=r"vlue datasets cannot have them"):
+    with pytest.raises(
+        InputError, match=r"judges only hard-positives and training-captions, not vlue"
+    ):
         doubtful(open_dataset(str(OLD / "vlue")), unlikely=0.9)
 
 
@@ -207,5 +209,5 @@ def test_an_answer_to_no_question_is_told(dataset: Path, tmp_path: Path) -> None
     manifest = json.loads((copy / "dataset.json").read_text())
     manifest["tables"]["judgements"][0]["num_bytes"] = file.stat().st_size
     (copy / "dataset.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="unknown question 'why'"):
+    with pytest.raises(InputError, match="its judgements answer the unknown question 'why'"):
         doubtful(open_dataset(str(copy)), disputed="rules")

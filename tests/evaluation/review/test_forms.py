@@ -302,7 +302,7 @@ def test_people_who_say_the_opposite_say_nothing_together(
     assert (model["spearman"], model["kendall"]) == (0, 0)
     scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
     argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
-    assert f"already has a score for '{queries[0]}'" in refused(argv, capsys)
+    assert f"for '{queries[0]}'; keep one" in refused(argv, capsys)
     item, image, _ = lines.pop().split(",")
     for score in ("inf", "nan"):
         scores.write_text("\n".join(["query,image_id,score", f"{item},{image},{score}", *lines]))
@@ -400,7 +400,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
-    assert "its images differ from the images shown" in refused(argv, capsys)
+    assert "the images differ from the images of the task" in refused(argv, capsys)
 
 
 # --- VLUE: what is written and drawn becomes rows that its build reads
@@ -641,7 +641,7 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
     argv = ["import", dataset, saved(plan, "ada", always(None), fields=[]), "--output", own]
-    assert "fields: expected the texts that 'mood' asks for" in refused(
+    assert "fields: expected the fields of the protocol 'mood', found none" in refused(
         [*argv, "--overwrite"], capsys
     )
     file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))

@@ -366,7 +366,7 @@ def test_a_model_that_gives_no_number_fails_and_says_why(
         arguments = [str(dataset), "--model", f"{OWN}_lost", "--output", str(tmp_path / "s")]
         assert main(["score", *arguments]) == 1
         printed = capsys.readouterr().out
-        assert "most common reason: not_finite, of 12 samples" in printed
+        assert "most common reason: not_finite, for 12 samples" in printed
         assert "nothing could be scored" in printed
 
 
@@ -381,7 +381,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
         match="the task pairs scores only the captions of its samples; leave --captions out",
     ):
         score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
-    with pytest.raises(InputError, match="contains the scores of 'eq-video' by own:redness@1"):
+    with pytest.raises(InputError, match="contains scores of 'eq-video' by own:redness@1"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")
@@ -416,7 +416,9 @@ def test_a_dataset_of_which_nothing_can_be_scored_is_an_error(tmp_path: Path) ->
     tables = pair_tables(1)
     for row in tables["images"]:
         row["image"]["bytes"] = b"no picture"
-    with pytest.raises(InputError, match="none of the 4 images could be scored; v000-f0: undecod"):
+    with pytest.raises(
+        InputError, match="none of the 4 images could be scored; for example, v000-f0: undecod"
+    ):
         score(write_pairs(tmp_path / "d", tables), OWN, tmp_path / "s")
 
 
