@@ -90,7 +90,7 @@ class ViltAnswerer(_Head):
         listed = {*answers} or {*self._names.values()}
         self._allowed = [n for n in sorted(self._names) if self._names[n] in listed]
         if not self._allowed:
-            raise InputError("--answer-list: contains no answer that the model knows")
+            raise InputError("--answer-list: contains no answer that the model can give")
 
     def answer(self, images: Sequence[Pixels], text: str) -> str:
         """Return the name of the best class, among the listed answers if there is a list."""

@@ -41,7 +41,7 @@ def read_array(path: Path) -> NDArray[Any]:
     except (InputError, MissingExtra):
         raise
     except Exception as error:  # a damaged file can make readers raise anything
-        raise _unreadable(path, "one tensor or array, nothing else", error) from error
+        raise _unreadable(path, "a single tensor or array", error) from error
     if found.dtype.kind not in "fiu":
         raise InputError(f"{path}: expected numbers, found {shortened(str(found.dtype), 80)}")
     return np.array(found)
@@ -105,7 +105,7 @@ def _tensor(path: Path) -> NDArray[Any]:
             source = opened.enter_context(BoundedReader(open_plain(path), num_bytes))
         tensor = torch.load(source, map_location="cpu", weights_only=True, mmap=is_zip or None)
     if not isinstance(tensor, torch.Tensor):
-        raise ValueError(f"it holds a {type(tensor).__name__}")
+        raise ValueError(f"it contains a {type(tensor).__name__}")
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
         raise ValueError("it is sparse, quantized or without numbers")
     stored = tensor.untyped_storage().nbytes()

@@ -158,7 +158,9 @@ def _find(
 ) -> tuple[str, str | None, str]:
     if checkpoint is not None:
         if checkpoint.suffix not in _WEIGHTS or not checkpoint.is_file():
-            raise InputError(f"weights={checkpoint}: expected a file {' or '.join(_WEIGHTS)}")
+            raise InputError(
+                f"weights={checkpoint}: expected a file that ends in {' or '.join(_WEIGHTS)}"
+            )
         digest = storage.digest(str(checkpoint))[1]
         return source, str(checkpoint), f"sha256:{digest}"
     weights = Weights(source=source, revision=revision)
@@ -178,7 +180,7 @@ def _check_folder(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder}: expected {_CONFIG} with a model_cfg: {error}") from error
     if not list(folder.glob("*.safetensors")):
-        raise InputError(f"{folder}: contains no weights in safetensors")
+        raise InputError(f"{folder}: contains no .safetensors file with weights")
     if text.get("hf_model_name"):
         raise InputError(
             f"{folder}: its text encoder {text['hf_model_name']!r} would be downloaded from the "

@@ -74,7 +74,7 @@ class _Lines:
 
     def __getitem__(self, key: str) -> list[str]:
         if key not in self._starts:
-            raise ValueError(f"{key}: {self._path.name} has no line of this image")
+            raise ValueError(f"{key}: {self._path.name} has no line for this image")
         with open(self._path, "rb") as stream:
             stream.seek(self._starts[key])
             found, *fields = stream.readline().decode().rstrip("\r\n").split("\t")
@@ -117,7 +117,7 @@ def _scan(path: Path) -> Iterator[tuple[str, int]]:
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}: a line's key is not UTF-8: {error}") from error
             if key in seen:
-                raise InputError(f"{path}: two lines for the image {key!r}")
+                raise InputError(f"{path}: has two lines for the image {key!r}; keep one")
             if key:
                 seen.add(key)
                 yield key, place
@@ -135,7 +135,9 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise ValueError(f"{key}: expected boxes and base64 of their features: {error}") from error
     if boxes < 1 or not data or len(data) % (4 * boxes):
-        raise ValueError(f"{key}: {len(data)} bytes are no float32 features of {boxes} boxes")
+        raise ValueError(
+            f"{key}: {len(data)} bytes cannot be the float32 features of {boxes} boxes"
+        )
     features = np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(boxes, -1)
     if not np.isfinite(features).all():
         raise ValueError(f"{key}: a feature is not a number")

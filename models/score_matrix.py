@@ -90,7 +90,7 @@ class MatrixScorer:
 
     def prepare(self, picture: Picture) -> int:
         if picture.key not in self._table.images:
-            raise ValueError(f"{self._files.scores.name}: no scores of the image {picture.key!r}")
+            raise ValueError(f"{self._files.scores.name}: no scores for the image {picture.key!r}")
         return self._table.images[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[int]:
@@ -165,6 +165,6 @@ def _read_parquet(path: Path) -> ScoreTable:
     cells = table["image"].codes.astype(np.int64) * len(captions) + table["caption"].codes
     order = np.argsort(cells)
     if (np.diff(cells[order]) == 0).any():
-        raise InputError(f"{path}: an image and caption appear twice")
+        raise InputError(f"{path}: a pair of image and caption appears twice")
     scores = table["probability"].to_numpy(zero_copy_only=False)[order]
     return ScoreTable(images=images, captions=captions, cells=cells[order], probabilities=scores)

@@ -56,16 +56,18 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
         (
             "import",
             "simat",
-            "eqforge: simat is not a benchmark: eqforge build simat "
+            "eqforge: simat is not a benchmark: to read the released files, run eqforge build "
+            "simat "
             "--retrieval-db retrieval_db.tsv "
             "--triplets triplets.csv --transfos transfos.csv --captions captions.txt "
-            "--images IMAGES --output OUT reads the released files",
+            "--images IMAGES --output OUT",
         ),
         (
             "import",
             "hard-positives",
-            "eqforge: hard-positives is not a benchmark: eqforge import replace-swap SOURCE "
-            "--output OUT reads the released files; eqforge build hard-positives makes others",
+            "eqforge: hard-positives is not a benchmark: to read the released files, run eqforge "
+            "import replace-swap SOURCE --output OUT; for new samples, run eqforge build "
+            "hard-positives",
         ),
         ("build", "valse", "eqforge: valse is not a dataset: eqforge import valse"),
     ],

@@ -68,7 +68,7 @@ def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
         grid = _read_grid(scores, images, captions)
     else:
         raise InputError(
-            f"{folder}: expected vectors or a grid of scores; it has "
+            f"{folder}: expected vectors or a grid of scores; found "
             f"{', '.join(tables) or 'no tables'}"
         )
     reasons: Counter[str] = Counter()
@@ -98,7 +98,7 @@ def _read_vectors(
     keys, vectors = keys[order], vectors[order]
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
-        raise InputError(f"{scores.folder}: there are two vectors of {str(keys[twice[0]])!r}")
+        raise InputError(f"{scores.folder}: has two vectors of {str(keys[twice[0]])!r}")
     if not np.isfinite(vectors).all():
         raise InputError(f"{scores.folder}: a vector in {table} is not finite")
     return keys, vectors

@@ -104,17 +104,19 @@ def read_lmms_eval(path: Path) -> Answers:
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
-            raise InputError(f"{path}: {where}: the row {shown(row)} of the task appears twice")
+            raise InputError(
+                f"{path}: {where}: the row {shown(row)} of the task appears twice; keep one"
+            )
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:
-        raise InputError(f"{path}: contains lines of several tasks")
+        raise InputError(f"{path}: contains lines of several tasks; pass one file per task")
     return Answers(texts=texts, scores=scores)
 
 
 def _put(texts: dict[str, str], key: str, text: str, path: Path, where: str) -> None:
     if key in texts:
-        raise InputError(f"{path}: {where}: the question {shown(key)} has two answers")
+        raise InputError(f"{path}: {where}: the question {shown(key)} has two answers; keep one")
     texts[key] = text
 
 
@@ -176,7 +178,7 @@ def read_bivlc(path: Path) -> list[BivlcRow]:
     for line, row in enumerate(csv_rows(path), start=2):
         where = f"{path}: line {line}"
         if missing := [n for n in (*wanted, *sum(BIVLC_SCORES.values(), ())) if row.get(n) is None]:
-            raise InputError(f"{where}: there is no {missing[0]}")
+            raise InputError(f"{where}: the column {missing[0]} is missing")
         found.append(
             BivlcRow(
                 captions=(row["caption"], row["negative_caption"]),
@@ -224,16 +226,16 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
     names = _SUMS[kind]
     if missing := [name for name in names.values() if name not in found.metrics]:
         raise InputError(
-            f"{path}: contains results of the task {shown(found.task)} without {missing[0]}; "
-            "expected a result of --task image_caption_selection"
+            f"{path}: has no {missing[0]}, because it contains results of the task "
+            f"{shown(found.task)}; pass results of --task image_caption_selection"
         )
     for name in names.values():
         count = found.metrics[name] * samples
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}, which is not a possible fraction of "
-                f"the dataset's {samples:,} samples; the file may belong to a different dataset, "
-                "or to one split"
+                f"{path}: {name} is {found.metrics[name]:g}, but no whole number of the "
+                f"dataset's {samples:,} samples gives this fraction; pass the results for this "
+                "dataset and all its splits"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -202,8 +202,8 @@ def wrong_means(table: Table) -> Iterator[str]:
             mean = sum(terms) / len(terms)
             if abs(mean - values[place]) > ROUNDING:
                 yield (
-                    f"{name}: the paper prints {values[place]:.{table.digits}f} as the mean; its "
-                    f"row gives {mean:.{table.digits}f}."
+                    f"{name}: the paper prints {values[place]:.{table.digits}f} as the mean, but "
+                    f"the mean of its row is {mean:.{table.digits}f}."
                 )
 
 

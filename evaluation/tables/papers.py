@@ -113,7 +113,10 @@ def _features(path: str) -> _Measured:
 
     dataset = open_dataset(path)
     if not {*FEATURES} <= {*dataset.columns("captions")}:
-        raise InputError(f"{path}: a dataset without the detail of captions; add your scores")
+        raise InputError(
+            f"{path}: only retrieval-perturbations datasets have the detail of captions; for other "
+            "tables, pass scores after the dataset"
+        )
     measures = [
         Number("captions", "captions", one.name, one.mean, one.low, one.high)
         for one in feature_means(dataset)
@@ -170,16 +173,16 @@ def tables_command(settings: TablesSettings) -> int:
         if not by[table.by].keys() & table.rows.keys():
             name = _words(table)
             advice = f"--labels {name}" if table.by == "model" else f"{name}=FOLDER"
-            notes.append(f"For differences, name your {table.by} as a row: {advice}")
+            notes.append(f"To see differences, name your {table.by} like a row: {advice}")
         write: dict[str, Any] = {"text": as_text, "latex": as_latex}
         print(write[settings.show](f"{paper.paper}, {table.name}", columns, rows, notes))
     if not shown:
         known = [column for table in paper.tables for column in table.columns]
         raise InputError(
-            f"{', '.join(settings.paths)}: no number of the columns "
-            f"{', '.join(settings.columns) or 'of ' + settings.paper}; there are "
-            f"{', '.join(dict.fromkeys(column.group for column in known))}, from "
-            f"DATASET|SUBSET|METRIC such as {known[0].find[-1]}"
+            f"{', '.join(settings.paths)}: found no number for the columns "
+            f"{', '.join(settings.columns) or 'of ' + settings.paper}; the columns are "
+            f"{', '.join(dict.fromkeys(column.group for column in known))}, and their numbers are "
+            f"found by DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
         )
     return 0
 

@@ -111,7 +111,10 @@ def make_samples(
     named = text_array(["(none)" if name is None else str(name) for name in groups or []])
     if len(set(named)) > 1:
         if EVERYTHING in named:
-            raise InputError(f"a subset is named {EVERYTHING!r}, which is reserved for all samples")
+            raise InputError(
+                f"a subset is named {EVERYTHING!r}, which is reserved for all samples; rename the "
+                "subset"
+            )
         subsets |= {str(name): named == name for name in np.unique(named)}
     numbers: dict[object, int] = {}
     names = ((row,) if name in (None, "") else name for row, name in enumerate(clusters))

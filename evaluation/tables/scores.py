@@ -58,8 +58,8 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder}: these are scores of {scores.manifest.dataset} whose manifest is "
-            f"{scores.manifest.dataset_sha256[:12]}, but that of {dataset.folder} is "
+            f"{scores.folder}: contains scores of {scores.manifest.dataset} with the manifest "
+            f"{scores.manifest.dataset_sha256[:12]}, but {dataset.folder} has the manifest "
             f"{found[:12]}; score the dataset again"
         )
     return scores
@@ -147,13 +147,13 @@ class Layout(NamedTuple):
         expected = f"{path}: expected the columns sample_id, {', '.join(self.columns)} ({self})"
         if wrong := [name for name in ("sample_id", *form) if name not in names]:
             raise InputError(
-                f"{expected}, or values, a list of {self.width} in this order; there is no "
+                f"{expected}, or values, a list of {self.width} in this order; did not find "
                 f"{', '.join(wrong)}. Rows are joined by sample_id, in any order. An example row: "
                 f"{self._example(path)}. For columns with other names, pass --columns "
                 f"{wrong[0]}=NAME"
             )
         if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
-            raise InputError(f"{expected}; there is a {more[0]} too")
+            raise InputError(f"{expected}; also found the column {more[0]}, which does not fit")
         return form
 
     def _example(self, path: Path) -> str:
@@ -282,12 +282,12 @@ def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
         kind = types[chosen[0]]
         nested = pa.types.is_nested(kind) and pa.types.is_nested(kind.value_type)
         kinds = {chosen[0]: pa.list_(pa.list_(pa.float64()) if nested else pa.float64())}
-    expected = "sample_id, a text, and numbers, or values, a list of numbers"
+    expected = "a text sample_id, and columns of numbers or a column values of lists of numbers"
     ids = column_of["sample_id"]
     found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
     keys = found.pop(ids).to_list()
     if None in keys or any(column.null_count for column in found.values()):
-        raise InputError(f"{path}: a row has no sample_id or no values")
+        raise InputError(f"{path}: a row has no sample_id or no score")
     if len(found) == layout.width and not pa.types.is_nested(kinds[chosen[0]]):
         return keys, np.column_stack([found[name].to_numpy() for name in chosen])
     (column,) = found.values()
@@ -327,8 +327,8 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[n
         else:
             raise InputError(
                 f"{path}: expected the arrays sample_id, {', '.join(layout.columns)} ({layout}), "
-                "or one array of numbers and, if at all, one of texts, the ids of its rows; found "
-                f"{len(arrays)} arrays, {names_of(arrays)}"
+                "or one array of numbers, with or without one array of texts, which are the ids of "
+                f"the rows; found {len(arrays)} arrays, {names_of(arrays)}"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
@@ -345,8 +345,8 @@ def _check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) -
         raise InputError(
             f"{path}: expected {layout.width} scores ({layout}) for each of the {count:,} ids, "
             f"found an array of shape {values.shape}. Ids come from {path.stem}.ids.txt, one per "
-            "line, or from the text array of an .npz; without them, rows are joined with the "
-            "dataset's samples in order"
+            "line, or from the text array of an .npz. Rows without ids are joined with "
+            "the dataset's samples in order"
         )
 
 

@@ -80,8 +80,8 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
     keys = by_source.get((name, str(value)), ())
     if len(keys) != 1:
         raise InputError(
-            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id; expected "
-            "one, or a line with sample_id"
+            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id, so "
+            "the sample is unclear; identify it by sample_id"
         )
     return keys[0]
 

@@ -178,8 +178,8 @@ def _doubts(
     other = _mean_of_15(dict(_judge(numbers, _OTHER[order], None, sizes, rules)))
     if other >= CHANCE_OF_MEAN + FAR_ABOVE:
         yield (
-            f"Warning: {model}: read in the order {order} its mean of 15 is {100 * found:.2f}, "
-            f"where chance is {100 * CHANCE_OF_MEAN:.2f}; with --order {_OTHER[order]} it is "
+            f"Warning: {model}: in the order {order}, the mean of 15 is {100 * found:.2f}, and "
+            f"chance is {100 * CHANCE_OF_MEAN:.2f}. With --order {_OTHER[order]}, the mean is "
             f"{100 * other:.2f}."
         )
 

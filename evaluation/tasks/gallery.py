@@ -233,7 +233,10 @@ class Contest:
         chance[f"{direction} {RSUM}"] = sum(chance.values())
         if (judge := self._relevance) is not None:
             if judge.grid is not None:
-                raise InputError(f"{judge.model}: the relevance of {DCG} needs vectors")
+                raise InputError(
+                    f"--relevance: {DCG} needs vectors, but {judge.model} wrote a grid of scores; "
+                    "pass the scores of a dual encoder"
+                )
             vectors = (
                 judge.vectors[kind][_found(judge, kind, side.keys)]
                 for kind, side in zip(_SIDES[direction], (queries, candidates), strict=True)

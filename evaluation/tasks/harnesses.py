@@ -152,8 +152,8 @@ def _part(task: _ExportedTask, path: Path) -> _Part:
         return _of_captions(task, path)
     if form is None:
         raise InputError(
-            f"{path}: is not a harness result, but another input is one; evaluate scores and "
-            "harness results in separate commands"
+            f"{path}: is not a harness result, but another input is a harness result; "
+            "evaluate scores and harness results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
     return (_of_own_task if answers.scores else _of_questions)(task, answers, path)
@@ -192,8 +192,8 @@ def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(
-            f"{path}: {min(counts)} to {max(counts)} lines per sample, so some questions are "
-            "missing"
+            f"{path}: lines per sample vary from {min(counts)} to {max(counts)}, so "
+            "some questions are missing; evaluate all questions again"
         )
     task.check_missing(path, answers.scores)
 
@@ -209,7 +209,7 @@ def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
 def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
     questions = {row["sample_id"]: task.form.questions(row) for row in task.rows()}
     known = {one.question_id for about in questions.values() for one in about}
-    check_known(path, answers.texts, known, "answers are to questions")
+    check_known(path, answers.texts, known, "questions")
     # If no question needs an image, no image question is expected to be answered.
     kinds = {
         one.asks

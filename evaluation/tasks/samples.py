@@ -304,8 +304,8 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
-            f"{paths[0]}: votes by the protocol {votes.protocol}; human performance is computed "
-            "from ranks, for which you run eqforge review plan DATASET --protocol "
+            f"{paths[0]}: contains votes by the protocol {votes.protocol}, but human performance "
+            "needs ranks; to collect ranks, run eqforge review plan DATASET --protocol "
             "caption-ranking"
         )
     votes = with_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})

@@ -128,8 +128,9 @@ def check_foldable(model: Any) -> None:
         projection = getattr(model, name)
         if projection.in_features < projection.out_features:
             raise InputError(
-                f"--train heads: {name} widens {projection.in_features} to "
-                f"{projection.out_features} dimensions; expected an encoder at least as wide"
+                f"--train heads: {name} maps {projection.in_features} to "
+                f"{projection.out_features} dimensions, but the output of a projection must not be "
+                "larger than its input; choose a different model"
             )
 
 

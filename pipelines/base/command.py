@@ -84,7 +84,7 @@ def print_plan(
     if pipeline.pilot is not None:
         pilots = pipeline.pilot.number if options.pilot is None else options.pilot
         if pilots < 0:
-            raise InputError(f"--pilot {pilots}: expected a number of {pipeline.pilot.records}")
+            raise InputError(f"--pilot {pilots}: expected 0 or more {pipeline.pilot.records}")
     # A plan writes nothing; given the build's folder, it also checks that this is free.
     report = plan_dataset(
         pipeline(line.settings),

@@ -159,7 +159,8 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     if storage.exists(manifest):
         existing = load_manifest(run.output)
         extras = [
-            f"{name} {existing.versions.get(name, 'none')} there, {version or 'none'} here"
+            f"the version of {name} was {existing.versions.get(name, 'none')} and is now "
+            f"{version or 'none'}"
             for name, version in ({**dict.fromkeys(existing.versions), **header.versions}).items()
             if existing.versions.get(name) != version
         ]
@@ -216,7 +217,7 @@ def check_differences(run: RunSettings, state: str, differences: Sequence[str]) 
 
 
 def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
-    """Yield the differences of two identities, such as `--max-side 512 there, 256 here`."""
+    """Yield the differences of two identities, such as `--max-side was 512 and is now 256`."""
     _, mode_there, config_there, inputs_there = there
     _, mode_here, config_here, inputs_here = here
     old = {"mode": mode_there, **_flat(config_there)}
@@ -224,16 +225,16 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
     for name in {**old, **new}:
         if name not in old or name not in new or old[name] != new[name]:
             before, now = (_value(found, name) for found in (old, new))
-            yield f"--{name.replace('_', '-')} {before} there, {now} here"
+            yield f"--{name.replace('_', '-')} was {before} and is now {now}"
     if inputs_there != inputs_here:
         names = [file["name"] for file in inputs_here if file not in inputs_there]
-        yield f"the input {', '.join(names) or 'files'}: different content"
+        yield f"the content of the input {', '.join(names) or 'files'} has changed"
 
 
 def _value(config: dict[str, Any], name: str) -> str:
     if name not in config:
         return "unknown"
-    return "none" if config[name] == [] else shown(config[name])
+    return "none" if config[name] in ([], None) else shown(config[name])
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.filters.plausibility import KIND
 
-OTHER_BYTES = "with different content than the recipe's"
+OTHER_BYTES = "whose content differs from the recipe's"
 SHOWN = 10
 _TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
 """Texts that a recipe may set. The user sets all others, which may name code or files to load."""
@@ -57,10 +57,11 @@ class RecipeSettings:
             is_open = value and (_is_named(name, hint) or _is_place(hint))
             if name in chosen or is_open:
                 continue
-            had = "was made without" if value in (None, False) else f"sets it to {shown(value)}"
+            use = "does not use this option"
+            if value not in (None, False):
+                use = f"sets this option to {shown(value)}"
             raise InputError(
-                f"{label}: the recipe {self.url} {had}; leave out the option, or build without "
-                "the recipe"
+                f"{label}: the recipe {self.url} {use}; leave it out, or build without the recipe"
             )
         for name, (value, usual, hint) in settings.items():
             if _is_named(name, hint) and value and value != usual and name not in labels:
@@ -76,9 +77,9 @@ def settings_of_recipe(
 ) -> RecipeSettings:
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
-        raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
+        raise InputError(f"{url}: expected the mode paper or corrected, found {shown(recipe.mode)}")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: was built in {mode} mode, but its settings say {shown(named)}")
+        raise InputError(f"{url}: its mode is {mode}, but its settings name {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):

@@ -278,7 +278,7 @@ def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterato
             most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
             shown = [f"{reason} {count:,}" for reason, count in found[:most]]
             if rest := sum(count for _, count in found[most:]):
-                shown.append(f"others {rest:,}")
+                shown.append(f"other reasons {rest:,}")
             yield f"{stage}: {counts.kept:,} of {counts.candidates:,} kept; {', '.join(shown)}"
     for known in stages:
         for reason in manifest.stages[known.name].reasons:
@@ -304,7 +304,7 @@ def warning_of(
     ]
     warning = f"WARNING: {output} contains no samples"
     if not found:
-        return f"{warning}: no record became {', '.join(only)}" if only else warning
+        return f"{warning}, because no record has the id {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
     why = (
         f"most candidates were rejected by {known.name}, {reason} {count:,}: "

@@ -95,7 +95,7 @@ class TextPipeline(Pipeline[Configured, Record]):
         if example == "":
             raise InputError(
                 f"--images {folder.root}: the captions contain no image names, so images cannot "
-                "be found"
+                "be found; leave --images out"
             )
         if example is not None:
             raise InputError(

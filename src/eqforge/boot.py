@@ -65,7 +65,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--id", required=True, help="the worker's name")
     parser.add_argument("--provision_endpoint", required=True, help="address of a service")
     for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
-        parser.add_argument(f"--{name}", help="used where the provision service names none")
+        parser.add_argument(f"--{name}", help="address to use if the provision service names none")
     found = parser.parse_known_args(argv)[0]
     found.id = found.id.strip("'")  # Prism 2.77 puts quotes around it
     return found

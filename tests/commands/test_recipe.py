@@ -200,9 +200,9 @@ def test_what_no_longer_matches_is_named(
     again = of_videos(captions, sources, tmp_path / "out")
     assert main(["build", "--recipe", str(recipe), *again]) == 1
     text = capsys.readouterr().out
-    assert "1 source without a record; see the table rejects for the reasons: own/tour.mkv" in text
-    assert "1 source with different content than the recipe's: demoCoffee1.mp4" in text
-    assert "1 input with different content than the recipe's: captions.jsonl" in text
+    assert "1 source whose records are missing (the table rejects has the reasons): own" in text
+    assert "1 source whose content differs from the recipe's: demoCoffee1.mp4" in text
+    assert "1 input whose content differs from the recipe's: captions.jsonl" in text
     assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'}: differ"
 
 
@@ -224,7 +224,7 @@ def test_a_plan_names_the_inputs_that_changed(
 
     status, document = said(capsys, "plan", f"--recipe={recipe}", *other)
     assert (status, document["changed_inputs"]) == (0, ["captions.jsonl"])
-    told = "1 input with different content than the recipe's: captions.jsonl"
+    told = "1 input whose content differs from the recipe's: captions.jsonl"
     assert document["lines"][-1] == told
     assert main(["plan", "--recipe", str(recipe), *other, "--pilot", "0"]) == 0
     assert told in capsys.readouterr().out.splitlines()
@@ -256,7 +256,7 @@ def test_recipes_in_python(
     assert found.is_equal
     assert found == eqforge.diff(recipe / "recipe.json", made.folder)
 
-    with pytest.raises(eqforge.InputError, match=r"seed=3: the recipe .* sets it to 7"):
+    with pytest.raises(eqforge.InputError, match=r"seed=3: the recipe .* sets this option to 7"):
         eqforge.build("eq-video", recipe=recipe, **mine, output=tmp_path / "x", seed=3)
     with pytest.raises(eqforge.InputError, match="not given: captions"):
         eqforge.build("eq-video", recipe=recipe, videos=mine["videos"], output=tmp_path / "x")
@@ -317,10 +317,19 @@ def test_an_import_has_a_recipe_too(tmp_path: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (["--max-side", "50"], "--max-side (command line): the recipe {url} sets it to 96"),
-        (["--seed=1"], "--seed (command line): the recipe {url} sets it to 7"),
-        (["--errata", "x.jsonl"], "--errata (command line): the recipe {url} was made without"),
-        (["--oracle", "clip:x"], "--oracle (command line): the recipe {url} was made without"),
+        (
+            ["--max-side", "50"],
+            "--max-side (command line): the recipe {url} sets this option to 96",
+        ),
+        (["--seed=1"], "--seed (command line): the recipe {url} sets this option to 7"),
+        (
+            ["--errata", "x.jsonl"],
+            "--errata (command line): the recipe {url} does not use this option",
+        ),
+        (
+            ["--oracle", "clip:x"],
+            "--oracle (command line): the recipe {url} does not use this option",
+        ),
         (["--recipe", "x"], "--recipe: pass one recipe at a time"),
     ],
 )
@@ -376,11 +385,11 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(dataset="x\x1b[2J"), "expected a name"),
     (lambda recipe: recipe.update(format="eqforge dataset"), "expected format eqforge recipe 1"),
     (lambda recipe: recipe.update(format_version=2), "expected format eqforge recipe 1"),
-    (lambda recipe: recipe.update(mode="evil"), "expected paper or corrected"),
+    (lambda recipe: recipe.update(mode="evil"), "expected the mode paper or corrected"),
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
-    (_config(mode="corrected"), "was built in paper mode, but its settings say 'corrected'"),
+    (_config(mode="corrected"), "its mode is paper, but its settings name 'corrected'"),
     (_config(shell="rm"), "this version has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),

@@ -134,7 +134,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "stray file": (
         lambda d: shutil.copy(d / SAMPLES, d / "data" / "samples-00001-of-00002.parquet"),
         "files and digests",
-        ["data/samples-00001-of-00002.parquet: not in the manifest"],
+        ["data/samples-00001-of-00002.parquet: is not listed in the manifest"],
     ),
     "removed image": (
         _rewritten(IMAGES, lambda rows: rows[1:]),
@@ -150,7 +150,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
         "books",
-        ["pairs: 14 candidates, but 10 kept and 9 rejected"],
+        ["pairs: 14 candidates do not equal 10 kept plus 9 rejected"],
     ),
     "another reason": (
         _rewritten(REJECTS, changed(0, reason="same_image")),
@@ -195,7 +195,7 @@ def test_damage_is_found(
     ("change", "check", "part"),
     [
         (changed(0, caption_0=" "), "captions", "caption_0: empty_caption"),
-        (lambda rows: [rows[0], *rows], "ids", ": 2 rows"),
+        (lambda rows: [rows[0], *rows], "ids", ": 2 rows have the id"),
     ],
 )
 def test_a_wrong_sample_is_named(
@@ -216,7 +216,9 @@ def test_a_damaged_picture_is_found(
 
     rewrite(dataset, IMAGES, damage)
     (line,) = problems(dataset, capsys)["images"]
-    assert line.endswith(("the bytes do not match the digest or size", "unlike its row"))
+    assert (
+        line.endswith("the bytes do not match the digest or size") or "but its row says 7x" in line
+    )
 
 
 def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
@@ -236,7 +238,7 @@ def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
     twice = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
 
     assert problems(dataset, capsys)["ids"] == [
-        f"images: {twice}: 2 rows",
+        f"images: 2 rows have the id {twice}",
         f"image {new_id}: not used by any row",
     ]
 
@@ -293,7 +295,7 @@ def test_a_missing_mask_and_one_nobody_uses_are_found(
     lines = problems(generated, capsys)["ids"]
 
     # Each of the two samples refers to it twice.
-    assert sum(": no mask " in line for line in lines) == 4
+    assert sum(": refers to mask " in line for line in lines) == 4
     assert f"mask {'0' * 64}: not used by any row" in lines
 
 

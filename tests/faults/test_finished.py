@@ -110,7 +110,7 @@ def test_a_dataset_of_other_versions_is_not_built_again_unasked(copied: Whole) -
     status, said = runs.build(copied.inputs, copied.output)
 
     assert status == 2, said
-    assert f"different settings, inputs or versions: numpy 1.0 there, {numpy} here;" in said
+    assert f"inputs or versions: the version of numpy was 1.0 and is now {numpy};" in said
     assert dataset_bytes(copied.output) == before
 
     finished = finished_work(copied.output, "measure")

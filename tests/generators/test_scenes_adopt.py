@@ -205,7 +205,7 @@ def test_the_command_writes_a_manifest_that_builds_take(
     assert command.main(["adopt", str(source), "--output", out, "--nouns", str(nouns)]) == 1
     said = capsys.readouterr()
     assert "Broken" in said.out
-    assert "3 assets, of which 0 have no words, 1 refused" in said.out
+    assert "3 assets, of which 0 have no caption words, 1 rejected" in said.out
     assert "Sorter_Blue: blue file sorter; its surfaces show texture.png" in said.err
     assets = read_manifest(f"{out}/manifest.json").assets
     assert list(assets) == sorted(names)

@@ -130,7 +130,9 @@ def test_a_sound_dataset_and_a_damaged_one(clips: OpenDataset, tmp_path: Path) -
     (tmp_path / "d" / "data" / "more.parquet").touch()
     found = eqforge.verify(tmp_path / "d")
     assert not found.is_sound
-    assert found.checks["files and digests"].lines == ["data/more.parquet: not in the manifest"]
+    assert found.checks["files and digests"].lines == [
+        "data/more.parquet: is not listed in the manifest"
+    ]
 
 
 def test_lint_gives_the_findings_of_the_command(

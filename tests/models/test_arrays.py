@@ -49,7 +49,7 @@ def test_what_is_no_tensor_of_numbers_is_refused(tmp_path: Path) -> None:
         (torch.zeros(3, device="meta"), "without numbers"),
         (torch.eye(3).to_sparse(), "sparse"),
         (torch.ones(3, dtype=torch.complex64), "expected numbers, found complex64"),
-        ([1.0], "it holds a list"),
+        ([1.0], "it contains a list"),
     ):
         torch.save(value, tmp_path / "v.pt")
         with pytest.raises(InputError, match=message):

@@ -205,7 +205,7 @@ def test_lxmert_reads_features_and_boxes_of_the_regions_alone(
     found = score_pictures(scorer, keys, CAPTIONS, ALL)
     assert found.logits[:2] == pytest.approx((classes[:, 1] - classes[:, 0]).numpy(), abs=1e-5)
     assert np.ptp(found.logits) > 1e-3
-    with pytest.raises(ValueError, match="no line of this image"):
+    with pytest.raises(ValueError, match="no line for this image"):
         scorer.prepare(Picture(key="unknown"))
 
 
@@ -214,7 +214,9 @@ def test_lxmert_refuses_features_of_another_detector(
 ) -> None:
     tiny_families.write_regions(tmp_path / "wide.tsv", ["0"], width=20)
     (spec,) = parse_specs(f"lxmert:{folders['lxmert']},features={tmp_path / 'wide.tsv'}")
-    with pytest.raises(ValueError, match="20 numbers per region; this model reads 12 features"):
+    with pytest.raises(
+        ValueError, match="has 20 numbers per region, but this model reads 12 features"
+    ):
         load_scorer(spec).prepare(Picture(key="0"))
 
 

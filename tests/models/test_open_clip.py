@@ -92,7 +92,7 @@ def test_a_name_of_open_clip_needs_its_weights(folder: Path) -> None:
         load("ViT-B-32")
     with pytest.raises(InputError, match="the model cannot be loaded"):
         load("ViT-B-32", f",weights={folder / 'open_clip_model.safetensors'}")
-    with pytest.raises(InputError, match=r"expected a file \.safetensors or \.pt"):
+    with pytest.raises(InputError, match=r"expected a file that ends in \.safetensors or \.pt"):
         load("ViT-B-32", ",weights=model.npz")
 
 
@@ -235,7 +235,7 @@ def test_a_text_encoder_from_elsewhere_is_refused(folder: Path, tmp_path: Path) 
     config = json.loads((folder / "open_clip_config.json").read_text())
     config["model_cfg"]["text_cfg"]["hf_model_name"] = "roberta-base"
     (tmp_path / "open_clip_config.json").write_text(json.dumps(config))
-    with pytest.raises(InputError, match="contains no weights in safetensors"):
+    with pytest.raises(InputError, match=r"contains no \.safetensors file with weights"):
         load(tmp_path)
     (tmp_path / "m.safetensors").write_bytes(b"")
     with pytest.raises(InputError, match="'roberta-base' would be downloaded"):

@@ -353,12 +353,14 @@ def test_what_is_not_there_or_of_another_size_is_named(
     published: Published, tmp_path: Path
 ) -> None:
     scorer = load(published)
-    with pytest.raises(ValueError, match=r"12: features\.tsv has no line of this image"):
+    with pytest.raises(ValueError, match=r"12: features\.tsv has no line for this image"):
         scorer.prepare(Picture(key="12"))
     narrow = tmp_path / "features.tsv"
     write_lines(narrow, {"7": retrieval(published.features["7"][:, :2048])})
     scorer = load_scorer(*parse_specs(f"oscar:{published.folder},features={narrow},tags=none"))
-    with pytest.raises(ValueError, match="7: 2048 features per region; this model reads 2054"):
+    with pytest.raises(
+        ValueError, match="7: has 2048 features per region, but this model reads 2054"
+    ):
         scorer.prepare(Picture(key="7"))
 
 
@@ -405,7 +407,7 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
     (stale.parent / "features.lineidx").write_text(f"0\n{len(lines[0])}\n")
     (stale.parent / "imageid2idx.json").write_text(json.dumps({"7": 1, "11": 0}))
     with pytest.raises(
-        InputError, match="leads from '7' to the line of '11': delete or recreate these files"
+        InputError, match="leads from '7' to the line of '11'; delete or recreate these files"
     ):
         RegionFiles(stale, None)["7"]
 
@@ -429,7 +431,7 @@ def test_a_damaged_index_is_one_error(
     path.with_suffix(".lineidx").write_text(places)
     (tmp_path / "imageid2idx.json").write_text(numbers, errors="surrogateescape")
     with pytest.raises(
-        InputError, match=f"features.tsv: .*damaged: .*{message}.*: delete or recreate these files"
+        InputError, match=f"features.tsv: .*damaged: .*{message}.*; delete or recreate these files"
     ):
         RegionFiles(path, None)
 
@@ -444,8 +446,8 @@ def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2\tQUJD", "3 bytes are no float32 features of 2 boxes"),
-        ("0\t", "0 bytes are no float32 features of 0 boxes"),
+        ("2\tQUJD", "3 bytes cannot be the float32 features of 2 boxes"),
+        ("0\t", "0 bytes cannot be the float32 features of 0 boxes"),
         ("1\t%%%", "expected boxes and base64"),
         ("many\tQUJD", "expected boxes and base64"),
         ("[]", "expected boxes and base64"),

@@ -84,7 +84,7 @@ def test_the_log_odds_of_certainty_are_finite_and_in_order(tmp_path: Path, kind:
 
 def test_an_image_that_is_not_there_is_named_and_a_pair_has_no_number(tmp_path: Path) -> None:
     scorer = load(write_npy(tmp_path))
-    with pytest.raises(ValueError, match=r"scores\.npy: no scores of the image '8'"):
+    with pytest.raises(ValueError, match=r"scores\.npy: no scores for the image '8'"):
         scorer.prepare(Picture(key="8"))
     unknown = ["A zebra", CAPTIONS[0]]
     found = score_pictures(scorer, [Picture(key="7")], unknown, np.array([[0, 0], [0, 1]]))
@@ -144,7 +144,7 @@ def test_no_code_in_a_file_is_run(tmp_path: Path) -> None:
     np.save(tmp_path / "scores.npy", np.array([Harmful(harm)], dtype=object))
     for name in ("scores.pt", "scores.npy"):
         with pytest.raises(
-            InputError, match=r"expected one tensor or array, nothing else|found Python objects"
+            InputError, match=r"expected a single tensor or array|found Python objects"
         ):
             load(f"matrix:{tmp_path / name}{keys}")
     assert not harm.exists()
@@ -164,7 +164,7 @@ class Harmful:
         ([{"image": "7", "caption": "a"}], "the columns image, caption, probability"),
         (
             [{"image": "7", "caption": "a", "probability": 0.5}] * 2,
-            "an image and caption appear twice",
+            "a pair of image and caption appears twice",
         ),
         ([{"image": "7", "caption": "a", "probability": None}], "a score is not a probability"),
     ],

@@ -212,8 +212,8 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
     err = refuse(capsys, [*command, "--mode", "paper", "--limit", "2", "--max-side", "64"])
 
     assert (
-        "made with different settings, inputs or versions: --limit 1 there, 2 here; "
-        "--max-side None there, 64 here; choose a different folder"
+        "made with different settings, inputs or versions: --limit was 1 and is now 2; "
+        "--max-side was none and is now 64; choose a different folder"
     ) in err
     assert "--overwrite" in err
     assert (dataset / "dataset.json").read_bytes() == before

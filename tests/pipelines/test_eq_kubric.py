@@ -98,7 +98,7 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
 
     (line,) = check_specs(open_dataset(str(copy)))
 
-    assert line.startswith(f"sample {first['sample_id']}: its scenes do not differ only in ")
+    assert line.startswith(f"sample {first['sample_id']}: its scenes must differ only in ")
 
 
 def test_verify_finds_captions_that_are_not_those_of_their_scenes(
@@ -194,7 +194,7 @@ def test_pictures_measured_by_another_version_are_not_proved(dataset: Path, tmp_
     outcome = verify.verify_dataset(str(copy)).checks["proofs"]
     assert outcome.state == "not proved"
     (line,) = outcome.lines
-    assert line.endswith("but from versions 1")
+    assert line.endswith("but the scores are from version 1")
 
 
 def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_path: Path) -> None:

@@ -59,9 +59,9 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
         check_output(RunSettings(output=str(tmp_path)), here)
 
     assert (
-        "made with different settings, inputs or versions: --mode 'paper' there, 'corrected' here; "
-        "--limit None there, 3 here; --gone 1 there, unknown here; "
-        "--max-side unknown there, 'a b' here; the input a.jsonl: different content; "
+        "made with different settings, inputs or versions: --mode was 'paper' and is now "
+        "'corrected'; --limit was none and is now 3; --gone was 1 and is now unknown; "
+        "--max-side was unknown and is now 'a b'; the content of the input a.jsonl has changed; "
         "choose a different folder"
     ) in str(refused.value)
 

@@ -189,7 +189,10 @@ def test_verify_finds_a_row_of_a_task_whose_sample_is_gone(
     capsys.readouterr()
 
     assert verify.main([str(output)]) == 1
-    assert "captioning: captioning/0: no row captioning/0 of samples" in capsys.readouterr().out
+    assert (
+        "captioning: captioning/0: refers to row captioning/0 of samples, which does not exist"
+        in capsys.readouterr().out
+    )
 
 
 def test_the_released_files_are_imported_whole_and_their_findings_listed(

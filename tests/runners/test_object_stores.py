@@ -99,7 +99,7 @@ def test_a_finished_dataset_is_left_alone_refused_or_replaced(
     assert eqforge(*command, "--limit", "5", **store.variables) == (0, "")
     assert store.written("") == times
     status, said = eqforge(*command, **store.variables)
-    assert (status, "--limit 5 there, None here" in said) == (2, True)
+    assert (status, "--limit was 5 and is now none" in said) == (2, True)
     assert store.dataset_bytes() == few
     assert eqforge(*command, "--overwrite", **store.variables) == (0, "")
     assert store.dataset_bytes() == expected

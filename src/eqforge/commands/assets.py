@@ -243,7 +243,7 @@ def _adopt(arguments: Adopt) -> int:
     for key in sorted(unused):
         line = f"{arguments.nouns}: no scan matches the words for {key!r}"
         print(visible(line), file=sys.stderr)
-    print(f"{_total(url)}, {failures} refused")
+    print(f"{_total(url)}, {failures} rejected")
     return 1 if failures else 0
 
 
@@ -276,7 +276,7 @@ def _grown(url: str, name: str, assets: Mapping[str, Asset]) -> Iterator[Callabl
 def _total(url: str) -> str:
     there = read_manifest(url).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
-    return f"{url}: {len(there)} assets, of which {mute} have no words"
+    return f"{url}: {len(there)} assets, of which {mute} have no caption words"
 
 
 def _called(asset: Asset) -> str:

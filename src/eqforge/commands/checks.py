@@ -42,7 +42,7 @@ def check_files(dataset: Dataset) -> Iterator[str]:
     listed = {file.path for files in dataset.manifest.tables.values() for file in files}
     folders = {path.rpartition("/")[0] for path in listed}
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
-    yield from (f"{path}: not in the manifest" for path in sorted(there - listed))
+    yield from (f"{path}: is not listed in the manifest" for path in sorted(there - listed))
     yield from (
         f"{table}: no such table" for table in ("samples", "rejects") if not dataset.files(table)
     )
@@ -154,7 +154,7 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
             yield f"{stage}: not a documented stage"
         if not counts.is_balanced():
             yield (
-                f"{stage}: {counts.candidates} candidates, but {counts.kept} kept and "
+                f"{stage}: {counts.candidates} candidates do not equal {counts.kept} kept plus "
                 f"{counts.rejected} rejected"
             )
     for stage, reason in sorted(counted | reported):
@@ -206,12 +206,16 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
             if row["sample_id"] not in details.get(row["task"], ()):
                 yield f"sample {row['sample_id']}: has no row in {row['task']}"
     for table, found in ids.items():
-        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
+        yield from (
+            f"{table}: {count} rows have the id {name}"
+            for name, count in found.items()
+            if count > 1
+        )
     unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
     for key, other, referred in _references(dataset, kinds):
         unused.get(other.name, set()).discard(referred)
         if referred not in ids.get(other.name, ()):
-            yield f"{key}: no {row_label(other, referred)}"
+            yield f"{key}: refers to {row_label(other, referred)}, which does not exist"
     for kind in kinds:
         for name in sorted(unused.get(kind.name, ())):
             yield f"{row_label(kind, name)}: not used by any row"
@@ -265,15 +269,15 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     except BadImage as error:
         return f"cannot be decoded: {error}"
     except TooManyPixels as error:
-        return f"has {error}, unlike its row"
+        return f"has {error}, but its row says {row['width_px']}x{row['height_px']}"
     height, width = pixels.shape[:2]
     if (width, height) != (row["width_px"], row["height_px"]):
-        return f"is {width}x{height}, unlike its row"
+        return f"is {width}x{height}, but its row says {row['width_px']}x{row['height_px']}"
     if row["image"]["path"] != media_id + suffix:
         return f"its path is not {media_id + suffix}"
     phash = perceptual_hash(pixels)
     if hash_distance(phash, row.get("phash", phash)) > 4:  # other decoders of JPEG
-        return f"its perceptual hash is {phash}, unlike its row"
+        return f"its perceptual hash is {phash}, but its row says {row['phash']}"
     return None
 
 

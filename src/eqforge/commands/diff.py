@@ -144,7 +144,7 @@ def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterat
         yield from _table_lines(name, table, examples)
     for number, (name, (a, b)) in enumerate(found.manifest.items()):
         if number == SHOWN_FACTS:
-            yield f"  and {len(found.manifest) - SHOWN_FACTS:,} more; --json has all"
+            yield f"  and {len(found.manifest) - SHOWN_FACTS:,} more; --json lists all"
             break
         yield from ["the manifests:"] * (number == 0)
         yield f"  {name}: {_value(a)} → {_value(b)}"

@@ -33,11 +33,11 @@ _REQUIREMENT: Final = re.compile(r"^([\w.-]+)(?:\[[^\]]*\])?.*?(?:extra == \"([\
 _STYLE: Final = re.compile(r"\x1b\[[0-9;]*m")
 _COSTS: Final = {
     "video": "datasets of videos",
-    "text": "datasets of captions, lint, audit",
+    "text": "datasets of captions, lint or audit",
     "render": "eq-kubric",
     "plots": "plot",
-    "models": "eq-sd, eq-edit, oracles, score, metrics, finetune",
-    "dataflow": "Dataflow, and gs:// addresses",
+    "models": "eq-sd, eq-edit, oracles, score, metrics or finetune",
+    "dataflow": "Dataflow or gs:// addresses",
     "s3": "s3:// addresses",
 }
 _BLOCKED_BY: Final = {
@@ -95,7 +95,7 @@ def doctor(arguments: Arguments) -> int:
         print(json.dumps([asdict(fact) for fact in found], indent=2))
     else:
         table = Table(box=None)
-        for heading in ("", "", "found", "without it", "how to get it"):
+        for heading in ("", "", "found", "consequence", "how to get it"):
             table.add_column(heading, overflow="fold")
         for fact in found:
             table.add_row(*map(Text, (fact.name, fact.state, fact.found, fact.cost, fact.remedy)))
@@ -115,7 +115,7 @@ def facts() -> Iterator[Fact]:
     cost, remedy = "hard negatives, perturbations and granularity", "eqforge setup wordnet"
     yield _fact("WordNet", version, cost, remedy, fault=fault)
     java = _first_line("java", "-version")
-    yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
+    yield _fact("Java", java, "no Flink in this process", "apt-get install openjdk-17-jre-headless")
     yield from _resources()
 
 
@@ -140,7 +140,7 @@ def _packages() -> Iterator[Fact]:
         name="eqforge",
         state="NECESSARY" if lacking[""] else "ok",
         found=f"{version}, without {', '.join(lacking[''])}" if lacking[""] else version,
-        cost="everything" if lacking[""] else "",
+        cost="nothing works" if lacking[""] else "",
         remedy="pip install eqforge" if lacking[""] else "",
     )
     for extra in [extra for extra in extras if extra in _COSTS]:
@@ -148,7 +148,7 @@ def _packages() -> Iterator[Fact]:
         yield _fact(
             f"eqforge[{extra}]",
             ", ".join(extras[extra]) if not missing else None,
-            _COSTS[extra],
+            f"no {_COSTS[extra]}",
             (extra == EXTRA and no_blender()) or f"pip install 'eqforge[{extra}]'",
             fault=f"lacks {', '.join(missing)}",
         )
@@ -211,7 +211,7 @@ def _resources() -> Iterator[Fact]:
         yield _fact(
             name,
             f"{folder}: {free / _GIB:.1f} GiB free" if is_writable else None,
-            "builds" if name == "temporary folder" else "downloads of `eqforge setup`",
+            "no builds" if name == "temporary folder" else "no downloads of `eqforge setup`",
             "set a folder that you can write to: "
             f"{'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
             fault=f"{folder}: cannot be written",

@@ -180,7 +180,7 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
         *named_line(
             report.missing_sources,
             "sources",
-            "without a record; see the table rejects for the reasons",
+            "whose records are missing (the table rejects has the reasons)",
         ),
         *difference_lines(found, SHOWN),
     )

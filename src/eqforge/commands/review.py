@@ -58,7 +58,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
             counts = f"{each.same:,} of {each.repeats:,} repeats answered the same"
             repeats = f", {counts} {_percent(each.same_interval)}"
         if each.alpha is not None:
-            alpha = f", alpha with others {each.alpha:.3f} {_range(each.alpha_interval)}"
+            alpha = f", alpha with other reviewers {each.alpha:.3f} {_range(each.alpha_interval)}"
         answers = ", ".join(f"{name} {count:,}" for name, count in each.answers.items())
         answered = f"{each.answered:,} of {each.tasks:,} answered"
         yield f"{each.name}: {answered}: {answers}{agreement}{repeats}{alpha}"
@@ -84,9 +84,9 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         )
     if found.decisions:
         decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
-        yield f"by {found.rule}: {decided}"
+        yield f"decisions by {found.rule}: {decided}"
     for somebody in found.people:
-        yield f"{somebody.name} against the others: {_correlated(somebody)}"
+        yield f"{somebody.name} against the other reviewers: {_correlated(somebody)}"
     for model in found.models:
         yield f"{model.name} against people: {_correlated(model)}"
     for rule, count in found.broken.items():

@@ -143,7 +143,7 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
         if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
             yield f"sample {row['sample_id']}: its mask and its images differ in size"
         elif (pixels[0] != pixels[1])[masks[0] == 0].any():
-            where = "outside the mask, although it was locked"
+            where = "outside the mask, although that area was locked"
             yield f"sample {row['sample_id']}: its images differ {where}"
 
 
@@ -164,7 +164,10 @@ def _check_pairs(dataset: Dataset) -> Iterator[str]:
 def check_specs(dataset: Dataset) -> Iterator[str]:
     for row in _rendered(dataset):
         if not differs_as_declared(scene_pair_of(row)):
-            yield f"sample {row['sample_id']}: its scenes do not differ only in {row['change']}"
+            yield (
+                f"sample {row['sample_id']}: its scenes must differ only in {row['change']}, but "
+                "do not"
+            )
 
 
 def check_proofs(dataset: Dataset) -> Iterator[str]:
@@ -235,8 +238,9 @@ def why_not_proved(dataset: Dataset) -> str:
         return ""
     versions = sorted({version for row in rows for version in row["versions"]})
     return (
-        f"the images are not measured again, because the scores are not from {scene_scores.SCORER} "
-        f"{scene_scores.VERSION}, but from versions {', '.join(versions) or 'before'}"
+        f"the images are not measured again, because {scene_scores.SCORER} now has version "
+        f"{scene_scores.VERSION}, but the scores are from version "
+        f"{', '.join(versions) or '(unknown)'}"
     )
 
 

@@ -151,7 +151,9 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     table.write_text("model,subset,metric,value\na,vqa,accuracy,0.5\n")
     times.write_text("model,seconds\na,1\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
-    assert "expected a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
+    assert (
+        "expected a score of a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
+    )
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
     assert "also appears in an earlier file of --metrics" in capsys.readouterr().err
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets", "vqa"]) == 0

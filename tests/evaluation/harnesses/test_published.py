@@ -86,9 +86,12 @@ def _other_score(rows: list[dict[str, str]]) -> None:
             "line 6: expected fewer rows with the caption 'caption 2'",
         ),
         (lambda rows: rows.pop(), "1 of 4 samples do not have all answers"),
-        (lambda rows: rows[0].update(caption="strange"), "1 of 4 rows are of captions"),
+        (
+            lambda rows: rows[0].update(caption="strange"),
+            "the dataset does not contain 1 of the 4 captions",
+        ),
         (lambda rows: rows[0].update(text_score="0.5"), "expected True or False, found '0.5'"),
-        (_other_score, "line 2: group_score is True, but text_score and image_score are not"),
+        (_other_score, "line 2: group_score is True, which contradicts text_score False"),
     ],
 )
 def test_rows_that_do_not_fit_are_errors(
@@ -160,12 +163,12 @@ def test_sums_of_another_dataset_or_task_are_refused(
     path = write_sums(tmp_path / "c.json", image_acc=0.5, text_acc=0.7, acc=0.25)
     assert main([str(pairs), str(path)]) == 2
     assert (
-        "text_acc is 0.7, which is not a possible fraction of the dataset's 4 samples"
+        "text_acc is 0.7, but no whole number of the dataset's 4 samples gives this fraction"
         in capsys.readouterr().err
     )
     path = write_sums(tmp_path / "c.json", "zeroshot_retrieval", **{"image_retrieval_recall@5": 1})
     assert main([str(pairs), str(path)]) == 2
-    assert "expected a result of --task image_caption_selection" in capsys.readouterr().err
+    assert "pass results of --task image_caption_selection" in capsys.readouterr().err
 
 
 def own_lines(scores: dict[str, list[int]]) -> list[str]:
@@ -187,10 +190,13 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
         "group": 0.5,
     }
     for lines, message in (
-        (own_lines(scores)[1:], "1 to 2 lines per sample, so some questions are missing"),
+        (
+            own_lines(scores)[1:],
+            "lines per sample vary from 1 to 2, so some questions are missing",
+        ),
         (own_lines(scores)[2:], "1 of 4 samples do not have all answers"),
         ([*own_lines(scores), own_lines(scores)[3]], "the row '3' of the task appears twice"),
-        (own_lines({"strange": [1]}), "1 of 1 samples are ones that the dataset does not have"),
+        (own_lines({"strange": [1]}), "the dataset does not contain 1 of the 1 samples"),
     ):
         (tmp_path / "m.jsonl").write_text("\n".join(lines))
         assert main([str(pairs), str(tmp_path / "m.jsonl")]) == 2

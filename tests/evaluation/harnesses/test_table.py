@@ -205,10 +205,7 @@ def test_a_sample_that_is_answered_in_part_is_left_out_and_counted(
     assert "(1 question failed in the harness)" in capsys.readouterr().err
     row = measured(tmp_path, pairs, path, "--allow-missing")["all", "text"]
     assert (row["expected"], row["scored"], row["missing"]) == ("18", "17", "1")
-    assert (
-        "left out because some of their questions have no answer: 1 sample"
-        in capsys.readouterr().out
-    )
+    assert "left out 1 sample with unanswered questions" in capsys.readouterr().out
 
 
 def test_answers_to_another_dataset_are_refused(
@@ -216,7 +213,7 @@ def test_answers_to_another_dataset_are_refused(
 ) -> None:
     path = made.write_log(tmp_path / "m.jsonl", made.asked(rewordings), made.right)
     assert main([str(pairs), str(path)]) == 2
-    message = "24 of 24 answers are to questions that the dataset does not have"
+    message = "the dataset does not contain 24 of the 24 questions"
     assert message in capsys.readouterr().err
 
 
@@ -232,7 +229,7 @@ def _line(**changes: Any) -> dict[str, Any]:
         ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with the question_id"),
         ("m.jsonl", json.dumps(_line()) + "\n{", "line 2: not valid JSON"),
         ("m.jsonl", json.dumps(_line()) + "\n[1]", "line 2: expected an object, found a list"),
-        ("m.csv", "index,prediction\nq0,A\n", "1 of 1 answers are to questions"),
+        ("m.csv", "index,prediction\nq0,A\n", "the dataset does not contain 1 of the 1 questions"),
         ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
         ("m.tsv", "index\tsaid\nq0\tA\n", "prediction is missing"),
         ("m.json", '[{"prediction": "A"}]', "index is missing"),

@@ -118,7 +118,7 @@ def test_what_cannot_be_laid_over_says_why(
     metrics = {"acc": 0.5, "text_acc": 0.5, "image_acc": 0.5}
     sums = {"pretrained": "p", "model": "m", "task": "image_caption_selection", "metrics": metrics}
     strange = {"doc_id": 0, "filtered_resps": "A", "a": {"id": "nobody", "score": 1}}
-    nobody = "1 of 1 samples are ones that the dataset does not have, such as 'nobody'"
+    nobody = "the dataset does not contain 1 of the 1 samples, such as 'nobody'"
     for name, text, said in (
         ("a.txt", "", "or the results per question of lmms-eval (*_samples_*.jsonl)"),
         ("sums.json", json.dumps(sums), "CLIP_benchmark writes only sums, not results per sample"),

@@ -125,8 +125,8 @@ def test_a_vector_in_the_other_order_is_told_by_its_chance(
     settings = MetricsSettings(paths=vectors, order=named, resamples=2)
     warning, *rest = eqben_report(vectors, settings, sizes).notes
     found = re.fullmatch(
-        rf"Warning: v: read in the order {named} its mean of 15 is (\d+\.\d\d), where chance is "
-        rf"22\.22; with --order {other} it is (\d+\.\d\d)\.",
+        rf"Warning: v: in the order {named}, the mean of 15 is (\d+\.\d\d), and chance is "
+        rf"22\.22. With --order {other}, the mean is (\d+\.\d\d)\.",
         warning,
     )
     assert found is not None, warning
@@ -181,7 +181,7 @@ def test_what_is_no_vector_is_one_clear_error(
 def test_a_tensor_file_that_holds_code_is_not_executed(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save({"scores": Path("/")}, tmp_path / "v.pt")
-    with pytest.raises(InputError, match="one tensor or array, nothing else"):
+    with pytest.raises(InputError, match="a single tensor or array"):
         read_vector(tmp_path / "v.pt")
 
 

@@ -90,11 +90,11 @@ def test_eqbens_fifteen_numbers_and_their_mean_stand_beside_the_printed_row(
     out = capsys.readouterr().out
     assert f"{expected[-1]:.2f}" in out
     assert gains[-1] in out
-    assert "FIBER: the paper prints 44.86 as the mean; its row gives 43.47." in out
+    assert "FIBER: the paper prints 44.86 as the mean, but the mean of its row is 43.47." in out
     assert main([*eqben, "--paper", "eqben", "--columns", "Avg"]) == 0
     out = capsys.readouterr().out
     assert rows_of(out)["m"] == [f"{expected[-1]:.2f}"]
-    assert "BLIP2: the paper prints 45.19 as the mean; its row gives 45.99." in out
+    assert "BLIP2: the paper prints 45.19 as the mean, but the mean of its row is 45.99." in out
 
 
 def test_three_printed_means_of_eqben_do_not_follow_from_their_rows() -> None:
@@ -215,7 +215,7 @@ def test_the_detail_of_captions_stands_beside_table_1(
     assert shown["Flickr30k-FG (yours)"] == ["2.00", "0.50", "8.00"]  # small brown green, red; Two
     assert shown["difference"] == ["+0.70", "+0.23", "-5.67"]
     assert "The paper does not define quantifiers" in out
-    assert "For differences" not in out
+    assert "To see differences" not in out
 
 
 def test_drops_are_means_over_models_and_rows_are_datasets(
@@ -298,7 +298,10 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
         ("eq-sd", "all", "text"),
     }
     for arguments, message in (
-        ([one, "--paper", "simat"], "no number of the columns of simat; there are Delta, lambda 1"),
+        (
+            [one, "--paper", "simat"],
+            "no number for the columns of simat; the columns are Delta, lambda 1",
+        ),
         (
             [one, "--paper", "eqben", "--columns", "Eq-COCO"],
             "columns Eq-COCO; there are Eq-YouCook2",

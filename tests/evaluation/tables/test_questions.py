@@ -179,7 +179,7 @@ def test_answers_of_another_dataset_or_form_are_refused(
 ) -> None:
     path = made.write_log(tmp_path / "m.jsonl", made.asked(questions(tmp_path)), made.right)
     for data, message in (
-        (path.read_text(), "8 of 8 answers are to questions that the dataset does not have"),
+        (path.read_text(), "the dataset does not contain 8 of the 8 questions"),
         ('{"task": "x", "pretrained": "y", "metrics": {}}', "contains no answers to a task"),
     ):
         other = tmp_path / ("m.jsonl" if "doc_id" in data else "m.json")

@@ -233,12 +233,12 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "sample_id,value_0\nx,1\n", "there is no value_1, value_2, value_3"),
+        ("a.csv", "sample_id,value_0\nx,1\n", "did not find value_1, value_2, value_3"),
         ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,a\n", "line 2"),
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "c1_i1 is caption_1 with image_1_id); there is a value_4 too",
+            "c1_i1 is caption_1 with image_1_id); also found the column value_4",
         ),
         ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "image_1_id); found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
@@ -277,9 +277,9 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "there is no c0_i0, c1_i0, c0_i1, c1_i1"),
-        ({"values": [[1.0]]}, "there is no sample_id"),
-        ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
+        ({"sample_id": ["x"]}, "did not find c0_i0, c1_i0, c0_i1, c1_i1"),
+        ({"values": [[1.0]]}, "did not find sample_id"),
+        ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "not a finite number"),

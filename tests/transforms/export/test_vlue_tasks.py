@@ -143,4 +143,4 @@ def test_a_log_of_another_dataset_is_one_clear_error(
     log = tmp_path / "m.tsv"
     log.write_text("index\tprediction\nq0\tyes\n")
     assert main(["metrics", str(vlue), str(log)]) == 2
-    assert "answers are to questions that the dataset does not have" in capsys.readouterr().err
+    assert "the dataset does not contain" in capsys.readouterr().err
