@@ -72,7 +72,7 @@ def _npy(path: Path) -> NDArray[Any]:
         begins = stream.read(len(_NPY))
     if begins != _NPY:
         is_archive = begins.startswith(_ZIP)
-        reason = "an archive of several arrays (.npz); save a single array with numpy.save"
+        reason = "it is an archive of arrays (.npz); save a single array with numpy.save"
         raise ValueError(reason if is_archive else "it is not an .npy file")
     # A memory map is never larger than its file, whatever the header says.
     with np.errstate(over="ignore"):

@@ -85,7 +85,7 @@ class _Lines:
 
 def _bad_index(path: Path, problem: str) -> InputError:
     return InputError(
-        f"{path}: its .lineidx or imageid2idx.json {problem}: delete or recreate these files"
+        f"{path}: its .lineidx or imageid2idx.json {problem}; delete or recreate these files"
     )
 
 

@@ -195,7 +195,10 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     wanted = orders_of(answer for found in by_sample.values() for answer in found.values())
     for key in keys:
         if missing := [orders for orders in wanted if orders not in by_sample[key]]:
-            raise InputError(f"{key}: has no answer in the order (images, captions) {missing[0]}")
+            raise InputError(
+                f"{key}: has no answer in the order {missing[0]} (images, captions); every pair "
+                "needs answers in the same orders"
+            )
     rows = [[by_sample[key][orders] for orders in wanted] for key in keys]
     left = np.array([[one.left or 0 for one in row] for row in rows]).reshape(-1, len(wanted))
     true = np.array([[one.true_left for one in row] for row in rows]).reshape(-1, len(wanted))

@@ -326,7 +326,8 @@ def time_each(
                 seconds[stage].append(found)
             results.append(one)
     if not results:
-        raise InputError(f"none of the {len(items)} images could be used: {dict(failures)}")
+        reasons = ", ".join(f"{count:,} {name}" for name, count in (+failures).items())
+        raise InputError(f"none of the {len(items)} items could be timed: {reasons}")
     return seconds, results, +failures
 
 

@@ -198,7 +198,7 @@ def _read_choices(values: Values, known: Known, data: Mapping[str, Any]) -> dict
         for column in range(known.columns):
             found = values(f"rank_{row}_{column}")
             if len(found) != 1 or found[0] not in known.choices:
-                raise InputError("expected an answer for each text; answer it or skip it")
+                raise InputError("expected an answer for each text; answer all, or skip the task")
             row_ranks[column] = 1 + known.choices.index(found[0])
     return {"answer": "given", "ranks": ranks}
 

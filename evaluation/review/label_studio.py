@@ -197,7 +197,7 @@ def _known(task: _Exported, file: str, number: int) -> Known:
     try:
         decoded = base64.b64decode(known, altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as error:
-        raise InputError(f"{file}: [{number}].data.known: was changed: {error}") from error
+        raise InputError(f"{file}: [{number}].data.known is damaged: {error}") from error
     return decode(decoded, Known, file, f"[{number}].data.known")
 
 
@@ -206,7 +206,7 @@ def _vote(
 ) -> dict[str, Any]:
     form = next((form for name, form in FORMS.items() if name == known.form), None)
     if form is None:
-        raise InputError(f"{where}: has the unknown form of answers {shown(known.form)}")
+        raise InputError(f"{where}: the form of answers {shown(known.form)} is unknown")
     values = partial(_texts, {each.from_name: each.value for each in annotation.result})
     try:
         answer = form.read(values, known, data)

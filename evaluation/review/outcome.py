@@ -109,8 +109,12 @@ def import_votes(settings: Import) -> ReviewOutcome:
     units = units_of(dataset, file_votes.unit, settings.of)
     if units.digest != file_votes.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
-        wanted = "pass that file with --of" if file_votes.of else "leave it out"
-        raise InputError(f"{named}the tasks were made from a different file; {wanted}")
+        wanted = (
+            "from a different file; pass that file with --of"
+            if file_votes.of
+            else "without --of; leave --of out"
+        )
+        raise InputError(f"{named}the tasks were made {wanted}")
     votes = file_votes = with_ids(file_votes, set(units.ids))
     if file_votes.unit == "phrases":
         votes = _found(file_votes, dataset)

@@ -58,9 +58,8 @@ def check_known(path: Path, keys: Collection[Any], known: Container[Any], kind: 
     strange = [key for key in keys if key not in known]
     if strange:
         raise InputError(
-            f"{path}: {len(strange):,} of {len(keys):,} {kind} that the dataset does not have, "
-            f"such as {shown(min(strange))}; the file belongs to a different dataset or an "
-            "earlier build"
+            f"{path}: the dataset does not contain {len(strange):,} of the {len(keys):,} {kind}, "
+            f"such as {shown(min(strange))}; pass the results for this dataset and build"
         )
 
 
@@ -200,7 +199,8 @@ def _won(row: Mapping[str, str], name: str, where: str) -> bool:
         raise InputError(f"{where}: {wrong}: expected True or False, found {shown(row[wrong])}")
     if flags[0] != (flags[1] and flags[2]):
         raise InputError(
-            f"{where}: {names[0]} is {flags[0]}, but {names[1]} and {names[2]} are not"
+            f"{where}: {names[0]} is {flags[0]}, which contradicts {names[1]} {flags[1]} and "
+            f"{names[2]} {flags[2]}"
         )
     return bool(flags[0])
 

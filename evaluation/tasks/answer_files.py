@@ -57,7 +57,7 @@ def read_answers(
     for where, line in _lines(path):
         key = line.sample_id or _sample_of(line, by_source, f"{path}: {where}")
         if key in found:
-            raise InputError(f"{path}: {where}: a second answer to {shown(key)}")
+            raise InputError(f"{path}: {where}: a second answer to {shown(key)}; keep one answer")
         found[key] = line.value
     return found
 

@@ -255,7 +255,7 @@ def _read_log(questions: _Questions, path: Path, unread: Counter[str]) -> dict[s
                     answer = TASKS[name].from_text(lettered.without_thoughts(text), row)
                     unread[name] += answer is None
                     found[row["sample_id"]] = TASKS[name].unread if answer is None else answer
-    check_known(path, log, known, "answers are to questions")
+    check_known(path, log, known, "questions")
     return found
 
 

@@ -163,11 +163,13 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
     """Match results without ids by captions and kind; equal ones match in file order."""
     results = read_bivlc(path)
     if task.form.kind != "pairs":
-        raise InputError(f"{path}: results of pairs, but {task.dataset.folder} has none")
+        raise InputError(
+            f"{path}: contains results of pairs, but {task.dataset.folder} has no pairs"
+        )
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in task.rows():
         waiting.setdefault((row["caption_0"], row["caption_1"]), []).append(row)
-    check_known(path, [each.captions for each in results], waiting, "rows are of captions")
+    check_known(path, [each.captions for each in results], waiting, "captions")
     wins: dict[str, tuple[bool, ...]] = {}
     for each in results:
         pairs = waiting[each.captions]
@@ -188,7 +190,7 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
 
 
 def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
-    check_known(path, answers.scores, task.known, "samples are ones")
+    check_known(path, answers.scores, task.known, "samples")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
         raise InputError(
@@ -202,7 +204,7 @@ def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
         group = scores.all(axis=1).astype(np.float64)
         return {ACCURACY: scores.mean(axis=1), "group": group}, {}
 
-    note = f"a custom task, with scores of {counts.pop()} questions per sample"
+    note = f"a task of your own, with scores of {counts.pop()} questions per sample"
     return _Part(judged=_judged(task.samples, answers.scores, judge), notes=(note,))
 
 
@@ -238,12 +240,14 @@ def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
     notes = []
     counts = Counter(one.asks for about in whole.values() for one in about)
     if task.form.kind == "pairs" and len(counts) == 1:
-        notes.append(f"was asked only for the {next(iter(counts))}, so there is no group score")
+        notes.append(
+            f"the model was asked only for the {next(iter(counts))}, so there is no group score"
+        )
     if answers.failed:
         notes.append(failed)
     if partly:
         left_out = counted(partly, "samples")
-        notes.append(f"left out because some of their questions have no answer: {left_out}")
+        notes.append(f"left out {left_out} with unanswered questions")
     return _Part(judged=_judged(task.samples, whole, judge), notes=tuple(notes))
 
 

@@ -141,7 +141,7 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
         for row in rows
         for question in QUESTIONS.questions(row)
     }
-    check_known(path, found.texts, samples, "answers are to questions")
+    check_known(path, found.texts, samples, "questions")
     return {samples[key]: text for key, text in found.texts.items()}
 
 

@@ -226,8 +226,8 @@ def _other_command(name: str, command: str) -> str:
         built = f"eqforge build {name}"
         if not dataset.released:
             return built
-        note = "" if dataset.released.startswith(built) else f"; {built} makes others"
-        return f"{dataset.released} reads the released files{note}"
+        note = "" if dataset.released.startswith(built) else f"; for new samples, run {built}"
+        return f"to read the released files, run {dataset.released}{note}"
     return f"eqforge import {name}" if name in made_by["import"] else ""
 
 

@@ -112,7 +112,7 @@ def facts() -> Iterator[Fact]:
         version = wordnet_version()
     except EqforgeError as error:
         fault = str(error).splitlines()[0]
-    cost, remedy = "hard negatives, perturbations and granularity", "eqforge setup wordnet"
+    cost, remedy = "no hard negatives, perturbations or granularity", "eqforge setup wordnet"
     yield _fact("WordNet", version, cost, remedy, fault=fault)
     java = _first_line("java", "-version")
     yield _fact("Java", java, "no Flink in this process", "apt-get install openjdk-17-jre-headless")

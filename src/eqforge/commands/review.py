@@ -51,7 +51,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         agreement = repeats = alpha = ""
         if each.others is not None:
             agreement = (
-                f", {100 * each.others:.0f} % agreement with others "
+                f", {100 * each.others:.0f} % agreement with other reviewers "
                 f"{_percent(each.others_interval)}"
             )
         if each.repeats:
