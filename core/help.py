@@ -75,7 +75,9 @@ def subcommands_help(about: Help, kinds: Mapping[str, type]) -> str:
     lines = [f"usage: {about.program} COMMAND [options]", ""]
     for name, kind in kinds.items():
         lines.append(_beside(f"  {name}", [_first_sentence(kind.__doc__ or "")]))
-    return "\n".join((*lines, "", f"{about.program} COMMAND --help shows the options of each."))
+    return "\n".join(
+        (*lines, "", (f"{about.program} COMMAND --help shows the options of a command."))
+    )
 
 
 def _first_page(about: Help, groups: Mapping[str, Any], options: Sequence[Option]) -> Iterator[str]:
@@ -87,7 +89,7 @@ def _first_page(about: Help, groups: Mapping[str, Any], options: Sequence[Option
     for title, shown in (("Required:", required), ("Often changed:", often)):
         if shown:
             yield "\n".join((title, *(_entry(each, is_brief=True) for each in shown)))
-    hint = f"--help GROUP shows the options of a group, {ALL} shows all {len(options)}."
+    hint = f"--help GROUP shows the options of a group; {ALL} shows all {len(options)}."
     yield _wrapped(f"{hint} {_names(groups)}")
 
 

@@ -158,7 +158,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
         if values:
             option.read(values, f"--{name}")
         elif number != "*":
-            raise InputError(f"--{name}: expected {option.spec.metavar} after it")
+            raise InputError(f"--{name}: expected {option.spec.metavar} after this option")
     missing = [f"--{name}" for name, each in known.items() if each.default is tyro.MISSING]
     missing = [name for name in missing if name[2:] not in option_names]
     own = [option for option in options if option.is_positional]

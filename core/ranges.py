@@ -39,7 +39,8 @@ def check_numbers(settings: Any) -> None:
             most, flag = getattr(settings, f"max_{stem}", None), stem.replace("_", "-")
             if most is not None and value > most:
                 raise InputError(
-                    f"--min-{flag} {value} is above --max-{flag} {most}: nothing would be kept"
+                    f"--min-{flag} {value} is above --max-{flag} {most}, so nothing would be kept; "
+                    "lower the minimum or raise the maximum"
                 )
 
 

@@ -94,8 +94,8 @@ def read_action_genome(
             parts = _FRAME_KEY.fullmatch(key)
             if parts is None or int(parts["number"]) == 0:
                 raise InputError(
-                    f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png, counted "
-                    "from 1"
+                    f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png, with frames "
+                    "numbered from 1"
                 )
             frame = AnnotatedFrame(
                 number=int(parts["number"]),

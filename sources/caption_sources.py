@@ -85,7 +85,7 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: the file name does not end like any caption format; {KNOWN}; rename the file, or "
+        f"{path}: the end of the file name matches no caption format; {KNOWN}; rename the file, or "
         "pass --source"
     )
 
@@ -266,7 +266,7 @@ def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
         yield from _read_flickr_annotations(path)
     else:
         raise InputError(
-            f"{path.name}: line 1: expected a header of Flickr30k's: `image_name| comment_number| "
+            f"{path.name}: line 1: expected a Flickr30k header: `image_name| comment_number| "
             f"comment`, or one with raw, filename and split; found {header[:80]!r}; {KNOWN}"
         )
 

@@ -96,7 +96,7 @@ def _captions(record: Node) -> list[dict[str, Any]]:
     if "timestamps" in members or "sentences" in members:
         times, sentences = list(record["timestamps"].elements()), record["sentences"]
         if len(times) != len(captions := list(sentences.elements())):
-            sentences.fail(f"one per timestamp, which are {len(times)}", f"{len(captions)}")
+            sentences.fail(f"as many sentences as timestamps ({len(times)})", f"{len(captions)}")
         return [
             {"timestamp_s": time.value, "caption": caption.line().strip()}
             for time, caption in zip(times, captions, strict=True)
@@ -121,7 +121,8 @@ def _answers(record: Node) -> list[dict[str, Any]]:
     meta = record.get("meta")
     if meta is not None and meta.get("split") is not None:
         meta["split"].fail(
-            "no split, because times may count from its start or from the start of the video"
+            "no split, because it is unclear whether times count from the start of the split or "
+            "of the video"
         )
     tokens = None if meta is None else meta.get("token")
     captions = []

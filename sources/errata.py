@@ -87,7 +87,7 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
         if other is not erratum:
             raise InputError(
                 f"{path}: lines {found[other]} and {number}: {shown(erratum.id)} appears twice "
-                f"with the action {erratum.action!r}"
+                f"with the action {erratum.action!r}; remove one of the two lines"
             )
 
 

@@ -83,7 +83,7 @@ def _said(card: Path) -> list[dict[str, Any]]:
         value = _parsed(head[1])
     except Exception as error:  # YAML can make its reader raise anything
         why = " ".join(str(error).split())[:200] or type(error).__name__
-        raise InputError(f"{card}: its head is not valid YAML: {why}") from error
+        raise InputError(f"{card}: its YAML header is not valid: {why}") from error
     entries = value.get("configs") if isinstance(value, dict) else None
     return [one for one in entries if isinstance(one, dict)] if isinstance(entries, list) else []
 
@@ -95,11 +95,13 @@ def _parsed(head: str) -> Any:
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     for event in yaml.parse(head, Loader=loader):
         if isinstance(event, yaml.AliasEvent):
-            raise ValueError(f"it has an alias (*{name_of(event.anchor)}); write the value out")
+            raise ValueError(
+                f"it contains the alias *{name_of(event.anchor)}; replace it with its value"
+            )
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
         if depth > _MOST_DEEP:
-            raise ValueError(f"its values are nested more than {_MOST_DEEP} deep")
+            raise ValueError(f"its values are nested more than {_MOST_DEEP} levels deep")
     return yaml.load(head, Loader=loader)
 
 

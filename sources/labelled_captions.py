@@ -174,7 +174,7 @@ def _simat_queries(
         if source is None or source.changed(part, target) not in captions:
             raise InputError(
                 f"{path.name}: the query {region}/{part}/{target}: expected a region of "
-                "triplets.csv and a target that is one of its triplets"
+                "triplets.csv and a target that makes one of its triplets"
             )
         yield LabelledCaptions(
             record_id=f"{region}/{part}/{target}",

@@ -153,7 +153,7 @@ def _wanted(group: list[Subtitles], language: str | None) -> Iterator[Subtitles]
         yield from found
         return
     languages = ", ".join(sorted(each.language for each in group))
-    problem = f"no subtitles in {language!r}; there are {languages}"
+    problem = f"no subtitles in {language!r}; found {languages}"
     yield replace(group[0], problem=problem)
 
 
@@ -280,7 +280,7 @@ def _read_records(path: Path, language: str | None) -> Iterator[Record]:
     else:
         known = ", ".join([*readers, *ENDINGS])
         raise InputError(
-            f"{path}: the file name does not end like any caption format; expected {known}"
+            f"{path}: the end of the file name matches no caption format; expected {known}"
         )
 
 

@@ -225,7 +225,7 @@ def _row(
     keeps_empty: bool,
 ) -> Record:
     if len(cells) != len(header):
-        problem = f"expected {len(header)} cells, as the header has, found {len(cells)}"
+        problem = f"expected {len(header)} cells, as in the header, found {len(cells)}"
         return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
     value = {
         name: _number(cell) if name in numbers else cell

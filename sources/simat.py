@@ -153,13 +153,14 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
     if not order:
         raise InputError(
-            f"{file}: a plain list of captions belongs to a file of triplets; pass that file "
-            "with --triplets, or use JSON Lines with subject, relation, object and caption"
+            f"{file}: a plain list of captions can be read only together with its file of "
+            "triplets; pass that file with --triplets, or use JSON Lines with subject, relation, "
+            "object and caption"
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file}: has {len(lines)} captions without names; expected one for each of the "
-            f"{len(order)} triplets of --triplets, or JSON lines with subject, relation, object"
+            f"{file}: has {len(lines)} plain captions; expected one for each of the {len(order)} "
+            "triplets of --triplets, or JSON Lines with subject, relation, object and caption"
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():

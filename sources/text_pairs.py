@@ -173,7 +173,8 @@ def with_hard_positives(
         if other is None or other.image != pair.image:
             found = "the end of the file" if other is None else repr(other.image)
             raise InputError(
-                f"hard positives: record {pair.pair_id}: expected {pair.image!r}, found {found}"
+                f"hard positives: record {pair.pair_id}: expected the image {pair.image!r}, as in "
+                f"the file of pairs, found {found}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
@@ -205,9 +206,9 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
         if required <= fields:
             return reader
     raise InputError(
-        f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
-        f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
-        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
+        f"{record.file}: {record.where}: not a known form of text pairs: expected one of these "
+        f"sets of fields: {', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; found "
+        f"{', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
     )
 
 

@@ -150,9 +150,12 @@ def _carried(line: Node) -> dict[str, str]:
         if name not in FIELDS and not (name == "frame" and _is_by_frame(line))
     }
     if "segment" in carried:
-        line["segment"].fail("another name, because the annotation of a pair has its own `segment`")
+        line["segment"].fail(
+            "a different name for this field, because eqforge writes its own `segment` into the "
+            "annotation of a pair"
+        )
     if sum(map(len, carried.values())) > MAX_CARRIED_CHARS:
-        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in the fields that are carried along")
+        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in all additional fields together")
     return carried
 
 
@@ -210,7 +213,9 @@ def _named(line: Node) -> str:
     names = list(line.mapping())
     found = ", ".join(sorted(map(name_of, names))[:12])
     near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
-    meant = " and ".join(f"{there} by {name_of(name)}" for name, there in near.items() if there)
+    meant = " and ".join(
+        f"{there} instead of {name_of(name)}" for name, there in near.items() if there
+    )
     return f"{found}; did you mean {meant}?" if meant else found
 
 

@@ -61,8 +61,8 @@ def _beside(task: Task, path: Path) -> Path:
     other = companion(task, path)
     if other == path:
         raise InputError(
-            f"{path.name}: name the file v2_OpenEnded_SPLIT_questions.json, with its answers in "
-            "v2_SPLIT_annotations.json"
+            f"{path.name}: rename the file to v2_OpenEnded_SPLIT_questions.json, and the file with "
+            "its answers to v2_SPLIT_annotations.json"
         )
     if other is None or not other.is_file():
         raise InputError(

@@ -155,7 +155,7 @@ def cells(
                     yield memoryview((found or {}).get("bytes") or b"")
             return
         first += count
-    raise Unreadable(f"it has no row {row}: it changed while it was read")
+    raise Unreadable(f"row {row} is missing, because the file changed while it was read")
 
 
 def _groups_of(
@@ -210,7 +210,7 @@ def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
     else:
         stream.seek(-len(_END), 2)
         if stream.read() != _END:
-            raise Unreadable("its end is missing")
+            raise Unreadable("the end of the file is missing")
         stream.seek(0)
         batches = pa.ipc.open_stream(stream)
         schema = batches.schema
@@ -235,7 +235,7 @@ def _check_rows(count: int, stream: IO[bytes]) -> None:
     size = stream.seek(0, 2)
     stream.seek(place)
     if not 0 <= count <= size:
-        raise Unreadable(f"{count:,} rows in {size:,} bytes")
+        raise Unreadable(f"it claims to have {count:,} rows, but it has only {size:,} bytes")
 
 
 def _is_media(kind: "pa.DataType") -> bool:

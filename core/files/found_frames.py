@@ -149,8 +149,8 @@ class TrimmedClips:
         names = self._names.get(video, [])
         if len(names) > 1:
             raise InputError(
-                f"--videos {self.folder.root}: {names[0]} and {names[1]} are clips of one video, "
-                f"{video}, but the annotations refer to only one. Remove the other clip"
+                f"--videos {self.folder.root}: {names[0]} and {names[1]} are both clips of the "
+                f"video {video}, but the annotations refer to only one clip. Remove the other one"
             )
         return names[0] if names else video
 

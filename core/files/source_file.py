@@ -80,7 +80,7 @@ def open_plain(path: str | Path) -> io.FileIO:
     stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise OSError(errno.ENXIO, "it is no plain file", str(path))
+        raise OSError(errno.ENXIO, "it is not a regular file", str(path))
     return stream
 
 

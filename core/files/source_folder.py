@@ -98,7 +98,9 @@ class SourceFolder:
             if kind == "listed" or error.reason == DOWNLOAD_FAILED:
                 raise InputError(f"--{flag} {self.root}: {error.detail}") from error
         if is_empty:
-            raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
+            raise InputError(
+                f"--{flag} {self.root}: no such folder, or the folder contains no files"
+            )
 
     def share(self, url: str) -> None:
         if _kind(self.root) == "listed":

@@ -69,7 +69,9 @@ class TableFile:
             _check_type(field.type)
         self.num_rows = sum(self.group_rows)
         if self.num_rows > self.num_bytes:
-            raise Unreadable(f"{self.num_rows} rows in {self.num_bytes} bytes")
+            raise Unreadable(
+                f"it claims to have {self.num_rows} rows, but it has only {self.num_bytes} bytes"
+            )
         self._taken = 0
 
     @property
@@ -137,7 +139,9 @@ def _check_type(kind: pa.DataType, depth: int = 0) -> None:
     elif pa.types.is_dictionary(kind):
         _check_type(kind.value_type, MAX_DEPTH)
     elif not any(test(kind) for test in _TYPES):
-        raise Unreadable(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset uses")
+        raise Unreadable(
+            f"a column has the type {str(kind)[:MAX_NAME_CHARS]}, which no dataset uses"
+        )
 
 
 def _value_starts(

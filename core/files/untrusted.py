@@ -38,8 +38,8 @@ def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"its {num_bytes:,} bytes would take {memory_bytes:,} or more in memory; the limit is "
-            f"{MAX_EXPANSION} times its size plus {free:,}"
+            f"its {num_bytes:,} bytes would take {memory_bytes:,} bytes of memory or more; the "
+            f"limit is {MAX_EXPANSION} times its size plus {free:,} bytes"
         )
 
 
@@ -110,7 +110,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             check_expansion(size, memory_bytes, free)
             yield answer
     except MemoryError:
-        yield {"rejected": f"its {size:,} bytes would need more memory than the limit"}
+        yield {"rejected": f"its {size:,} bytes would need more memory than the limit allows"}
     except Unreadable as error:
         yield {"rejected": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything

@@ -151,7 +151,7 @@ def _part(file: IO[bytes] | None, place: Any) -> bytes:
         case [int(start), int(size)] if file and start >= 0 and 0 <= size <= MOST_READ_BYTES:
             file.seek(start)
             return file.read(size)
-    raise ChildFailed("it asks for a part that no file has")
+    raise ChildFailed("it asked for bytes outside the file")
 
 
 class _Process:

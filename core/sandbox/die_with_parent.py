@@ -52,7 +52,7 @@ def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, ending)  # elsewhere it is SIGIO
     fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     if select.select([lifeline], [], [], 0)[0]:
-        sys.exit("the parent is gone")
+        sys.exit("the parent process has ended")
 
 
 def main(lifeline: str, ending: str, *program: str) -> None:

@@ -65,7 +65,8 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
     ids, length = tuple(encoded["input_ids"]), int(tokenizer.model_max_length)
     if len(ids) > length:
         raise InputError(
-            f"the prompt {prompt!r} has {len(ids)} tokens, the text encoder reads {length}"
+            f"the prompt {prompt!r} has {len(ids)} tokens, but the text encoder reads at most "
+            f"{length}; shorten the prompt"
         )
     inner = list(enumerate(encoded["offset_mapping"]))[1:-1]
     words = tuple(
@@ -77,7 +78,7 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
         for match in _WORD.finditer(prompt)
     )
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
-        raise InputError(f"the tokens of the prompt {prompt!r} do not belong to one word each")
+        raise InputError(f"some tokens of the prompt {prompt!r} do not belong to exactly one word")
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
 
 
@@ -113,8 +114,9 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     """
     if len(first.words) != len(second.words):
         raise InputError(
-            "only prompts with as many words, punctuation counted, can exchange words: "
-            f"{first.prompt!r} has {len(first.words)}, {second.prompt!r} {len(second.words)}"
+            "to replace words, both prompts must have the same number of words, including "
+            f"punctuation: {first.prompt!r} has {len(first.words)}, but {second.prompt!r} has "
+            f"{len(second.words)}"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     mapper[0, 0] = 1
@@ -156,8 +158,8 @@ def refinement(
     )
     if [word.text for word in kept] != [word.text for word in others]:
         raise InputError(
-            f"without their words number {changed[0]} and {changed[1]} the prompts "
-            f"{first.prompt!r} and {second.prompt!r} are not equal"
+            f"the prompts {first.prompt!r} and {second.prompt!r} must differ only in their words "
+            f"number {changed[0]} and {changed[1]}"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.ones(second.length, dtype=np.float32)
@@ -218,8 +220,8 @@ def published_replacement(
     pieces = [prompt.prompt.split(" ") for prompt in (first, second)]
     if len(pieces[0]) != len(pieces[1]):
         raise InputError(
-            "only prompts with as many words can exchange words: "
-            f"{first.prompt!r} has {len(pieces[0])}, {second.prompt!r} {len(pieces[1])}"
+            f"to replace words, both prompts must have the same number of words: {first.prompt!r} "
+            f"has {len(pieces[0])}, but {second.prompt!r} has {len(pieces[1])}"
         )
     find = _published_find(first, second, tokenizer)
     differing = [i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b]

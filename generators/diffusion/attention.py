@@ -136,8 +136,8 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
             or attn.rescale_output_factor != 1
         ):
             raise InputError(
-                f"the attention of {layer} ({kind}) cannot be controlled: only networks with the "
-                "ordinary attention of Stable Diffusion and SDXL can"
+                f"the attention of {layer} ({kind}) cannot be controlled; choose a model with the "
+                "ordinary attention of Stable Diffusion or SDXL"
             )
         is_cross = layer.endswith("attn2")
         processors[name] = ControlledAttention(processor, control, is_cross)

@@ -208,7 +208,7 @@ def check_texts(pipeline: Any, model: str) -> None:
         # transformers 5 silently makes an empty tokenizer from files it does not understand.
         if not fewest <= len(tokenizer) <= embeddings or not tokenizer.is_fast:
             raise InputError(
-                f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, its text encoder "
+                f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, but its text encoder has "
                 f"{embeddings}; use the tokenizer that was saved with the model"
             )
 

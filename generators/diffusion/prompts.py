@@ -204,7 +204,7 @@ def wanted_counts(
     if any(number is not None for number in by_kind.values()):
         if pairs is not None:
             raise InputError(
-                "--pairs: specify either the number of all pairs, or the number of each kind"
+                "--pairs: specify either the total number of pairs or the number of each kind"
             )
         return {kind: by_kind[kind] or 0 for kind in EDIT_KINDS}
     return draw_counts(PUBLISHED_PAIRS if pairs is None else pairs, seed)

@@ -45,7 +45,9 @@ _MAX_STEPS = 1000  # the noise levels that models are trained with
 
 def check_precision(precision: Precision, device: str) -> None:
     if device.partition(":")[0] == "cpu" and precision == "fp16":
-        raise InputError("--precision fp16 needs a GPU (--device cuda:0); the CPU has fp32, bf16")
+        raise InputError(
+            "--precision fp16 needs a GPU (--device cuda:0); on the CPU, choose fp32 or bf16"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -195,11 +195,13 @@ class Editor(ABC):
                 values[name] = parameters[argument].default if value is None else value
             elif value is not None:
                 flag = name.replace("_", "-")
-                raise InputError(f"--{flag} {value}: the editor {self.name} has no such setting")
+                raise InputError(
+                    f"--{flag} {value}: the editor {self.name} has no such setting; leave it out"
+                )
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
-                f"--strength {values['strength']} of --steps {values['steps']}: no denoising "
-                "step remains; raise one of the two"
+                f"--strength {values['strength']} with --steps {values['steps']} leaves no "
+                "denoising step; raise one of the two"
             )
         return values
 
@@ -214,8 +216,8 @@ class Editor(ABC):
             raise InputError(f"the editor {self.name} needs a mask of the area that may change")
         if request.mask.shape != request.image.shape[:2]:
             raise InputError(
-                f"the mask has {request.mask.shape[1]}x{request.mask.shape[0]} pixels, but the "
-                f"image {request.image.shape[1]}x{request.image.shape[0]}; both must have the "
+                f"the mask is {request.mask.shape[1]}x{request.mask.shape[0]} pixels, but the "
+                f"image is {request.image.shape[1]}x{request.image.shape[0]}; both must have the "
                 "same size"
             )
         if not request.mask.any():
@@ -346,7 +348,8 @@ def _check_length(prompt: str, pipeline: Any) -> None:
         )
         if count > limit:
             raise InputError(
-                f"the prompt {prompt!r} has {count} tokens, the text encoder reads {limit}"
+                f"the prompt {prompt!r} has {count} tokens, but the text encoder reads at most "
+                f"{limit}; shorten the prompt"
             )
 
 
@@ -364,8 +367,9 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
         )
     if settings.editor not in (None, found):
         raise InputError(
-            f"{settings.model}: a {pipeline} cannot run with --editor {settings.editor}, but with "
-            f"{found}; {settings.editor} runs with {', '.join(EDITORS[settings.editor].runs)}"
+            f"{settings.model}: a {pipeline} runs with --editor {found}, not with --editor "
+            f"{settings.editor}; {settings.editor} runs only "
+            f"{', '.join(EDITORS[settings.editor].runs)}"
         )
     return found
 

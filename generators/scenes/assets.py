@@ -128,8 +128,8 @@ def fetch_archive(asset: Asset) -> bytes:
         raise InputError(f"asset {asset.asset_id!r}: {address}: {error.detail}") from error
     if info["size"] > MAX_ARCHIVE_BYTES:
         raise InputError(
-            f"asset {asset.asset_id!r}: {address} has {info['size']:,} bytes, more than "
-            f"{MAX_ARCHIVE_BYTES:,}"
+            f"asset {asset.asset_id!r}: {address} has {info['size']:,} bytes, but the limit is "
+            f"{MAX_ARCHIVE_BYTES:,} bytes"
         )
     data = copy.getvalue()
     if asset.sha256 is not None and (found := sha256_hex(data)) != asset.sha256:
@@ -229,7 +229,7 @@ class _Unzipped:
     def seek(self, place: int) -> None:
         """Seek forward only; a header that points back would be read forever."""
         if place < self.tell():
-            raise BadArchive("a header that leads back")
+            raise BadArchive("a header points to an earlier part of the archive")
         self._take(place - self.tell())
         self._stream.seek(place)
 
@@ -271,7 +271,7 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
             if not name or "/" in name or "\\" in name or "\0" in name or name == "..":
                 raise BadArchive(f"{member.name!r} leads out of the asset's folder")
             if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
-                raise BadArchive("a name is longer than disks take")
+                raise BadArchive("a file name is too long")
             if name in names or len(names) == MAX_FILES:
                 raise BadArchive(f"{member.name!r} appears twice, or the archive is too large")
             names.add(name)

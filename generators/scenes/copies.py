@@ -128,7 +128,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
     )
     unused = [path.name for path in pictures if path.name not in named]
     if unused and not named:
-        yield f"no surface of {render.name} shows {unused[0]}; no .mtl names it"
+        yield f"no surface of {render.name} shows {unused[0]}, because no .mtl file refers to it"
 
 
 def _named_in(path: Path) -> set[str]:

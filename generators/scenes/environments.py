@@ -284,7 +284,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
-        raise ValueError("its header is not that of a Radiance image that starts at the top left")
+        raise ValueError(
+            "its header does not describe a Radiance image that starts at the top left"
+        )
     if b"32-bit_rle_xyze" in data[: head.start()]:
         raise ValueError("its colours are XYZ; expected red, green and blue")
     height, width = int(head[1]), int(head[2])

@@ -43,7 +43,9 @@ _CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{
 def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the scan folders in a folder (or the folder itself), and all other entries."""
     if not folder.is_dir():
-        raise InputError(f"{folder}: {'a file: name its' if folder.exists() else 'no such'} folder")
+        raise InputError(
+            f"{folder}: {'is a file; pass its' if folder.exists() else 'no such'} folder"
+        )
     folder = folder.resolve()
     folders = [each for each in _files(folder) if each.is_dir() and each.name not in _OWN]
     scans = [each for each in folders if _below(each, (*MESHES, *OTHER_MESHES))]
@@ -73,7 +75,7 @@ def mesh_of(folder: Path) -> Path:
         )
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
-        raise InputError(f"{folder}: expected one mesh, or one called model; found {names}")
+        raise InputError(f"{folder}: expected a single mesh, or a mesh called model; found {names}")
     return found[0]
 
 
@@ -263,4 +265,4 @@ def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str
     elif others:
         names = ", ".join(path.name for path in others[:3])
         why = f"no .mtl file refers to a texture, although the folder contains {names}"
-    return f"{why}: its surfaces {colours}"
+    return f"{why}, so its surfaces {colours}"

@@ -163,8 +163,8 @@ class Dataset:
             found, expected = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
             if found != expected:
                 raise InputError(
-                    f"{self.url(path)}: {found[0]:,} bytes and {found[1]:,} rows, but the "
-                    f"manifest says {expected[0]:,} and {expected[1]:,}; {ADVICE}"
+                    f"{self.url(path)}: has {found[0]:,} bytes and {found[1]:,} rows, but the "
+                    f"manifest says {expected[0]:,} bytes and {expected[1]:,} rows; {ADVICE}"
                 )
             yield opened
 
@@ -186,7 +186,7 @@ class Dataset:
             fitting = [other for other in known if is_of_type(found.type, other.type)]
             if known and not fitting:
                 raise InputError(
-                    f"{url}: the column {name!r} is of {str(found.type)[:80]}, expected "
+                    f"{url}: the column {name!r} has the type {str(found.type)[:80]}; expected "
                     f"{str(known[0].type)[:80]}; {ADVICE}"
                 )
             if fitting and not any(found.equals(other) for other in fitting):

@@ -62,7 +62,7 @@ class FrameSettings:
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:
-            raise InputError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
+            raise InputError(f"jpeg_quality must be 1 to 95, not {self.jpeg_quality}")
         if self.max_side is not None and self.max_side < 1:
             raise InputError(f"max_side must be at least 1, not {self.max_side}")
         if not 0 <= self.end_tolerance_s < math.inf:

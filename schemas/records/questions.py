@@ -158,9 +158,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
             return form
     raise InputError(
         f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), for captions with a "
-        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); of vlue, pass "
-        f"--table {' or '.join(VLUE)}; the samples have "
-        f"the columns {', '.join(sorted(columns)) or 'none'}"
+        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); for vlue, pass "
+        f"--table {' or '.join(VLUE)}; the samples have the columns "
+        f"{', '.join(sorted(columns)) or 'none'}"
     )
 
 

@@ -337,7 +337,7 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     node = entry.node[field]
     if isinstance(node.value, list):
         if len(node.value) != 1:
-            node.fail(f"one image; name the one to take: --columns {field}={field}[0]")
+            node.fail(f"one image; choose one with --columns {field}={field}[0]")
         node = replace(node, value=node.value[0])
     if isinstance(node.value, Cell):
         return node.value.name, (node.value,)

@@ -381,9 +381,9 @@ class _Names:
         known, count, place = self._seen.get(name, (digest, 0, origin))
         if known != digest:
             raise InputError(
-                f"{origin}: the id {shown(name)} is that of {place}, which has different content; "
-                "ids must be unique in all files: choose a different column with --columns "
-                "id=NAME, or import the files one by one and combine them"
+                f"{origin}: the id {shown(name)} already belongs to {place}, which has different "
+                "content; ids must be unique across all files: pass a different column with "
+                "--columns id=NAME, or import the files one by one and combine them"
             )
         self._seen[name] = digest, count + 1, place
         if not count:
@@ -391,7 +391,8 @@ class _Names:
         numbered = f"{name}-{count + 1}"
         if self._seen.setdefault(numbered, (digest, 1, origin))[0] != digest:
             raise InputError(
-                f"{origin}: {shown(name)} appears {count + 1} times, "
-                f"and another record has the id {shown(numbered)}"
+                f"{origin}: the id {shown(name)} appears {count + 1} times, so eqforge would name "
+                f"this record {shown(numbered)}, but another record already has this id; rename "
+                "one of them"
             )
         return numbered.removeprefix(name)

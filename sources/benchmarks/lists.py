@@ -188,7 +188,9 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
     for entry in entries:
         number = int(_number(entry.node, "Question ID"))
         if number in found:
-            raise InputError(f"{entry.node.file}: {entry.node.where}: {number} appears twice")
+            raise InputError(
+                f"{entry.node.file}: {entry.node.where}: the Question ID {number} appears twice"
+            )
         found[number] = entry
     for number in sorted(found):
         first, second = found.get(number), found.get(number + 1)
@@ -198,8 +200,8 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
         assert first is not None
         if number % 2 == 0 or second is None or types[0] != types[1]:
             raise InputError(
-                f"{first.node.file}: {first.node.where}: statement {number} is one of a pair "
-                "whose other is missing or of another type"
+                f"{first.node.file}: {first.node.where}: statement {number} belongs to a pair, but "
+                "the other statement of this pair is missing or has a different Type"
             )
         node = first.node
         yield replace(first, node=replace(node, value={"0": node.value, "1": second.node.value}))
@@ -253,7 +255,10 @@ def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
             group = []
     if group:
         node = group[0].node
-        raise InputError(f"{node.file}: {node.where}: expected four records of a group")
+        raise InputError(
+            f"{node.file}: {node.where}: expected four records per group, but the last group has "
+            "fewer"
+        )
 
 
 def _group(entries: list[Entry]) -> Entry:
@@ -262,8 +267,9 @@ def _group(entries: list[Entry]) -> Entry:
     questions, images = [[row[column] for row in rows] for column in (0, 1)]
     if questions != [questions[0]] * 2 + [questions[2]] * 2 or images != [images[0], images[1]] * 2:
         raise InputError(
-            f"{first.file}: {first.where}: expected four records of a group: a question on two "
-            "images, then another on the same two; are they in another order?"
+            f"{first.file}: {first.where}: expected four records per group: a question about two "
+            "images, then another question about the same two images; restore the published order "
+            "of the records"
         )
     return replace(entries[0], node=Node(first.file, first.where, rows))
 

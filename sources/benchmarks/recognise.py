@@ -42,16 +42,17 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
-                f"{record.place}: expected the folder that contains {' and '.join(form.folders)}, "
-                f"with files of the same names; the file has {describe_record(value, forms)}"
+                f"{record.place}: pass the folder that contains {' and '.join(form.folders)}, with "
+                f"the same file names in both; this file has {describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
             more = ", ".join(sorted(fields - form.fields))
             advice = f"; if the file is your own, specify the column with --columns kind={more}"
             raise InputError(
-                f"{place}: also has {more}: these are the fields of `eqforge import {benchmark}`"
-                f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
+                f"{place}: the record also has {more}, as the records that `eqforge import "
+                f"{benchmark}` "
+                f"reads{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )
         return form
     wanted = "; or ".join(

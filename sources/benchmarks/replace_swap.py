@@ -43,8 +43,8 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         ours, others = data.get(part, []), swapped.get(part, [])
         if len(ours) != len(others):
             raise InputError(
-                f"{part}.json: {len(ours):,} records in {FOLDERS[0]}, {len(others):,} in "
-                f"{FOLDERS[1]}; both files must have the same records"
+                f"{part}.json: {FOLDERS[0]} has {len(ours):,} records, but {FOLDERS[1]} has "
+                f"{len(others):,}; both files must have the same records"
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
             for name in _JOINED:

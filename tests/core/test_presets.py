@@ -100,7 +100,7 @@ def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
 def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) -> None:
     for path, said in (
         (tmp_path / "no.toml", "cannot be read: No such file"),
-        (Path("/dev/zero"), "cannot be read: it is no plain file"),
+        (Path("/dev/zero"), "cannot be read: it is not a regular file"),
         (tmp_path, "cannot be read: "),
     ):
         with pytest.raises(InputError, match=f"^--config {path}: {said}") as refused:
@@ -139,7 +139,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
     [
         ("here --share 30%", "--share: found '30%', expected a number or None; write 0.3 for 30%"),
         ("here --mode c", "--mode: found 'c', expected one of a, b"),
-        ("here --max-side", "--max-side: expected NUMBER or None after it"),
+        ("here --max-side", "--max-side: expected NUMBER or None after this option"),
         ("here --max-sid 3", "no option --max-sid; did you mean '--max-side'?"),
         ("here --max_sid=3", "no option --max-sid; did you mean '--max-side'?"),
         ("here --name a", "no option --name; did you mean '--names'?"),

@@ -76,8 +76,8 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
     assert (
         f"--output {copied.output}: contains eq-video made with different settings, inputs or "
         "versions: 1 of 3 videos no longer exists: '00.mp4'; "
-        "1 of 3 videos has changed, or may have: '02.mp4'; choose a different folder, or add "
-        "--overwrite to replace it"
+        "1 of 3 videos has changed or may have changed: '02.mp4'; choose a different folder, or "
+        "add --overwrite to replace it"
     ) in runs.last_line(said)
     assert dataset_bytes(copied.output) == copied.files
 

@@ -86,7 +86,10 @@ def test_a_second_run_is_refused_while_the_first_lives_and_does_not_disturb_it(
     status, said = runs.build(whole.inputs, output)
 
     assert status == 2, said
-    assert runs.last_line(said) == f"eqforge: --output {output}: another run is writing there"
+    assert runs.last_line(said) == (
+        f"eqforge: --output {output}: another run is writing there; wait for it to end, or choose "
+        "a different folder"
+    )
     os.kill(first.pid, signal.SIGCONT)
     assert first.end()[0] == 0
     assert dataset_bytes(output) == whole.files

@@ -40,7 +40,7 @@ def test_five_percent_corrupt_and_five_percent_missing(tmp_path: Path) -> None:
     status, said = runs.build(inputs, output)
     assert status == 2, said
     assert "1 of 20 videos is new: '01.mp4'" in said
-    assert "1 of 20 videos has changed, or may have: '00.mp4'" in said
+    assert "1 of 20 videos has changed or may have changed: '00.mp4'" in said
 
     status, said = runs.build(replace(inputs, more=("--overwrite",)), output)
 

@@ -75,7 +75,9 @@ def test_a_model_that_edits_nothing_names_all_that_do(relabelled):
 
 def test_another_editor_than_the_model_s_names_those_it_runs_with(tiny_editor):
     folder = tiny_editor("FluxKontextPipeline")
-    expected = r"cannot run with --editor inpaint, but with flux-kontext; inpaint runs with Stable"
+    expected = (
+        r"runs with --editor flux-kontext, not with --editor inpaint; inpaint runs only Stable"
+    )
     with pytest.raises(InputError, match=expected):
         load_editor(EditorSettings(model=str(folder), editor="inpaint"))
 

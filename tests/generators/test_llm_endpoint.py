@@ -225,7 +225,7 @@ def test_the_key_is_sent_and_shown_nowhere(
     memory = Ledger(root=str(tmp_path), step="answers", basis=None)
     with serving(lambda prompt, body: f"{prompt} {SECRET}", key=SECRET) as server:
         settings = WriterSettings(model=server.model)
-        with pytest.raises(InputError, match=f"needs a key: set {KEY}"):
+        with pytest.raises(InputError, match=f"needs a key; set it in {KEY}"):
             check_model(settings)
         monkeypatch.setenv(KEY, f"{SECRET}-wrong")
         with pytest.raises(InputError, match="rejects the key") as raised:

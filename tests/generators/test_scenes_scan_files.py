@@ -133,7 +133,7 @@ def test_a_library_of_plain_colours_keeps_them(tmp_path: Path) -> None:
     assert "thumbnail.png" not in files_in(made)
     assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
     (note,) = made.notes
-    assert "contains thumbnail.png: its surfaces have the colours of their .mtl file" in note
+    assert "contains thumbnail.png, so its surfaces have the colours of their .mtl file" in note
 
 
 def test_a_texture_is_shown_beside_a_bump_map(tmp_path: Path) -> None:
@@ -431,7 +431,7 @@ def test_folders_that_hold_no_scan_are_named(
     assert command.main(["adopt", str(root), "--output", out]) == 1
     said = capsys.readouterr()
     assert "its name contains a character that cannot be printed" in said.out
-    assert "expected one mesh, or one called model; found first.obj, other.glb" in said.out
+    assert "expected a single mesh, or a mesh called model; found first.obj, other.glb" in said.out
     assert "contains cup.ply, but eqforge reads only .obj, .glb and .gltf" in said.out
     assert "Notes: left out, because the folder contains no mesh" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]

@@ -82,7 +82,7 @@ def test_pipes_and_devices_are_no_scores(tmp_path: Path, name: str) -> None:
     (tmp_path / "zero" / name).symlink_to("/dev/zero")
 
     for path in (tmp_path / name, tmp_path / "zero" / name):
-        with pytest.raises(InputError, match="no plain file"):
+        with pytest.raises(InputError, match="not a regular file"):
             read_vector(path)
-    with pytest.raises(InputError, match="no plain file"):
+    with pytest.raises(InputError, match="not a regular file"):
         next(csv_rows(tmp_path / name))

@@ -224,7 +224,7 @@ def test_names_that_cannot_be_are_refused(
     assert "another part has the same name" in said
     assert "give every part" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
     for wrong in (f"={gebc}", f"-a b={gebc}"[1:], "a=", f"{'a' * 65}={gebc}", f"ä={gebc}"):
-        assert "expected NAME=FOLDER with a name" in refused(capsys, wrong, OLD / "eq-ag", *to)
+        assert "expected NAME=FOLDER, where NAME" in refused(capsys, wrong, OLD / "eq-ag", *to)
     assert "leave one of them out" in refused(capsys, f"a={gebc}", f"b={gebc}", *to)
     with_equals = combine(tmp_path / "out", other, gebc)
     assert len(rows(with_equals, "samples")) == 2 * len(rows(gebc, "samples")) - 1
@@ -347,7 +347,7 @@ def test_a_picture_with_other_bytes_ends_the_run(
 
     said = refused(capsys, other, OLD / "eq-ag", "--output", tmp_path / "out", status=1)
 
-    assert "are others; run eqforge verify to find all damage" in said
+    assert "have changed; run eqforge verify to find all damage" in said
     assert not (tmp_path / "out" / "dataset.json").exists()
 
 

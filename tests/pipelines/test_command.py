@@ -61,10 +61,10 @@ def refuse(
         (["--limit", "0"], "there is nothing to build"),
         (["--sample", "0%"], "there is nothing to build"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
-        (["--jpeg-quality", "200"], "jpeg_quality must lie in 1..95, not 200"),
+        (["--jpeg-quality", "200"], "jpeg_quality must be 1 to 95, not 200"),
         (
             ["--min-changed-area", "0.5", "--max-changed-area", "0.3"],
-            "--min-changed-area 0.5 is above --max-changed-area 0.3: nothing would be kept",
+            "--min-changed-area 0.5 is above --max-changed-area 0.3, so nothing would be kept",
         ),
         (["--min-ssim", "0.9", "--max-ssim", "0.8"], "--min-ssim 0.9 is above --max-ssim 0.8"),
         (

@@ -106,7 +106,7 @@ def test_decisions_on_samples_that_are_not_there_end_the_run(
     said = capsys.readouterr().err
     assert "--decisions: 1 id matches no sample: 'zebra'" in said
     assert "erratum" not in said
-    assert "Remove ids that the dataset does not have, and build again with --overwrite" in said
+    assert "Remove the unknown ids, and build again with --overwrite" in said
     assert not (tmp_path / "out" / "dataset.json").exists()
     # The work that was done stays, so that what belongs to other decisions is not taken for it.
     assert perturbed(tmp_path).name == "status 2"

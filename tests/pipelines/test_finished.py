@@ -38,5 +38,5 @@ def test_images_are_known_by_their_times_by_their_content_and_without_notes(
         MAINS[name](command)
 
     assert left.value.code == 2
-    assert "1 of 8 images has changed, or may have: '3.jpg'" in capsys.readouterr().err
+    assert "1 of 8 images has changed or may have changed: '3.jpg'" in capsys.readouterr().err
     assert dataset_bytes(output) == before

@@ -265,7 +265,10 @@ def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
     [
         ({"videos": "{url}/nowhere"}, "the folder contains none of the planned videos; looked for"),
         ({"videos": "http://localhost:1/v"}, "--videos http://localhost:1/v: Cannot connect"),
-        ({"videos": "memory://nowhere"}, "--videos memory://nowhere: no such folder, or no file"),
+        (
+            {"videos": "memory://nowhere"},
+            "--videos memory://nowhere: no such folder, or the folder",
+        ),
         ({"captions": "{url}/none.jsonl"}, "/none.jsonl: no such file"),
         ({"captions": "memory://nowhere/x"}, "memory://nowhere/x: no such file"),
         ({"captions": "http://localhost:1/x?sig=hunter2"}, "http://localhost:1/x: Cannot connect"),

@@ -289,7 +289,7 @@ def test_a_server_says_yes_or_no_and_is_asked_each_question_once(
         assert len(server.prompts) == before
         with pytest.raises(SystemExit):
             build(tmp_path / "no", "--captions", path, judge, "--verify-requests", 23)
-    assert "--verify-requests 23: 24 questions may be asked" in capsys.readouterr().err
+    assert "--verify-requests 23: this build may ask 24 questions" in capsys.readouterr().err
     rejects = {row["candidate_id"]: row["reason"] for row in rows(tmp_path / "out", "rejects")}
     assert rejects == {"one": "not_judged"}
     for row in verdicts(tmp_path / "out").values():

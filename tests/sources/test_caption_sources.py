@@ -145,7 +145,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
         ("a.csv", "image,titel\na,x\n", "the column 'caption', found image, titel; own captions"),
-        ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as the header has"),
+        ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as in the header"),
         (
             "a.json",
             '[{"caption": "x"}, 3]',
@@ -174,7 +174,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the file name does not end like any caption format; own captions are a table",
+            "the end of the file name matches no caption format; own captions are a table",
         ),
     ],
 )

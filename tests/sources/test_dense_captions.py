@@ -96,8 +96,8 @@ def test_both_files_of_ego4d_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({"v": {"timestamps": [[0, 1]], "sentences": []}}, "video 1: sentences: expected one per "
-         "timestamp, which are 1, found 0"),
+        ({"v": {"timestamps": [[0, 1]], "sentences": []}}, "video 1: sentences: expected as many "
+         r"sentences as timestamps \(1\), found 0"),
         ({"v": {"timestamps": [[0, 1]]}}, "video 1: the field 'sentences' is missing"),
         ({"database": {"v": {"annotations": [{"segment": [0, 1], "label": "x"}]}}},
          r"video 1: annotations\[0\]: the field 'sentence' is missing; found label, segment"),
@@ -107,7 +107,7 @@ def test_both_files_of_ego4d_are_read(tmp_path: Path) -> None:
          "expected a time before the caption"),
         (conversation("From 0 to 2, a man. 2 dogs run."), "expected a time before the caption"),
         (conversation("From 0 to 2, a man.", meta={"split": [9, 20]}), "meta.split: expected no "
-         "split, because times may count from its start"),
+         "split, because it is unclear whether times"),
     ],
 )  # fmt: skip
 def test_another_form_is_an_error_that_says_what_is_expected(

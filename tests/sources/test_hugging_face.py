@@ -252,8 +252,8 @@ def broken(what: str, folder: Path) -> None:
         ("part of the hub", r"train: part 00001 of 00003 is missing"),
         ("part twice", r"train: part 00001 of 00002 appears twice"),
         ("saved part", r"state\.json names data-00001-of-00002\.arrow, which is missing"),
-        ("cut off", r"\.arrow: cannot be read as Arrow: its end is missing"),
-        ("rows without bytes", r"1,000,000,000 rows in \d+ bytes"),
+        ("cut off", r"\.arrow: cannot be read as Arrow: the end of the file is missing"),
+        ("rows without bytes", r"1,000,000,000 rows, but it has only \d+ bytes"),
         ("indices", r"save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected the name of a file, found '\.\./x\.arrow'"),
         ("configurations", r"has the configurations en, fr; pass one of them, such as .*/en$"),
@@ -398,5 +398,5 @@ MERGED = "".join(f"a{n}: &a{n}\n  <<: [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n
 def test_a_card_whose_head_is_no_plain_yaml_is_refused(tmp_path: Path, head: str) -> None:
     folder = configured(tmp_path / "d", [], TRAIN)
     (folder / "README.md").write_text(f"---\n{head}\n---\n")
-    with pytest.raises(InputError, match=r"README.md: its head is not valid YAML: "):
+    with pytest.raises(InputError, match=r"README.md: its YAML header is not valid: "):
         row_folder(folder)

@@ -107,8 +107,8 @@ def test_a_row_with_too_few_or_too_many_cells_is_a_reject(tmp_path: Path) -> Non
     nameless, video = read(tmp_path / "c.csv", rows, share=1.0)
     assert [segment.start_s for segment in video.segments] == [1.0]
     assert {record.detail for record in nameless.refused} == {
-        "expected 3 cells, as the header has, found 2",
-        "expected 3 cells, as the header has, found 4",
+        "expected 3 cells, as in the header, found 2",
+        "expected 3 cells, as in the header, found 4",
     }
     with pytest.raises(InputError, match=r"2 of 3 records are not .*: lines 3, 6: expected 3"):
         read(tmp_path / "c.csv", rows)
@@ -139,7 +139,7 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "contains no captioned frame: line 1: no cue in the file"),
         ("c.xlsx", "PK", "expected .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
-        ("captions", "{}", "the file name does not end like any caption format"),
+        ("captions", "{}", "the end of the file name matches no caption format"),
     ],
 )
 def test_a_file_that_is_not_what_its_ending_says_is_refused(

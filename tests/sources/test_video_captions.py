@@ -113,7 +113,7 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"start": 1, "end": 2}, "did you mean start_s by start and end_s by end?"),
+        ({"start": 1, "end": 2}, "did you mean start_s instead of start and end_s instead of end?"),
         ({"note": "x"}, "end_s, or frame, found caption, note, video$"),
         ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*, found a text '٢:20'$"),
     ],

@@ -159,7 +159,9 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
         new = [name for name in after if name not in before]
         yield from _named(of, missing, "no longer exists", "no longer exist")
         yield from _named(of, new, "is new", "are new")
-        yield from _named(of, changed, "has changed, or may have", "have changed, or may have")
+        yield from _named(
+            of, changed, ("has changed or may have changed"), ("have changed or may have changed")
+        )
 
 
 def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str]:

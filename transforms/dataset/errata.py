@@ -278,7 +278,7 @@ def _check_known(
     else:
         return
     raise BuildError(
-        f"{fault}. Sample ids of this dataset have a form such as {shown(example)}. For a file of "
-        "errata with such ids, run eqforge lint on the dataset, not on the published file. Remove "
-        "ids that the dataset does not have, and build again with --overwrite"
+        f"{fault}. Sample ids of this dataset look like {shown(example)}. To write errata with "
+        "such ids, run eqforge lint on the dataset, not on the published file. Remove the unknown "
+        "ids, and build again with --overwrite"
     )

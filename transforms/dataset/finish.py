@@ -186,9 +186,12 @@ def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> 
         if failed > target.max_error_rate * counts.candidates:
             raise BuildError(
                 f"{failed} of {counts.candidates} candidates in the stage {stage.name!r} failed "
-                "with an exception or could not be downloaded, which is more than --max-error-rate "
-                f"{target.max_error_rate}; see the rejects in {target.output}/data"
+                "with an exception or could not be downloaded, which is more than "
+                f"--max-error-rate {target.max_error_rate} allows; see the rejects in "
+                f"{target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):
-        raise BuildError(f"{kept} candidates were kept, but {manifest.num_rows('samples')} written")
+        raise BuildError(
+            f"{kept} candidates were kept, but {manifest.num_rows('samples')} samples were written"
+        )

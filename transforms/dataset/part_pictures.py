@@ -70,8 +70,8 @@ class PartPictures:
                 if sha256_hex(data) == image_id:
                     return data
                 raise BuildError(
-                    f"{part.open().url(path)}: the bytes of image {image_id} are others; "
-                    "run eqforge verify to find all damage"
+                    f"{part.open().url(path)}: the bytes of image {image_id} have changed; run "
+                    "eqforge verify to find all damage"
                 )
         raise BuildError(f"no part has the image {image_id}; run eqforge verify to find all damage")
 

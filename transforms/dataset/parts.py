@@ -66,8 +66,9 @@ def _name_and_folder(text: str) -> tuple[str, str]:
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(text)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
-            "beginning with a letter or digit; write a folder with = in its name as ./FOLDER"
+            f"{shown(text)}: expected NAME=FOLDER, where NAME has up to 64 characters from A-Z a-z "
+            "0-9 . _ - and begins with a letter or digit; write a folder with = in its name as "
+            "./FOLDER"
         )
     return name, folder
 
@@ -75,7 +76,10 @@ def _name_and_folder(text: str) -> tuple[str, str]:
 def kind_of(datasets: dict[str, str]) -> str:
     for folder, name in datasets.items():
         if name not in TYPES:
-            raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
+            raise InputError(
+                f"{folder}: contains the dataset {name!r}, which this version of eqforge does not "
+                "know"
+            )
     tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
     if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):
         return PAIRS_NAME
@@ -86,9 +90,9 @@ def kind_of(datasets: dict[str, str]) -> str:
             if kind.table("samples").record is record:
                 return name
         raise InputError(
-            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} "
-            "cannot be combined; only samples of pairs, foils, rewordings, questions, "
-            "hard-positives and training-captions can"
+            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} cannot "
+            "be combined; only samples of pairs, foils, rewordings, questions, hard-positives and "
+            "training-captions can be combined"
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
@@ -97,8 +101,9 @@ def kind_of(datasets: dict[str, str]) -> str:
         for folder, names in columns.items()
     )
     raise InputError(
-        f"the samples differ in kind; all must be pairs, with {', '.join(PAIR_COLUMNS)}, or have "
-        f"the same columns; beside the common columns, {differences}"
+        "the datasets have different kinds of samples; combine only datasets of pairs (with the "
+        f"columns {', '.join(PAIR_COLUMNS)}), or only datasets with the same columns; besides the "
+        f"common columns, {differences}"
     )
 
 

@@ -51,7 +51,10 @@ def _flocked(output: str) -> Iterator[None]:
             stream = stack.enter_context(open(path, "w", encoding="utf-8"))
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise InputError(f"--output {output}: another run is writing there") from error
+            raise InputError(
+                f"--output {output}: another run is writing there; wait for it to end, or choose a "
+                "different folder"
+            ) from error
         except OSError as error:
             raise InputError(f"--output {output}: cannot be written: {error.strerror}") from error
         yield
@@ -175,4 +178,7 @@ class _Lease:
         return storage.join(self._folder, f"{number:08d}")
 
     def _refusal(self) -> InputError:
-        return InputError(f"--output {self.output}: another run is writing there")
+        return InputError(
+            f"--output {self.output}: another run is writing there; wait for it to end, or choose "
+            "a different folder"
+        )

@@ -114,7 +114,7 @@ def overview(master: str) -> Overview:
             "`deploy/flink/cluster up` starts one"
         ) from error
     if not known.slots:
-        raise InputError(f"--flink_master {master}: the cluster has no TaskManager")
+        raise InputError(f"--flink_master {master}: the cluster has no TaskManager; start one")
     return known
 
 
@@ -241,7 +241,7 @@ def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | No
             return exception, None
         return exception, (
             f"the cluster at {master} has {left} of {slots} slots left, because a TaskManager "
-            "stopped; start it again, and run the same build again"
+            "stopped; restart the TaskManager, and run the same build again"
         )
 
     return report

@@ -70,7 +70,7 @@ def _open(options: PipelineOptions) -> str | None:
     is_submitted = kind == "flink" and flink.flink_submit_uber_jar
     if kind in ("fnapi", "dataflow") or portable.job_endpoint or is_submitted:
         return None  # nothing, or a server that is not ours to start
-    return f"--runner {options.view_as(StandardOptions).runner}: listens at all addresses"
+    return f"--runner {options.view_as(StandardOptions).runner}: listens on all network addresses"
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:
@@ -79,6 +79,6 @@ def _open_to_workers(portable: PortableOptions) -> str | None:
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:
         return None
     return (
-        f"--environment_config {config}: workers on other hosts need ports that are open at all "
-        "addresses"
+        f"--environment_config {config}: workers on other hosts need ports that are open on all "
+        "network addresses"
     )

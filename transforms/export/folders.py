@@ -90,8 +90,8 @@ def _refuse_without_pictures(dataset: Dataset, table: str) -> str:
     if picture_references(dataset, table):
         return ""
     return (
-        "expected rows with pictures; build or import the dataset with --images FOLDER, or "
-        "use jsonl"
+        "expected rows with images; build or import the dataset with --images FOLDER, or choose "
+        "--format jsonl"
     )
 
 

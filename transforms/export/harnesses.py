@@ -121,11 +121,11 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name} of {name_of(row['sample_id'])}"
-                    return f"the harness would read the {where}, {shown(text)}, as missing"
+                    return f"the harness would treat the {where}, {shown(text)}, as a missing value"
         if not form.questions(row):
             return (
-                f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, must be one "
-                f"of up to {len(LETTERS)} options, a letter, or yes or no"
+                f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, must be yes, "
+                f"no, a letter, or one of up to {len(LETTERS)} options"
             )
     return ""
 
@@ -301,13 +301,13 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
         return (
-            "CLIP_benchmark reads one image with its captions, and no pairs except Winoground "
-            "from the hub"
+            "CLIP_benchmark reads samples with one image and its captions; the only pairs that it "
+            "reads are Winoground's, from the Hugging Face Hub"
         )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:
             if len(row[name].splitlines()) != 1:
-                return f"the {name} of {name_of(row['sample_id'])} must be a single line"
+                return f"the {name} of {name_of(row['sample_id'])} must fit on one line"
     return ""
 
 

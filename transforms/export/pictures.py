@@ -105,7 +105,9 @@ class Pictures:
             is_known = self._keys[np.minimum(at, len(self._keys) - 1)] == keys
             if not is_known.all():
                 lost = named[int(np.argmin(is_known))].as_py()
-                raise InputError(f"{self._dataset.folder}: no image {name_of(lost)}; {ADVICE}")
+                raise InputError(
+                    f"{self._dataset.folder}: the image {name_of(lost)} is missing; {ADVICE}"
+                )
             found[np.asarray(ids.is_valid())] = at
         return found
 

@@ -156,7 +156,10 @@ def _write_winoground(export: Export) -> None:
             stream.rows += 1
     if other_names:
         count = counted(len(other_names), "pictures")
-        print(f"examples.jsonl: {count} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
+        print(
+            f"examples.jsonl: a suffix was added to the file names of {count}; {_NEEDS_PNG}",
+            file=sys.stderr,
+        )
 
 
 def _write_eqben(export: Export) -> None:
@@ -213,7 +216,7 @@ def _not_eqben(found: Counter[str]) -> str:
     if found == Counter(EQBEN_SIZES):
         return ""
     parts = [
-        f"{name} {found[name]:,} of {size:,}"
+        f"{found[name]:,} of {size:,} pairs of {name}"
         for name, size in EQBEN_SIZES.items()
         if found[name] != size
     ]

@@ -74,7 +74,8 @@ def export_dataset(
     if settings.image_files and not form.image_files:
         able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
         raise InputError(
-            f"--image-files: works only with --format {able}; {form.name} has no such files"
+            f"--image-files: works only with --format {able}; the format {form.name} has no "
+            "separate image files"
         )
     check_files(dataset, table)
     left_out: dict[str, int] = {}

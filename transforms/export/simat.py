@@ -105,8 +105,9 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"the caption of {name_of(name)} must be a single line for captions.txt; fix the "
-            "caption in the file of --captions, and build again"
+            f"the caption of {name_of(name)} must fit on one line, because captions.txt has one "
+            "line per caption; correct it in the file that you passed to --captions, and build "
+            "again"
         )
     return caption.encode() + b"\n"
 

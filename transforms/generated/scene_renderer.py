@@ -222,7 +222,7 @@ class ScanLooker:
             try:
                 (answer,) = self._child.ask(request)
             except ChildDied as error:
-                raise InputError(f"importing it ends Blender: {error.ending}") from error
+                raise InputError(f"importing it crashes Blender: {error.ending}") from error
             except ChildTimeout as error:
                 raise InputError("importing it takes too long") from error
         if "input_error" in answer:

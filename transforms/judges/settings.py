@@ -70,7 +70,8 @@ class JudgeSettings:
         limits = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
         if self.verify and self.refuse_by == "all" and not limits:
             raise InputError(
-                "--refuse-by all: nothing is rejected; add a limit, such as --entailed-min"
+                "--refuse-by all: without a limit, nothing is rejected; pass a limit, such as "
+                "--entailed-min"
             )
         if self.verify:
             return
@@ -92,8 +93,8 @@ class JudgeSettings:
         most = self.questions(rows)
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
-                f"--verify-requests {self.verify_requests:,}: {most:,} questions may be asked; "
-                "raise the limit, or build less with --limit or --sample"
+                f"--verify-requests {self.verify_requests:,}: this build may ask {most:,} "
+                "questions; raise the limit, or select fewer samples with --limit or --sample"
             )
         return most
 

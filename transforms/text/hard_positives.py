@@ -259,7 +259,7 @@ def check_balance(captions: object, model: str | None) -> None:
     if captions is None:
         raise InputError(
             "--balance text: works only with --captions, for which rules write the hard "
-            "negatives; leave it out for other sources, which have their own"
+            "negatives; other sources have their own hard negatives, so leave out --balance"
         )
     if model is not None:
         raise InputError(

@@ -96,7 +96,10 @@ def lint_command(settings: LintSettings) -> int:
         dropped = write_lines(str(settings.errata), errata_of(wrong))
         print(visible(f"{settings.errata}: {counted(dropped, 'records')} to drop"))
         if dropped and not all(is_dataset(path) for path in settings.paths):
-            print("The errata of a file name its records. For import --errata, lint the dataset.")
+            print(
+                "These errata use the record ids of the linted files. For import --errata, lint "
+                "the imported dataset."
+            )
     print_document(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
 

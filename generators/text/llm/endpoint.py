@@ -293,7 +293,7 @@ class Endpoint:
         return f"the language model {self._said}"
 
     def _denied(self, status: int) -> str:
-        known = "rejects the key in" if os.environ.get(KEY) else "needs a key: set"
+        known = "rejects the key in" if os.environ.get(KEY) else "needs a key; set it in"
         return f"{self.title}: the server {known} {KEY} ({status})"
 
 

@@ -174,7 +174,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     embeddings = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > embeddings:
         raise InputError(
-            f"{settings.model}: the tokenizer has {len(tokenizer)} tokens, the model "
+            f"{settings.model}: the tokenizer has {len(tokenizer)} tokens, but the model has "
             f"{embeddings}; use the tokenizer that was saved with the model"
         )
     return tokenizer, model.to(settings.device).eval()

@@ -211,7 +211,10 @@ def test_a_pattern_names_shards(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("root", "message"),
     [
-        ("memory://nowhere/videos", "--videos memory://nowhere/videos: no such folder, or no file"),
+        (
+            "memory://nowhere/videos",
+            "--videos memory://nowhere/videos: no such folder, or the folder",
+        ),
         ("memory://bucket/*.tar", r"--videos memory://bucket/\*.tar: no such folder"),
         ("{tmp}/none", "--videos .*/none: no such folder"),
         ("{tmp}/file", "--videos .*/file: is a file; expected a folder"),

@@ -152,8 +152,8 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("winoground", "x.json", SUGAR, "this looks like a file of `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
-        ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records of a group"),
-        ("mmvp-vlm", "x.csv", STATEMENTS, "whose other is missing"),
+        ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records per group"),
+        ("mmvp-vlm", "x.csv", STATEMENTS, "other statement of this pair is missing"),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
         ("negclip", "x.tsv", CODE, "a list of texts"),
         ("vl-checklist", "x.json", '[["a", {"POS": ["a"], "NEG": []}]]', "as many NEG as POS"),
@@ -169,7 +169,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
             "map them with --columns caption=YOURS",
         ),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
-        ("replace-swap", "x.json", ARO, "expected the folder that contains data and swapped_data"),
+        ("replace-swap", "x.json", ARO, "pass the folder that contains data and swapped_data"),
     ],
 )
 def test_mistakes_are_named(

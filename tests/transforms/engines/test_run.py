@@ -79,7 +79,10 @@ def test_other_runners_keep_their_options() -> None:
         (["--runner", "eqforge.transforms.engines.run.Nothing"], "has no attribute 'Nothing'"),
         (["--runner", "os.system"], "--runner os.system: Beam has no such runner"),
         (["--runner", "builtins.object"], "--runner builtins.object: Beam has no such runner"),
-        (["--runner", "SparkRunner"], "--runner SparkRunner: listens at all addresses, so anyone"),
+        (
+            ["--runner", "SparkRunner"],
+            "--runner SparkRunner: listens on all network addresses, so anyone",
+        ),
     ],
 )
 def test_what_beam_would_ignore_is_refused(beam_args: list[str], message: str) -> None:

@@ -286,7 +286,10 @@ def test_pictures_that_winoground_s_loader_does_not_open_are_told(
 
     exported(tmp_path / "in", "winoground", tmp_path / "kept")
     said = capsys.readouterr().err
-    assert "examples.jsonl: 1 picture named with a suffix; Winoground's own loader" in said
+    assert (
+        "examples.jsonl: a suffix was added to the file names of 1 picture; Winoground's own loader"
+        in said
+    )
 
     run("export", tmp_path / "in", "--format", "winoground", "--image-format", "png", "--output",
         tmp_path / "png")  # fmt: skip

@@ -91,7 +91,7 @@ def test_what_is_no_picture_of_the_dataset_is_said(tmp_path: Path) -> None:
         nothing = pa.array([None, None], pa.string())
         assert found.read(nothing).data.to_pylist() == [b"", b""]
         for name in (hashlib.sha256(picture(99)).hexdigest(), "f" * 64, "0" * 64):
-            with pytest.raises(InputError, match=f"no image {name[:10]}"):
+            with pytest.raises(InputError, match=f"the image {name[:10]}"):
                 found.read(pa.array([name]))
         for name in ("x" * 64, "00", "é" * 32):
             with pytest.raises(InputError, match="is not a SHA-256"):

@@ -118,7 +118,7 @@ def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAn
         ({"refuse_by": "all"}, "--refuse-by: needs judges; specify them with --verify"),
         (
             {"verify": ("nli:x",), "refuse_by": "all"},
-            "--refuse-by all: nothing is rejected; add a limit, such as --entailed-min",
+            "--refuse-by all: without a limit, nothing is rejected; pass a limit, such as",
         ),
         ({"verify_requests": 9}, "--verify-requests: needs judges"),
     ],
@@ -147,5 +147,5 @@ def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
 def test_servers_are_asked_no_more_than_allowed() -> None:
     server = JudgeSettings(verify=("llm:m@http://localhost:1/v1", "nli:x"), verify_requests=400)
     assert server.check_requests(100) == 400
-    with pytest.raises(InputError, match="--verify-requests 400: 404 questions may be asked"):
+    with pytest.raises(InputError, match="--verify-requests 400: this build may ask 404 questions"):
         server.check_requests(101)
