@@ -177,7 +177,7 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
         subject, relation, target = (_word(record[part]) for part in PARTS)
         triplet = Triplet(subject=subject, relation=relation, object=target)
         if triplet in found:
-            record.fail("each triplet once")
+            record.fail("each triplet only once")
         found[triplet] = record["caption"].text().strip() or record["caption"].fail("a caption")
     return found
 

@@ -166,7 +166,7 @@ def _grounding(path: Path) -> Rows:
             continue
         box, image = boxes.get(ref["ann_id"].integer()), images.get(ref["image_id"].integer())
         if box is None or image is None:
-            ref.fail(f"ann_id and image_id of {other.name}")
+            ref.fail(f"an ann_id and an image_id that {other.name} contains")
         for sentence in ref["sentences"].elements():
             yield (
                 ref.where,

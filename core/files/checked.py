@@ -117,7 +117,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
-                f"found {names_of(members) or 'no field'}"
+                f"found {names_of(members) or 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 

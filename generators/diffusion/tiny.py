@@ -35,7 +35,7 @@ def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipel
 
     channels = _UNET_CHANNELS.get(pipeline)
     if channels is None:
-        raise InputError(f"there is no tiny {pipeline}")
+        raise InputError(f"eqforge has no tiny model for {pipeline}")
     tokenizer = make_tokenizer(TOKENS)
     with quiet_libraries(), torch.random.fork_rng(devices=()):
         torch.manual_seed(0)

@@ -157,7 +157,7 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
     found = []
     for text, other in node.items():
         if text not in known:
-            node.fail(f"phrases of the families as keys, not {text!r}")
+            node.fail(f"keys that are phrases of a family, not {text!r}")
         found.append((text, _phrase(other).text))
     return tuple(found)
 
@@ -170,4 +170,4 @@ def _check_once(node: Node, kind: str, names: Iterable[str]) -> None:
 
 def _check_keys(node: Node, keys: tuple[str, ...]) -> None:
     if unknown := sorted(set(map(str, node.mapping())) - set(keys)):
-        node.fail(f"the fields {', '.join(keys)} and not {unknown[0]!r}")
+        node.fail(f"only the fields {', '.join(keys)}, not {unknown[0]!r}")

@@ -205,8 +205,8 @@ def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
                 card.use = card.type == kind
             return
     raise InputError(
-        f"device gpu: Cycles finds no graphics card of the kinds {' or '.join(GPU_KINDS)}; it "
-        f"finds {', '.join(dict.fromkeys(found)) or 'nothing'}"
+        f"device gpu: Cycles found no graphics card of the kinds {' or '.join(GPU_KINDS)}; it "
+        f"found {', '.join(dict.fromkeys(found)) or 'nothing'}"
     )
 
 

@@ -165,7 +165,7 @@ def read_manifest(url: str) -> Manifest:
     except Exception as error:
         # Every file system of fsspec has its own errors.
         raise InputError(
-            f"{public(url)}: the manifest of assets cannot be read: {type(error).__name__}: "
+            f"{public(url)}: the asset manifest cannot be read: {type(error).__name__}: "
             f"{public(str(error))}"
         ) from error
     node = parse_json(text, public(url))

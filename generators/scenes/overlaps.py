@@ -77,7 +77,7 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     name = PurePosixPath(shape.get("filename", "")).name
     file = urdf.parent / name
     if not name.lower().endswith(MESHES):
-        raise ValueError(f"names {name!r}, expected a mesh in {', '.join(MESHES)}")
+        raise ValueError(f"names {name!r}; expected a mesh in {', '.join(MESHES)}")
     if not file.is_file():
         raise ValueError(f"names {name}, which does not exist")
     scene = trimesh.load_scene(

@@ -89,8 +89,16 @@ class SceneSettings:
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
             ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),
             ("elevation_deg", 0 < low <= high < 90, "two angles between 0 and 90, the lower first"),
-            ("target_area", 0 < least <= most < 1, "two shares between 0 and 1, the smaller first"),
-            ("distance_m", 0 < near <= far < math.inf, "above 0, finite, the nearer first"),
+            (
+                "target_area",
+                0 < least <= most < 1,
+                "two fractions between 0 and 1, the smaller first",
+            ),
+            (
+                "distance_m",
+                0 < near <= far < math.inf,
+                "two finite distances above 0, the nearer first",
+            ),
             ("image_margin", 0 <= self.image_margin < 0.5, "0 to 0.5"),
             ("min_clearance_m", 0 <= self.min_clearance_m < math.inf, "0 or more, and finite"),
             ("min_relation_margin_deg", 0 <= self.min_relation_margin_deg < 45, "0 to 45"),

@@ -251,7 +251,10 @@ def manifest_of(
         reason = clipped(" ".join(str(error).split()))
         raise InputError(f"{url}: not {kind}: {reason}") from error
     if (manifest.format, manifest.format_version) != (form, FORMAT_VERSION):
-        raise InputError(f"{url}: expected format {form} {FORMAT_VERSION}")
+        raise InputError(
+            f"{url}: expected format {form} {FORMAT_VERSION}, found {manifest.format} "
+            f"{manifest.format_version}"
+        )
     _check(manifest, f"{url}: not {kind}")
     if manifest.dataset in REMOVED:
         raise InputError(

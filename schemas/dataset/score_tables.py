@@ -237,5 +237,8 @@ def open_scores(folder: str) -> ScoresFolder:
         storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of eqforge score"
     )
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
-        raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
+        raise InputError(
+            f"{url}: expected format {FORMAT} {FORMAT_VERSION}, found {manifest.format} "
+            f"{manifest.format_version}"
+        )
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)

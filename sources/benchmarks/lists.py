@@ -54,7 +54,7 @@ def read_order(entry: Entry) -> Iterator[BenchmarkItem]:
     image, cells = picture(entry, "image_path")
     true, *false = (option.text() for option in node["caption_options"].elements())
     if not false:
-        node["caption_options"].fail("a true caption, and others behind it")
+        node["caption_options"].fail("a true caption, followed by false captions")
     name = record_id(entry, image, own_id(node, "id", "image_id"))
     for number, foil in enumerate(false):
         yield BenchmarkItem(

@@ -243,7 +243,7 @@ def test_environment_pictures_without_archives_are_copied(tmp_path: Path) -> Non
         (["check", "--ids", "mugs"], "no asset 'mugs'; the closest ids are mug"),
         (
             ["list", "--manifest", "/nowhere.json"],
-            "/nowhere.json: the manifest of assets cannot be read",
+            "/nowhere.json: the asset manifest cannot be read",
         ),
     ],
 )

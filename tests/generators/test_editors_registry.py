@@ -61,7 +61,7 @@ def test_the_tiny_model_is_made_for_editors_with_a_unet(name):
 
 
 def test_there_is_no_tiny_model_of_a_large_editor():
-    with pytest.raises(InputError, match="no tiny FluxKontextPipeline"):
+    with pytest.raises(InputError, match="no tiny model for FluxKontextPipeline"):
         load_editor(EditorSettings(model="tiny", editor="flux-kontext"))
 
 

@@ -96,7 +96,10 @@ def test_other_files_are_one_error_that_says_where(
         ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption of 'giraffe/licking/leaf'"),
         ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),
-        ('{"subject": "a", "relation": "b", "object": "c", "caption": "d"}\n' * 2, "triplet once"),
+        (
+            '{"subject": "a", "relation": "b", "object": "c", "caption": "d"}\n' * 2,
+            "triplet only once",
+        ),
     ],
 )
 def test_captions_that_do_not_fit_are_refused(tmp_path: Path, content: str, message: str) -> None:

@@ -169,7 +169,7 @@ def _read(folder: str, name: str) -> ExportNote | None:
         return None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         reason = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not the note of an export: {reason}") from error
+        raise InputError(f"{url}: not an export note: {reason}") from error
     if (note.format, note.format_version) != (_FORMAT, 1):
-        raise InputError(f"{url}: expected the note of an export of version 1")
+        raise InputError(f"{url}: expected an export note of version 1")
     return note

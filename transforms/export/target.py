@@ -249,7 +249,7 @@ class Export:
         if len(path) > _PATH_CHARS:
             raise InputError(f"{url}: the name has more than {_PATH_CHARS} characters")
         if path.casefold() in NOTES:
-            raise InputError(f"{url}: this name is reserved for the note of the export")
+            raise InputError(f"{url}: this name is reserved for the export note")
         return url
 
 

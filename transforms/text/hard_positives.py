@@ -81,7 +81,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
             true=each.edited.true,
             negatives=tuple(negative.edited.text for negative in each.negatives),
         )
-        for each in ticked(possible, None, "captions", "what negatives could be")
+        for each in ticked(possible, None, "captions", "listing possible negatives")
         if each.negatives
     ]
     places = draw_negatives(captions, rules.seed)

@@ -78,7 +78,7 @@ class _Bounded(httpx2.AsyncBaseTransport):
 
 async def _read(response: httpx2.Response) -> httpx2.Response:
     if response.headers.get("content-encoding", "identity") != "identity":
-        return httpx2.Response(413, text="the answer is packed")
+        return httpx2.Response(413, text="the answer is compressed")
     data = bytearray()
     async for part in response.aiter_raw():
         data += part

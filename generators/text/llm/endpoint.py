@@ -245,7 +245,7 @@ class Endpoint:
             # JSON may hold a lone surrogate, which no file can.
             text=text[:MAX_ANSWER_CHARS].encode(errors="replace").decode(),
             model=f"{_plain(found.get('model') or self.address.name)}@{_plain(version)}",
-            refusal="the server's filter took the answer" if end in _FILTERED else "",
+            refusal="the server's content filter removed the answer" if end in _FILTERED else "",
             is_cut=end == "length",
             tokens_in=_count(used.get("prompt_tokens")),
             tokens_out=_count(used.get("completion_tokens")),

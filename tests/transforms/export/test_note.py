@@ -162,15 +162,15 @@ def test_a_hostile_note_deletes_nothing_outside(
     kept = (output / NOTE).read_bytes()
     for path, said in (
         ("link/mine.txt", "did not write or that have changed since: link"),
-        ("../precious/mine.txt", "not the note of an export"),
-        (str(outside), "not the note of an export"),
+        ("../precious/mine.txt", "not an export note"),
+        (str(outside), "not an export note"),
     ):
         (output / NOTE).write_bytes(kept)
         patch(path)
         assert said in refused(capsys, dataset, "pairs", output, "--overwrite")
         assert outside.read_text() == "mine"
     (output / NOTE).write_text("[" * 100_000)
-    assert "not the note of an export" in refused(capsys, dataset, "pairs", output)
+    assert "not an export note" in refused(capsys, dataset, "pairs", output)
 
 
 def test_another_dataset_or_other_settings_are_another_export(
@@ -225,8 +225,8 @@ def test_what_is_left_out_or_unknown_is_said(
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("eqforge-export.json", "reserved for the note"),
-        ("EQFORGE-export.partial.json", "reserved for the note"),
+        ("eqforge-export.json", "reserved for the export note"),
+        ("EQFORGE-export.partial.json", "reserved for the export note"),
         ("a/" * 150 + "b", "more than 300 characters"),
         ("A.json", "two exported files"),
     ],
