@@ -150,10 +150,7 @@ def _carried(line: Node) -> dict[str, str]:
         if name not in FIELDS and not (name == "frame" and _is_by_frame(line))
     }
     if "segment" in carried:
-        line["segment"].fail(
-            "a different name for this field, because eqforge writes its own `segment` into the "
-            "annotation of a pair"
-        )
+        line["segment"].fail("a different field name, because eqforge itself writes `segment`")
     if sum(map(len, carried.values())) > MAX_CARRIED_CHARS:
         line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in all additional fields together")
     return carried

@@ -72,7 +72,7 @@ class SceneProposer:
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
-                    f"--pairs {settings.pairs}: {wanted:,} are of the kind {kind}, but the "
+                    f"--pairs {settings.pairs}: {wanted:,} of them are of the kind {kind}, but the "
                     f"manifest allows only {most:,} different pairs{self._what_lacks(kind)}"
                 )
 

@@ -102,7 +102,11 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("styles", ["a  photo"], "single spaces"),
         ("styles", ["a photo."], "words of letters, digits and hyphens"),
         ("styles", ["a"], "words of letters"),
-        ("extra", 1, "the whole file: expected only the fields styles, published, families, groups"),
+        (
+            "extra",
+            1,
+            "the whole file: expected only the fields styles, published, families, groups",
+        ),
         ("published", {"with a cap": "with cap"}, "not 'with a cap'"),
         ("families.time.position", "behind", "families.time.position: expected before or after"),
         ("families.time.values", ["at sunset"], "families.time.values: expected 2 or more phrases"),

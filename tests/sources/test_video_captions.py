@@ -190,7 +190,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         ({"video": "a", "timestamp_s": 1, "end_s": 1, "caption": "x"}, "not both"),
         ({"video": "a", "timestamp_s": 1, "capton": "x"}, "the field 'caption' is missing"),
         ({"video": "a\n", "timestamp_s": 1, "caption": "x"}, "video: expected a printable"),
-        (MOMENT | {"segment": "1"}, "segment: expected another name"),
+        (MOMENT | {"segment": "1"}, "segment: expected a different field name"),
         (MOMENT | {"notes": "x" * (MAX_CARRIED_CHARS + 1)}, "at most 10,000 characters"),
         (MOMENT | {"note": "\ud800"}, "note: expected valid Unicode text"),
         (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),

@@ -109,7 +109,7 @@ def test_a_missing_companion_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "v2_mscoco_val2014_annotations.json").unlink()
     with pytest.raises(InputError, match=r"expected v2_mscoco_val2014_annotations\.json in the"):
         list(read_vlue("vqa", path))
-    with pytest.raises(InputError, match=r"name the file v2_OpenEnded_SPLIT_questions\.json"):
+    with pytest.raises(InputError, match=r"rename the file to v2_OpenEnded_SPLIT_questions\.json"):
         list(read_vlue("vqa", path.rename(tmp_path / "vqa.json")))
 
 
