@@ -50,8 +50,9 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             more = ", ".join(sorted(fields - form.fields))
             advice = f"; if the file is your own, specify the column with --columns kind={more}"
             raise InputError(
-                f"{place}: the record also has {more}, like the records of `eqforge import "
-                f"{benchmark}`{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
+                f"{place}: the record also has {more}, like the records of "
+                f"`eqforge import {benchmark}`"
+                f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )
         return form
     wanted = "; or ".join(

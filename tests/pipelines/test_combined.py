@@ -297,7 +297,7 @@ def test_foils_become_foils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert verify.main([str(out)]) == 0
 
     said = refused(capsys, parts[0], OLD / "eq-gebc", "--output", tmp_path / "x")
-    assert "differ in kind" in said
+    assert "different kinds of samples" in said
     assert "hard_negative" in said
     assert "origin_0" in said
 

@@ -239,7 +239,7 @@ def test_every_kind_of_dataset_can_be_exported(
     if form == "imagefolder" and not has_images:
         with pytest.raises(SystemExit):
             run(OLD / kind, form, tmp_path / "out")
-        assert "expected rows with pictures" in capsys.readouterr().err
+        assert "expected rows with images" in capsys.readouterr().err
         return
     output = run(OLD / kind, form, tmp_path / "out")
 
