@@ -68,7 +68,7 @@ def test_a_full_disk_ends_the_run_and_with_more_room_the_next_one_finishes(
     for _ in range(2):
         status, said = runs.build(whole.inputs, output)
         assert status == 1, said
-        disk_named = f"[Errno 28] No space left on device on the disk mounted at {output}"
+        disk_named = f"No space left on device on the disk mounted at {output}"
         assert disk_named in runs.last_line(said)
         assert not (output / "dataset.json").exists()
     is_extracted = room is room_for_half_the_tables
