@@ -523,10 +523,10 @@ def _with_a_stage(manifest: dict[str, Any], _: Path) -> None:
 
 
 LIES = [
-    ("eq-youcook2", _without("images"), "check_ids", "no image"),
-    ("eq-kubric", _without("masks"), "check_ids", "no mask"),
-    ("simat", _without("gallery"), "check_ids", "no row 0 of gallery"),
-    ("retrieval-perturbations", _without("captions"), "check_ids", "no row c0 of captions"),
+    ("eq-youcook2", _without("images"), "check_ids", "refers to image"),
+    ("eq-kubric", _without("masks"), "check_ids", "refers to mask"),
+    ("simat", _without("gallery"), "check_ids", "refers to row 0 of gallery"),
+    ("retrieval-perturbations", _without("captions"), "check_ids", "refers to row c0 of captions"),
     ("vlue", _without("nlvr2"), "check_ids", "has no row in nlvr2"),
     ("eq-youcook2", _named_otherwise, "check_ids", "belongs to the dataset eq-youcook2"),
     ("eq-youcook2", _with_a_stage, "check_counts", "reviewed by hand: not a documented stage"),

@@ -178,7 +178,7 @@ def test_verify_finds_a_query_of_a_crop_that_is_not_there(whole: Path, tmp_path:
     (path,) = (tmp_path / "out" / "data").glob("gallery-*.parquet")
     rewrite(tmp_path / "out", f"data/{path.name}", lambda rows: rows[1:])
     found = list(checks.check_ids(open_dataset(str(tmp_path / "out"))))
-    assert any("no row 1-101 of gallery" in line for line in found)
+    assert any("refers to row 1-101 of gallery" in line for line in found)
 
 
 def test_scene_graphs_give_the_same_files_as_relationships(
