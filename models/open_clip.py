@@ -131,10 +131,15 @@ def _merge_lora(state: dict[str, Any]) -> dict[str, Any]:
     merged = {key: tensor for key, tensor in state.items() if "lora_" not in key}
     for key in (key for key in state if key.endswith("lora_A")):
         stem = key.removesuffix("lora_A")
-        weight = merged[stem.removesuffix("_") if stem.endswith("_") else f"{stem}weight"]
+        target = stem.removesuffix("_") if stem.endswith("_") else f"{stem}weight"
+        weight = merged[target]
         kernel = weight.shape[-1] if weight.ndim == 4 else 1
-        product = state[f"{stem}lora_B"].float() @ state[key].float()
-        weight += (product.view(weight.shape) * kernel / len(state[key])).to(weight)
+        product = state[f"{stem}lora_B"].float() @ state[key].float() * kernel / len(state[key])
+        if weight.ndim == 4:
+            product = product.view(weight.shape)
+        if product.shape != weight.shape:
+            raise ValueError(f"{stem}lora_A does not fit {target}")
+        merged[target] = weight.detach() + product.to(weight)
     return merged
 
 

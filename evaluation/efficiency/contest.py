@@ -255,7 +255,7 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         value = float(row[name])
         bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
         if not bounds[0] <= value <= bounds[1]:
-            raise ValueError(f"expected a value within its interval; found {value} and {bounds}")
+            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
             raise ValueError("expected a finite score, and seconds above 0")
     except (KeyError, TypeError, ValueError) as error:

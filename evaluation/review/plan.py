@@ -87,12 +87,13 @@ def write_plan(settings: Plan) -> ReviewPlan:
     items = units.make(ids)
     shown_id: Callable[[str], str] = hidden_id if units.is_telling else str
     output = str(settings.output)
+    shown_protocol = msgspec.structs.replace(protocol, of="", source="")
     note = Note(
         dataset=dataset.manifest.dataset,
         sha256=[dataset.sha256],
         made_of={
             "eqforge": version("eqforge"),
-            "protocol": msgspec.to_builtins(msgspec.structs.replace(protocol, of="", source="")),
+            "protocol": msgspec.to_builtins(shown_protocol),
             "of": units.digest,
             "answers": answers,
             "reviewers": sorted(reviewers),
@@ -108,7 +109,7 @@ def write_plan(settings: Plan) -> ReviewPlan:
     folder = prepare_folder(output, note, check_place(output, note, overwrite=settings.overwrite))
     tasks = assign(ids, reviewers, overlap, repeats=protocol.repeats)
     # The plan's identity: a digest of everything that reviewers see.
-    digest_input = [dataset.sha256, protocol, tasks, units.digest, answers]
+    digest_input = [dataset.sha256, shown_protocol, tasks, units.digest, answers]
     plan = sha256_hex(msgspec.json.encode(digest_input, order="sorted"))
     about = {
         "dataset": dataset.manifest.dataset,

@@ -57,8 +57,8 @@ class TablesSettings:
     """Number of decimals (default: as printed)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95 % confidence intervals below each of your models. Text output always has a
-    row with the number of your samples in each column."""
+    """Add a row of 95 % confidence intervals below each of your models. Text output also has a
+    row with the number of your samples, where it is known."""
 
     show: Literal["text", "latex"] = "text"
     """Output format. LaTeX output needs the package booktabs and prints the best numbers in

@@ -274,8 +274,8 @@ def _method(report: Report) -> list[str]:
         "All intervals are 95 % confidence intervals. Those of fractions are exact",
         "(Clopper-Pearson). Their number of trials gives the variance of a bootstrap over clusters",
         "(Korn and Graubard 1998), or is the number of clusters if all count equally; it is lower",
-        "if there are few clusters. The other intervals are bootstrap percentiles",
-        f"(seed {rules.seed}, {rules.resamples:,} resamples).",
+        "if there are few clusters. The other intervals are bootstrap percentiles, expanded for",
+        f"few clusters (Hesterberg 2015; seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
     resampled = (
         one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 JUDGE_REASONS: Final = {
-    "not_entailed": "A judge finds that the caption and the hard positive do not entail each "
+    "not_entailed": "A judge does not find that the caption and the hard positive entail each "
     "other.",
     "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
     "caption.",
-    "not_shown": "A judge finds that the image does not show what its caption or hard positive "
+    "not_shown": "A judge does not find that the image shows what its caption or hard positive "
     "says.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",

@@ -176,7 +176,7 @@ def test_a_file_of_references_to_one_list_is_refused(tmp_path: Path) -> None:
     shared = [seen() for _ in range(1_000)]
     path = write_objects(tmp_path, {f"a.mp4/{n:06}.png": shared for n in range(1, 500)})
 
-    with pytest.raises(InputError, match=r"would take .* in memory"):
+    with pytest.raises(InputError, match=r"would take .* bytes of memory"):
         read_action_genome(path)
 
 
@@ -185,7 +185,7 @@ def test_boxes_of_references_to_one_array_are_refused(tmp_path: Path) -> None:
     frames = {f"a.mp4/{n:06}.png": shared for n in range(1, 500)}
     (tmp_path / "persons.pkl").write_bytes(pickle.dumps(frames))
 
-    with pytest.raises(InputError, match=r"would take .* in memory"):
+    with pytest.raises(InputError, match=r"would take .* bytes of memory"):
         read_action_genome(write_objects(tmp_path, {}), tmp_path / "persons.pkl")
 
 

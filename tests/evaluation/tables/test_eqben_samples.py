@@ -119,7 +119,7 @@ def test_scores_of_the_exported_files_have_the_table_of_the_dataset(
     from_files(combined, tmp_path)
     said = capsys.readouterr().err
     assert "read scores only for the seven complete subsets" in said
-    assert "kubric-location 1 of 2,000" in said
+    assert "of kubric-location, 1 of 2,000 pairs of kubric-counting" in said
     check_same_table(combined, tmp_path)
 
     path = tmp_path / "out" / "eqben.json"

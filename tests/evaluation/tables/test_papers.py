@@ -304,7 +304,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
         ),
         (
             [one, "--paper", "eqben", "--columns", "Eq-COCO"],
-            "columns Eq-COCO; there are Eq-YouCook2",
+            "columns Eq-COCO; the columns are Eq-YouCook2",
         ),
         ([one, "--paper", "eqben", "--digits", "9"], "--digits 9: expected 0 to 6"),
         ([str(tmp_path / "none"), "--paper", "eqben"], "expected a folder that eqforge metrics"),

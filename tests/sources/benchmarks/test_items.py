@@ -152,7 +152,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("winoground", "x.json", SUGAR, "this looks like a file of `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
-        ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records per group"),
+        ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),
         ("mmvp-vlm", "x.csv", STATEMENTS, "other statement of this pair is missing"),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
         ("negclip", "x.tsv", CODE, "a list of texts"),
