@@ -90,7 +90,8 @@ def read_files(
             other, _ = found.setdefault(video.video_id, (path, video))
             if other is not path:
                 raise InputError(
-                    f"--annotations: the video {video.video_id} is in both {other} and {path}"
+                    f"--annotations: the video {video.video_id} is in both {other} and {path}; "
+                    "remove it from one of them"
                 )
     return [found[video_id] for video_id in sorted(found)]
 

@@ -91,9 +91,9 @@ class AssetLibrary:
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
-                f"{self.url}: asset {asset_id!r} has no sha256; `eqforge assets fetch --manifest "
-                f"{shlex.quote(self.url)}` writes a manifest with the digests of the files that "
-                "it fetches"
+                f"{self.url}: asset {asset_id!r} has no sha256; to write a manifest with the "
+                "digests of the fetched files, run `eqforge assets fetch --manifest "
+                f"{shlex.quote(self.url)}`"
             )
         # An image without an archive has no name in its bytes.
         key = asset.sha256

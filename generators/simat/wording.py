@@ -171,7 +171,7 @@ def _read(path: str | Path) -> Iterable[tuple[str, ...]]:
             raise InputError(f"{Path(path).name}: line {number}: not UTF-8: {error}") from error
         words = tuple(word for part in text.split(",") if (word := part.strip()))
         if len(set(words)) < 2:
-            raise InputError(f"{Path(path).name}: line {number}: expected two words or more")
+            raise InputError(f"{Path(path).name}: line {number}: expected two or more words")
         yield words
 
 

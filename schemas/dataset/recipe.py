@@ -169,8 +169,8 @@ def open_recipe(folder: str) -> Dataset:
             data = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
-            f"{folder} contains no {FILE_NAME}; expected the folder of a recipe, which eqforge "
-            "export DATASET --format recipe writes"
+            f"{folder} contains no {FILE_NAME}; expected the folder of a recipe; to write one, run "
+            "eqforge export DATASET --format recipe"
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

@@ -126,7 +126,7 @@ def test_a_wrong_digest_names_the_asset_what_was_expected_and_what_was_found(
 
 def test_an_asset_that_is_not_pinned_is_refused(tmp_path: Path) -> None:
     manifest = write(tmp_path, {"thing": entry()}, {"thing": tar({"a.obj": CUBE})})
-    with pytest.raises(InputError, match="no sha256; `eqforge assets fetch"):
+    with pytest.raises(InputError, match="no sha256; to write a manifest"):
         AssetLibrary(manifest, str(tmp_path / "cache")).unpack("thing")
 
 

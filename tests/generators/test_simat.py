@@ -188,7 +188,7 @@ def test_a_users_synonyms_take_the_place_of_the_built_in_ones(tmp_path: Path) ->
     assert are_synonyms("object", "seat", "bench", found)
     assert not are_synonyms("object", "couch", "sofa", found)
     (tmp_path / "words.txt").write_text("a,b\nalone\n")
-    with pytest.raises(InputError, match=r"words.txt: line 2: expected two words or more"):
+    with pytest.raises(InputError, match=r"words.txt: line 2: expected two or more words"):
         load_synonyms(tmp_path / "words.txt")
 
 

@@ -110,8 +110,8 @@ def overview(master: str) -> Overview:
         known = Overview(task_managers=found["taskmanagers"], slots=found["slots-total"])
     except NO_ANSWER as error:
         raise InputError(
-            f"--flink_master {master}: no Flink cluster answers there ({error}); "
-            "`deploy/flink/cluster up` starts one"
+            f"--flink_master {master}: no Flink cluster answers there ({error}); to start one, run "
+            "`deploy/flink/cluster up`"
         ) from error
     if not known.slots:
         raise InputError(f"--flink_master {master}: the cluster has no TaskManager; start one")

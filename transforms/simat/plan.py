@@ -249,7 +249,8 @@ def _published_queries(
         if region is None or region.triplet.word(query.part) != query.source:
             raise InputError(
                 f"--transfos: a query changes the {query.part} {query.source!r} of the region "
-                f"{query.region_id}, but the source has no such region"
+                f"{query.region_id}, but the source has no such region; remove the query, or pass "
+                "the matching source"
             )
         change = Change(
             part=query.part,
