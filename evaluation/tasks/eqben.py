@@ -401,7 +401,8 @@ def compare_averages(
 def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
     """Return percentiles of a difference, or the interval of two shares if it never varies."""
     if np.ptp(rows) > ROUNDING:
-        return percentile_interval(rows[1:])
+        clusters = _share(rows, weights, parts).clusters
+        return percentile_interval(rows[1:], clusters=clusters)
     gained, lost = rows.clip(min=0), (-rows).clip(min=0)
     return difference_interval(_share(gained, weights, parts), _share(lost, weights, parts))
 

@@ -147,20 +147,20 @@ def test_a_cell_that_fails_is_named_and_the_others_are_finished(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """After the fix, only that cell is trained."""
-    bad = ("learning-rate = 1e-3", "learning-rate = 1e25")
+    bad = ('precision = "bfloat16"', "learning-rate = 1e25")
     grid, output = write_grid(root, tmp_path / "grid.toml", bad), tmp_path / "out"
-    shutil.copytree(finished[1] / "F30K--FT", output / "F30K--FT")
+    shutil.copytree(finished[1] / "F30K--EqSim", output / "F30K--EqSim")
     assert main([str(grid), "--output", str(output)]) == 1
     captured = capsys.readouterr()
-    failed = "eqforge: cell 2 of 2 (F30K, + EqSim) failed: eqforge finetune ended with status 1"
+    failed = "eqforge: cell 1 of 2 (F30K, FT) failed: eqforge finetune ended with status 1"
     assert failed in captured.err
-    assert "1 of 2 cells failed: F30K, + EqSim" in captured.err
-    assert "failed" in captured.out.splitlines()[2]
-    first = (output / "F30K--FT" / "cell.json").stat().st_mtime_ns
-    write_grid(root, grid, ("learning-rate = 1e-3", "learning-rate = 2e-3"))
-    shutil.rmtree(output / "F30K--EqSim")
+    assert "1 of 2 cells failed: F30K, FT" in captured.err
+    assert "failed" in captured.out.splitlines()[1]
+    other = (output / "F30K--EqSim" / "cell.json").stat().st_mtime_ns
+    write_grid(root, grid)
+    shutil.rmtree(output / "F30K--FT")
     assert main([str(grid), "--output", str(output)]) == 0
-    assert (output / "F30K--FT" / "cell.json").stat().st_mtime_ns == first
+    assert (output / "F30K--EqSim" / "cell.json").stat().st_mtime_ns == other
 
 
 def test_a_finished_cell_of_other_settings_is_kept(
