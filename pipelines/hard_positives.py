@@ -63,7 +63,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     --captions, it extends the rules."""
 
     weak_synonyms: bool = True
-    """Use weak synonyms (silver, metallic) in corrected mode, or avoid them with
+    """In corrected mode, also use weak synonyms, such as silver for metallic. Exclude them with
     --no-weak-synonyms."""
 
     images: MediaRoot | None = None

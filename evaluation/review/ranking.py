@@ -170,7 +170,7 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
             raise InputError(f"{where}: has no {lost[0]}")
         key = row["query"], row["image_id"]
         if key in found:
-            raise InputError(f"{where}: a second score of {key[1]} for {key[0]!r}; keep one")
+            raise InputError(f"{where}: the image {key[1]} has two scores for {key[0]!r}; keep one")
         with contextlib.suppress(ValueError):
             found[key] = float(row["score"])
         if not math.isfinite(found.get(key, math.nan)):

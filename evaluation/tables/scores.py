@@ -268,7 +268,7 @@ def read_labels(
     if all(value is None for value in found):
         return None
     if not all(isinstance(value, str) for value in found):
-        raise InputError(f"{path}: expected a text in the column {column!r} of every row")
+        raise InputError(f"{path}: expected text in the column {column!r} of every row")
     return found
 
 

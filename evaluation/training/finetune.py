@@ -220,7 +220,8 @@ def _accelerator(settings: FinetuneSettings, examples: Examples) -> Any:
     processes = accelerator.num_processes
     if settings.batch_size * examples.matches_per_unit % processes:
         raise InputError(
-            f"--batch-size {settings.batch_size}: expected a multiple of the {processes} processes"
+            f"--batch-size {settings.batch_size}: expected a multiple of {processes}, the number "
+            "of processes"
         )
     return accelerator
 

@@ -79,7 +79,7 @@ class RunSettings:
     """Random seed. Every random choice depends only on the seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
-    """Maximum fraction of candidates in a stage that may cause an error. If more candidates fail,
+    """Maximum fraction of a stage's candidates that end with an error. If more candidates fail,
     the build fails."""
 
     samples_per_file: int = 50_000

@@ -76,7 +76,7 @@ class RetrievalCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Nlvr2Statement:
-    """A statement about two images (metric: accuracy of true or false).
+    """A statement about two images, which is true or false (metric: accuracy).
 
     Attributes:
       sample_id: as in VlueSample.

@@ -135,7 +135,8 @@ class Pictures:
             if sha256(picture).hexdigest() != names[row]:
                 url = self._dataset.url(self._paths[number])
                 raise InputError(
-                    f"{url}: the image {name_of(names[row])} has different bytes; {ADVICE}"
+                    f"{url}: the bytes of image {name_of(names[row])} do not match its SHA-256; "
+                    f"{ADVICE}"
                 )
         return PictureColumn(
             ids,

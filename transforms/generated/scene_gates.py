@@ -182,7 +182,7 @@ SCENE_REASONS = {
     "occluded": "Too much of a captioned object is hidden.",
     "merged_copies": "Two of the counted objects look like a single object.",
     "relation_not_seen": "The image does not clearly show the captioned position.",
-    "other_caption_true": "The position in the other caption is also true of the image.",
+    "other_caption_true": "The other caption is also true: it fits this image too.",
     "colour_not_seen": "A captioned object does not clearly show its captioned colour.",
     "unchanged_moved": "An object that should stay in place covers different pixels in the two "
     "images.",
