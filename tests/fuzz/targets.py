@@ -192,7 +192,7 @@ def _text_work(work: BatchWork) -> Outcome:
     for tally in work.tallies:
         refused = sum(reject.stage == tally.stage for reject in work.rejects)
         assert tally.candidates == tally.kept + refused, (
-            f"the books of {tally.stage} do not balance"
+            f"the counts of {tally.stage} do not add up"
         )
     msgspec.json.encode(work)
     return "records" if work.samples else "rejects"

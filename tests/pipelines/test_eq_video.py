@@ -120,7 +120,7 @@ def test_a_link_out_of_the_folder_is_followed_where_that_is_asked_for(
     )
 
     refused = build(captions, videos, tmp_path / "refused", "--mode", "paper")
-    assert "(links may, with --follow-links)" in capsys.readouterr().out
+    assert "--follow-links allows links out of the folder" in capsys.readouterr().out
     followed = build(captions, videos, tmp_path / "followed", "--mode", "paper", "--follow-links")
 
     assert {row["source_id"] for row in rows(refused, "samples")} == {"here.mp4"}
