@@ -120,8 +120,8 @@ def test_pictures_of_any_size_are_edited(load, size):
         ("StableDiffusionInpaintPipeline", {"mask": np.zeros((50, 70), bool)}, "mask is empty"),
         ("StableDiffusionInstructPix2PixPipeline", {"instruction": None}, "needs an instruction"),
         ("FluxKontextPipeline", {"instruction": " "}, "needs an instruction"),
-        ("StableDiffusionInpaintPipeline", {"target": "cat " * 200}, "the text encoder reads 77"),
-        ("FluxKontextPipeline", {"instruction": "cat " * 200}, "the text encoder reads 512"),
+        ("StableDiffusionInpaintPipeline", {"target": "cat " * 200}, "encoder reads at most 77"),
+        ("FluxKontextPipeline", {"instruction": "cat " * 200}, "encoder reads at most 512"),
     ],
 )
 def test_a_request_without_what_the_editor_needs_is_an_error(load, pipeline, changes, message):

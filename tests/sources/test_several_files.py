@@ -28,7 +28,9 @@ def test_videos_come_in_the_order_of_their_ids_with_their_file(tmp_path: Path) -
 def test_a_video_in_two_files_is_named(tmp_path: Path) -> None:
     files = [write(tmp_path / "x" / "val", "v1", "v2"), write(tmp_path / "y" / "val", "v2", "v3")]
     for order in (files, files[::-1]):
-        with pytest.raises(InputError, match=r"the video v2 is in both .*/x/val and .*/y/val; remove"):
+        with pytest.raises(
+            InputError, match=r"the video v2 is in both .*/x/val and .*/y/val; remove"
+        ):
             read_files(order, read_youcook2)
 
 
