@@ -165,6 +165,6 @@ def _read_parquet(path: Path) -> ScoreTable:
     cells = table["image"].codes.astype(np.int64) * len(captions) + table["caption"].codes
     order = np.argsort(cells)
     if (np.diff(cells[order]) == 0).any():
-        raise InputError(f"{path}: a pair of image and caption appears twice")
+        raise InputError(f"{path}: an image-caption pair appears twice")
     scores = table["probability"].to_numpy(zero_copy_only=False)[order]
     return ScoreTable(images=images, captions=captions, cells=cells[order], probabilities=scores)

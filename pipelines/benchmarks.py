@@ -48,7 +48,7 @@ class Config(DatasetConfig):
     """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. Records without an image
+    """Images to store in the dataset: a folder, a URL or tar shards. Records without an image
     file are rejected. Without this option, images come from the benchmark itself. If the benchmark
     contains no images, rows contain only the image names."""
 

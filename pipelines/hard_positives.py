@@ -67,7 +67,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     --no-weak-synonyms."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. Records without an image
+    """Images to store in the dataset: a folder, a URL or tar shards. Records without an image
     file are rejected. If the --pairs file has boxes, as in ARO, eqforge crops the images to the
     boxes."""
 

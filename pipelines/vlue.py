@@ -71,7 +71,7 @@ class Config(DatasetConfig):
     """Minimum number of words per caption. Shorter captions are listed in the table `findings`."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. Items without an image file
+    """Images to store in the dataset: a folder, a URL or tar shards. Items without an image file
     are rejected. Without this option, rows contain only the image names."""
 
 

@@ -82,8 +82,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
-                f"{path}: contains votes by the protocol {shown(file.protocol)}, but {first_path} "
-                f"contains votes by {shown(first.protocol)}; pass one protocol at a time"
+                f"{path}: its votes use the protocol {shown(file.protocol)}, but {first_path} uses "
+                f"{shown(first.protocol)}; pass only files of one protocol"
             )
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):

@@ -304,7 +304,7 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
-            f"{paths[0]}: contains votes by the protocol {votes.protocol}, but human performance "
+            f"{paths[0]}: its votes use the protocol {votes.protocol}, but human performance "
             "needs ranks; to collect ranks, run eqforge review plan DATASET --protocol "
             "caption-ranking"
         )

@@ -78,8 +78,8 @@ def revision_of(settings: ModelSettings) -> str | None:
         return None
     if Path(settings.model).is_file():
         raise InputError(
-            f"{settings.model} is a file; expected the folder of a pipeline; to convert a file "
-            "of weights, call `StableDiffusionPipeline.from_single_file(FILE)`, then "
+            f"{settings.model} is a file; expected a pipeline folder; to convert a weights file, "
+            "call `StableDiffusionPipeline.from_single_file(FILE)`, then "
             "`.save_pretrained(FOLDER)`"
         )
     if settings.revision is None and settings.model == DEFAULT_MODEL:

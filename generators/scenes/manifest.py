@@ -233,7 +233,7 @@ def read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
 
 def read_words(node: Node) -> AssetWords:
     """Read how captions name an asset; a missing plural is the noun with an s."""
-    _check_fields(node, AssetWords, "words have")
+    _check_fields(node, AssetWords, "words")
     noun, parts = node["noun"].name(), optional(node, "parts", Node.names, None)
     is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
@@ -261,17 +261,18 @@ def read_words(node: Node) -> AssetWords:
     )
 
 
-def _check_fields(node: Node, kind: type[Any], has: str) -> None:
+def _check_fields(node: Node, kind: type[Any], name: str) -> None:
     known = [each.name for each in fields(kind)]
     for key, member in node.items():
         if key not in known:
             raise InputError(
-                f"{node.file}: {member.where}: no such field; {has} {', '.join(known)}"
+                f"{node.file}: {member.where}: no such field; the fields of {name} are "
+                f"{', '.join(known)}"
             )
 
 
 def _read_room(node: Node) -> Room:
-    _check_fields(node, Room, "a room has")
+    _check_fields(node, Room, "a room")
     values = {key: member.number() for key, member in node.items()}
     return Room(
         **{"radius": _positive(node["radius"]), "height": _positive(node["height"]), **values}
@@ -285,7 +286,7 @@ def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]
             member.fail(
                 "the name of a material that `parts` does not contain (`parts` is required)"
             )
-        _check_fields(member, Trim, "a trim has")
+        _check_fields(member, Trim, "a trim")
         is_plural = optional(member, "is_plural", Node.flag, False)
         trims[key] = Trim(noun=member["noun"].name(), is_plural=is_plural)
     return trims

@@ -56,7 +56,7 @@ class CaptionDataset(DatasetConfig):
     """Format of the captions file (default: detected from its content)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of images, or tar shards, to store in the dataset. Captions without an image
+    """Images to store in the dataset: a folder, a URL or tar shards. Captions without an image
     file are rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None

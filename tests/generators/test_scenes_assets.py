@@ -410,7 +410,10 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         ({"sha256": "abc"}, "64 lower-case hexadecimal digits"),
         ({"words": {"plural": "things"}}, "'noun' is missing"),
         ({"words": {"noun": "thing", "size": 0}}, "a number above 0"),
-        ({"words": {"noun": "thing", "color": "red"}}, r"words\.color: no such field; words have"),
+        (
+            {"words": {"noun": "thing", "color": "red"}},
+            r"words\.color: no such field; the fields of words are",
+        ),
         ({"words": {"noun": "thing", "role": ["support"]}}, r"words\.role: no such field"),
         ({"words": {"noun": "thing", "roles": ["suport"]}}, r"roles\[0\]: expected one of object"),
         (
@@ -429,7 +432,7 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         ),
         (
             {"words": {"noun": "a", "parts": [], "trims": {"b": {"noun": "c", "colour": "red"}}}},
-            r"trims\.b\.colour: no such field; a trim has noun, is_plural",
+            r"trims\.b\.colour: no such field; the fields of a trim are noun, is_plural",
         ),
         ({"kwargs": {"bounds": [[0, 0], [1, 1]], "render_filename": "a.obj"}}, "two corners"),
         (

@@ -164,7 +164,7 @@ class Harmful:
         ([{"image": "7", "caption": "a"}], "the columns image, caption, probability"),
         (
             [{"image": "7", "caption": "a", "probability": 0.5}] * 2,
-            "a pair of image and caption appears twice",
+            "an image-caption pair appears twice",
         ),
         ([{"image": "7", "caption": "a", "probability": None}], "a score is not a probability"),
     ],
