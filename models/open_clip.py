@@ -122,9 +122,9 @@ def import_open_clip() -> Any:
 def _merge_lora(state: dict[str, Any]) -> dict[str, Any]:
     """Add the product of each pair of LoRA matrices, divided by their rank, to its weight.
 
-    The matrices of `x.weight` are `x.lora_A` and `x.lora_B`, those of an attention's
-    `in_proj_weight` are `in_proj_weight_lora_A` and `_B`. A convolution's have a row of A for each
-    rank and row of the kernel.
+    The weight `x.weight` has the matrices `x.lora_A` and `x.lora_B`. An attention's
+    `in_proj_weight` has `in_proj_weight_lora_A` and `in_proj_weight_lora_B`. In a convolution,
+    lora_A has a row for each rank and each row of the kernel.
 
     Source: `loralib/layers.py` of SVLC (Doveh et al. 2023), with its `lora_alpha` of 1.
     """

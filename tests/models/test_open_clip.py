@@ -106,6 +106,21 @@ def tiny(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "eqforge-tiny"
 
 
+def check_cosines(
+    scorer: Scorer, model: Any, transform: Any, tokenizer: Any, pictures: list[Picture]
+) -> None:
+    """Compare a scorer's cosines with those of a model of open_clip."""
+    import torch
+
+    with torch.inference_mode():
+        images = model.eval().encode_image(torch.stack([transform(image_of(p)) for p in pictures]))
+        texts = model.encode_text(tokenizer(CAPTIONS))
+        expected = torch.nn.functional.cosine_similarity(images[:, None], texts[None], dim=-1)
+    found = score_pictures(scorer, pictures, CAPTIONS, np.argwhere(np.ones((2, 2))))
+    assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
+    assert np.ptp(found.cosines) > 1e-3
+
+
 def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
     library: Any, tiny: str, pictures: list[Picture], tmp_path: Path
 ) -> None:
@@ -118,16 +133,8 @@ def test_a_checkpoint_of_open_clips_training_scores_as_its_weights_do(
     saved = {f"module.{name}": tensor for name, tensor in model.state_dict().items()}
     checkpoint = {"epoch": 5, "name": "negclip", "state_dict": saved}
     torch.save(checkpoint | {"optimizer": optimizer.state_dict()}, tmp_path / "negCLIP.pt")
-    with torch.inference_mode():
-        images = model.eval().encode_image(torch.stack([transform(image_of(p)) for p in pictures]))
-        texts = model.encode_text(library.get_tokenizer(tiny)(CAPTIONS))
-        expected = torch.nn.functional.cosine_similarity(images[:, None], texts[None], dim=-1)
-
     scorer = load(tiny, f",weights={tmp_path / 'negCLIP.pt'}")
-    found = score_pictures(scorer, pictures, CAPTIONS, np.argwhere(np.ones((2, 2))))
-
-    assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
-    assert np.ptp(found.cosines) > 1e-3
+    check_cosines(scorer, model, transform, library.get_tokenizer(tiny), pictures)
     assert scorer.identity.revision.startswith("sha256:")
     assert scorer.identity.model == f"{tiny},weights=negCLIP.pt"
 
@@ -192,15 +199,14 @@ def test_lora_layers_of_a_checkpoint_score_as_in_svlcs_network(
             for part in ("c_fc", "c_proj"):
                 adapt_linear(getattr(block.mlp, part), f"{name}.mlp.{part}")
     torch.save({"epoch": 5, "state_dict": saved}, tmp_path / "svlc.pt")
-    with torch.inference_mode():
-        images = model.eval().encode_image(torch.stack([transform(image_of(p)) for p in pictures]))
-        texts = model.encode_text(library.get_tokenizer(tiny)(CAPTIONS))
-        expected = torch.nn.functional.cosine_similarity(images[:, None], texts[None], dim=-1)
-
     scorer = load(tiny, f",weights={tmp_path / 'svlc.pt'}")
-    found = score_pictures(scorer, pictures, CAPTIONS, np.argwhere(np.ones((2, 2))))
+    check_cosines(scorer, model, transform, library.get_tokenizer(tiny), pictures)
 
-    assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
+    saved["module.token_embedding.lora_A"] = torch.randn(rank, 49408)
+    saved["module.token_embedding.lora_B"] = torch.randn(16, rank)
+    torch.save({"state_dict": saved}, tmp_path / "embedding.pt")
+    with pytest.raises(InputError, match=r"token_embedding\.lora_A does not fit"):
+        load(tiny, f",weights={tmp_path / 'embedding.pt'}")
 
 
 @pytest.mark.parametrize("prefix", [b"", b"ccollections\nOrderedDict\n)RNb0"])

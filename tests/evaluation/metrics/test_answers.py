@@ -63,7 +63,7 @@ REFERENCES = [
 
 
 def test_brackets_are_words_as_on_cocos_server() -> None:
-    """The expected words are those of pycocoevalcap 1.2, which drops brackets only in capitals."""
+    """pycocoevalcap 1.2 lists `-LRB-` as punctuation, but lower-cases it first and keeps it."""
     found = tokenize(['A "Man" (left) [b] {c}; don\'t go.'], "treebank")
     assert found == ["a man -lrb- left -rrb- -lsb- b -rsb- -lcb- c -rcb- do n't go"]
 
