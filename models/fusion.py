@@ -137,7 +137,13 @@ class PixelFusion(FusionScorer):
 
 
 class TrainedFusion(PixelFusion):
-    """A fusion encoder with one matching logit for an image and a caption, which can be trained."""
+    """A fusion encoder with one matching logit for an image and a caption, which can be trained.
+
+    Attributes:
+      fused: parts of the names of the weights in the matching head and in cross-attention.
+    """
+
+    fused: tuple[str, ...]
 
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
         """Return each image's patch states, a tensor of shape (patches + 1, hidden)."""
@@ -162,6 +168,8 @@ class BlipItmScorer(TrainedFusion):
 
     P(match) is the softmax over the head's two classes; as log-odds, their difference.
     """
+
+    fused = ("itm_head.", "crossattention.")
 
     def __init__(self, weights: Weights) -> None:
         super().__init__(
@@ -234,6 +242,7 @@ class ViltScorer(TrainedFusion):
     """
 
     gives_log_odds = False
+    fused = ("rank_output.",)
 
     def __init__(self, weights: Weights) -> None:
         super().__init__(

@@ -20,7 +20,7 @@ from eqforge.models.pretrained import import_torch
 Preset = Literal[
     "none", "eqsim-paper", "eqsim-meter", "eqsim-fiber", "hard-positives-paper", "simat-paper"
 ]
-Schedule = Literal["cosine", "constant"]
+Schedule = Literal["cosine", "linear", "constant"]
 Off = tyro.conf.FlagCreatePairsOff
 
 
@@ -69,10 +69,15 @@ class FinetuneSettings:
     """Peak learning rate."""
 
     schedule: Schedule = "cosine"
-    """Learning rate schedule after the warm-up: cosine decay to 0, or constant."""
+    """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
-    warmup_steps: int = 0
-    """Number of steps over which the learning rate rises to its peak."""
+    fusion_factor: float = 1.0
+    """For fusion encoders: how many times higher the learning rate of the matching head and of
+    cross-attention is."""
+
+    warmup_steps: float = 0
+    """Number of steps over which the learning rate rises to its peak, or their fraction of all
+    steps if below 1."""
 
     weight_decay: float = 0.1
     """Weight decay of matrices. Gains and biases have no weight decay."""
@@ -132,7 +137,7 @@ class FinetuneSettings:
 
     def check_ranges(self) -> None:
         check_workers(self.workers, least=0)
-        above = ("learning_rate", "temperature")
+        above = ("learning_rate", "temperature", "fusion_factor")
         least = {"epochs": 1, "steps": 1, "batch_size": 1, "checkpoint_every": 1, "close_count": 1}
         margins = ("margin", "distant_margin", "weight_decay")
         least |= dict.fromkeys(("warmup_steps", "distant_count", *margins), 0)
@@ -150,6 +155,14 @@ class FinetuneSettings:
         return parse_weights(self.loss or ("infonce=1",))
 
 
+# METER's and FIBER's settings for retrieval, in `meter/config.py` and `fiber/config.py`.
+_FUSION: dict[str, Any] = {
+    "fusion_factor": 5.0,
+    "warmup_steps": 0.1,
+    "schedule": "linear",
+    "weight_decay": 0.01,
+    "exclude_repeats": False,
+}
 PRESETS: dict[Preset, dict[str, Any]] = {
     "none": {},
     "eqsim-paper": {
@@ -171,8 +184,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "epochs": 10,
         "batch_size": 512,
         "learning_rate": 5e-6,
-        "weight_decay": 0.01,
-        "exclude_repeats": False,
+        **_FUSION,
     },
     "eqsim-fiber": {
         "loss": ("itm=1", "infonce=1", "eqsim-v1=0.5", "eqsim-v2=0.5"),
@@ -182,8 +194,7 @@ PRESETS: dict[Preset, dict[str, Any]] = {
         "epochs": 10,
         "batch_size": 1024,
         "learning_rate": 2e-5,
-        "weight_decay": 0.01,
-        "exclude_repeats": False,
+        **_FUSION,
     },
     "hard-positives-paper": {
         "loss": ("infonce=1", "hard-negative=1", "hard-positive=1"),

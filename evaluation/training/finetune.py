@@ -194,7 +194,7 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
 def _identity(settings: FinetuneSettings, dataset: Dataset, start: Start) -> dict[str, Any]:
     aside = {"dataset", "model", "output", "preset", "device", "workers", "checkpoint_every"}
     if not isinstance(start.encoder, TrainedFusion):
-        aside.add("distant_count")
+        aside |= {"distant_count", "fusion_factor"}
     return {
         **{name: value for name, value in asdict(settings).items() if name not in aside},
         "loss": [f"{name}={weight:g}" for name, weight in settings.weights().items()],
@@ -263,7 +263,9 @@ def _prepare(
 
 def train(job: Job) -> list[dict[str, float]]:
     settings, accelerator, steps = job.settings, job.accelerator, job.plan.steps
-    groups = parameter_groups(job.network, settings.weight_decay)
+    groups = parameter_groups(
+        job.network, settings.weight_decay, job.network.fused, settings.fusion_factor
+    )
     # The betas and epsilon are CLIP's.
     optimizer: Any = torch.optim.AdamW(groups, settings.learning_rate, (0.9, 0.98), 1e-6)
     network, optimizer = accelerator.prepare(job.network.train(), optimizer)
@@ -311,7 +313,7 @@ def _step(
         step, job.plan.steps, settings.learning_rate, settings.warmup_steps, settings.schedule
     )
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["factor"]
     optimizer.zero_grad()
     start_s = _seconds(device)
     # Dropout's draws depend only on the step, so they survive a restart.
@@ -362,13 +364,18 @@ def _seconds(device: Any) -> float:
     return time.perf_counter()
 
 
-def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
-    """Return a step's rate: it rises to the peak at step `warmup`, then follows the schedule."""
+def learning_rate(step: int, steps: int, peak: float, warmup: float, schedule: Schedule) -> float:
+    """Return a step's rate: it rises to the peak at step `warmup`, then follows the schedule.
+
+    A `warmup` below 1 is a share of all steps.
+    """
+    warmup = int(warmup if warmup >= 1 else warmup * steps)
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
     if schedule == "constant":
         return peak
-    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+    done = (step - warmup) / max(1, steps - warmup)
+    return peak * (1 - done if schedule == "linear" else 0.5 * (1 + math.cos(math.pi * done)))
 
 
 def encode_batch(

@@ -100,7 +100,7 @@ class FusionNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch ma
 
     def __init__(self, scorer: TrainedFusion) -> None:
         super().__init__()
-        self.model, self._scorer = scorer.model, scorer
+        self.model, self._scorer, self.fused = scorer.model, scorer, scorer.fused
 
     def forward(
         self,

@@ -1,6 +1,6 @@
 """The model that training starts from, its trainable parts, and the trained one; imports torch."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ MAX_SCALE = 100.0
 
 class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
     """A dual encoder of transformers, trained as a whole."""
+
+    fused = ()
 
     def __init__(self, model: Any, encoder: Architecture) -> None:
         super().__init__()
@@ -79,6 +81,8 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
 
     Source: Couairon et al. 2022 (SIMAT), section 4.3; the published `adaptation.py`, `init_head`.
     """
+
+    fused = ()
 
     def __init__(self, dimensions: int, temperature: float, seed: int) -> None:
         super().__init__()
@@ -134,15 +138,25 @@ def check_foldable(model: Any) -> None:
             )
 
 
-def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Apply weight decay to matrices only, not to gains and biases.
+def parameter_groups(
+    network: nn.Module, weight_decay: float, fused: Sequence[str], factor: float
+) -> list[dict[str, Any]]:
+    """Group the trained weights by weight decay and by the factor of their learning rate.
 
-    Source: Radford et al. 2021 (CLIP), section 2.5.
+    Only matrices decay, not gains and biases. The factor applies to weights whose names contain
+    one of `fused`.
+
+    Source: Radford et al. 2021 (CLIP), section 2.5; METER's `meter_utils.set_schedule`.
     """
-    learning = [p for p in network.parameters() if p.requires_grad]
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, weight in network.named_parameters():
+        if weight.requires_grad:
+            decay = weight_decay if weight.ndim >= 2 else 0.0
+            rate = factor if any(part in name for part in fused) else 1.0
+            groups.setdefault((decay, rate), []).append(weight)
     return [
-        {"params": [p for p in learning if p.ndim >= 2], "weight_decay": weight_decay},
-        {"params": [p for p in learning if p.ndim < 2], "weight_decay": 0.0},
+        {"params": weights, "weight_decay": decay, "factor": rate}
+        for (decay, rate), weights in groups.items()
     ]
 
 

@@ -131,6 +131,8 @@ def test_the_rate_rises_and_falls() -> None:
     assert rates[7] == pytest.approx(1.0)
     assert rates[4:] == sorted(rates[4:], reverse=True)
     assert learning_rate(9, 10, 2.0, 0, "constant") == 2.0
+    halves = [learning_rate(step, 10, 2.0, 0.2, "linear") for step in range(10)]
+    assert halves == pytest.approx([2 / 3, 4 / 3, *np.linspace(2, 0.25, 8)])
 
 
 def test_pictures_are_read_by_id_in_any_order(tmp_path: Path) -> None:

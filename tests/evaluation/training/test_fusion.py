@@ -224,3 +224,20 @@ def test_the_presets_train(folder: Path, tmp_path: Path, preset: str, kind: str)
     other = "ranking=1" if kind == "vilt" else "infonce=1"
     assert {"eqsim-v1=0.5", "eqsim-v2=0.5", other} < set(run["loss"])
     assert all(np.isfinite(entry["loss"]) for entry in read_log(output))
+
+
+def test_head_and_cross_attention_learn_faster(folder: Path, tmp_path: Path) -> None:
+    """Adam's first step moves a weight by its learning rate, if its gradient is large enough."""
+    from safetensors.torch import load_file
+
+    output = tmp_path / "out"
+    more = ["--loss", "itm", "--fusion-factor", "5", "--learning-rate", "1e-3"]
+    line = arguments(folder, "blip-itm", output, *more, "--weight-decay", "0", "--steps", "1")
+    assert main(line) == 0
+    before, after = (
+        load_file(each / "model.safetensors") for each in (folder / "blip-itm", output)
+    )
+    moved = {name: float((after[name] - before[name]).abs().max()) for name in before}
+    fused = {name for name in moved if "crossattention." in name or name.startswith("itm_head.")}
+    assert 0.9e-3 < max(moved[name] for name in moved.keys() - fused) < 1.01e-3
+    assert 4.5e-3 < max(moved[name] for name in fused) < 5.05e-3
