@@ -40,11 +40,7 @@ class Help:
 def asked_help(
     about: Help, settings: type, options: Sequence[Option], argv: Sequence[str]
 ) -> str | None:
-    """Return the help that a command line asks for; None if it asks for none.
-
-    Raises:
-      InputError: `--help GROUP` names no group.
-    """
+    """Return the help that a command line asks for; None if it asks for none."""
     place = next((n for n, text in enumerate(argv) if text in ("-h", "--help", ALL)), None)
     if place is None:
         return None

@@ -82,10 +82,6 @@ def parse_line(
       about: help text.
       default: returns the settings of an empty command line, given all arguments; None takes
         the dataclass's own.
-
-    Raises:
-      InputError: an option is unknown, missing, or has a wrong value.
-      SystemExit: after the help.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     chosen = list[str]()

@@ -119,11 +119,7 @@ class OscarScorer:
         )
 
     def prepare(self, picture: Picture) -> Regions:
-        """Return the regions and tags of the image's key.
-
-        Raises:
-          ValueError: there are none, or their features have the wrong length.
-        """
+        """Return the regions and tags of the image's key."""
         regions = self._regions[picture.key]
         # 2,054 in the published models.
         found, expected = regions.features.shape[1], self._network.image_embedding.in_features

@@ -278,11 +278,7 @@ _ADVICE: Final = "unpack it, and pass the file or folder inside"
 
 
 def inner_name(path: Path) -> str:
-    """Return the name of the table in a packed file: `t.csv` for `t.csv.gz`.
-
-    Raises:
-        InputError: a zip holds several files, or is damaged.
-    """
+    """Return the name of the table in a packed file: `t.csv` for `t.csv.gz`."""
     if path.suffix.lower() == ".zip" and path.is_file():
         with _readable(path), zipfile.ZipFile(path) as archive:
             return PurePosixPath(_only_file(archive, path)).name

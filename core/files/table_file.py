@@ -111,11 +111,7 @@ class TableFile:
     def batches(
         self, number: int | None, columns: Sequence[str] | None, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield columns of one row group in pieces, or of all groups in order.
-
-        Raises:
-          Unreadable, OSError, pa.ArrowException: the file is damaged or beyond the limits.
-        """
+        """Yield columns of one row group in pieces, or of all groups in order."""
         groups = list(range(self.num_groups)) if number is None else [number]
         named = None if columns is None else list(columns)
         for data in self._read("_batches", groups=groups, columns=named, rows=rows):

@@ -103,12 +103,7 @@ class NotAsked(Exception):
 def converse(
     dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings
 ) -> AnswersManifest:
-    """Ask about pairs in all four orders and return the manifest of the answers.
-
-    Raises:
-      InputError: dataset, model or settings cannot be used, or the folder belongs to another run.
-      MissingExtra: a package is not installed.
-    """
+    """Ask about pairs in all four orders and return the manifest of the answers."""
     shelf = make_shelf(dataset)
     model = open_respondent(pairs, settings)
     header = _header(dataset, pairs, model, settings)

@@ -68,12 +68,7 @@ class AnswerSettings:
 
 
 def answer_dataset(settings: AnswerSettings) -> str:
-    """Write an answer for each row of a task; return a summary.
-
-    Raises:
-      InputError: the dataset has no such task or no images, the model cannot answer it, or the
-        output holds other answers.
-    """
+    """Write an answer for each row of a task; return a summary."""
     from eqforge.core.console import Ticker
     from eqforge.core.identity import fingerprint, versions_of
     from eqforge.evaluation.scoring.run import device_name
@@ -132,11 +127,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
 
 
 def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Question]]:
-    """Return the rows of a task that have images, each with its first question.
-
-    Raises:
-      InputError: the dataset has no such task, or no images.
-    """
+    """Return the rows of a task that have images, each with its first question."""
     known = [name for name in VLUE if name in dataset.manifest.tables]
     if task not in known:
         raise InputError(

@@ -85,12 +85,7 @@ def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: 
 
 
 def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
-    """Do the work of one process; yield the name of each unit's note once it is written.
-
-    Raises:
-      InputError: a file of the dataset is missing or damaged.
-      BuildError: out of memory, or a worker was killed.
-    """
+    """Do the work of one process; yield the name of each unit's note once it is written."""
     import torch
 
     kind = job.device.partition(":")[0]
@@ -243,11 +238,6 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
 
     Args:
       show: called with the names of the finished units' notes, earlier runs included.
-
-    Raises:
-      InputError: a model or a file cannot be read.
-      OSError: a system error, such as a full disk.
-      BuildError: a process ended before its work was done.
     """
     context = process_context()
     problems: Any = context.SimpleQueue()

@@ -127,11 +127,7 @@ def all_clips() -> tuple[Clip, ...]:
 
 @functools.cache
 def load_photograph(name: str) -> Image.Image:
-    """Return a photograph of scikit-image as an RGB image, which callers must not change.
-
-    Raises:
-      InputError: the installed scikit-image lacks the file.
-    """
+    """Return a photograph of scikit-image as an RGB image, which callers must not change."""
     file = f"{name}.jpg" if name == "rocket" else f"{name}.png"
     try:
         return open_rgb((resources.files("skimage") / "data" / file).read_bytes())
@@ -142,11 +138,7 @@ def load_photograph(name: str) -> Image.Image:
 
 
 def film(clip: Clip, path: Path) -> None:
-    """Write a clip as a video file, byte for byte reproducibly, damaged as its `condition` says.
-
-    Raises:
-      MissingExtra: PyAV is not installed.
-    """
+    """Write a clip as a video file, byte for byte reproducibly, damaged as its `condition` says."""
     if clip.condition == "missing":
         return
     if clip.condition == "empty":

@@ -88,12 +88,7 @@ def workspace_at(folder: Path) -> Workspace:
 
 
 def make_workspace(folder: Path) -> Workspace:
-    """Write the demo's clips and annotations; overwrite files of the same names.
-
-    Raises:
-      InputError: the folder cannot be made, or scikit-image lacks a photograph.
-      MissingExtra: PyAV is not installed.
-    """
+    """Write the demo's clips and annotations; overwrite files of the same names."""
     workspace, clips = workspace_at(folder), all_clips()
     try:
         _copy(_data() / "inputs", folder)

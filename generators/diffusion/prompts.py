@@ -263,9 +263,6 @@ def prompt_pair(
     The `published` language omits the object's article and uses the vocabulary's published phrases:
     "A photo of beach at sunset." With `additions`, some pairs add a scene or attribute to the first
     image.
-
-    Raises:
-      IndexError: the vocabulary has no pair of this number.
     """
     edit = ordered_edits(vocabulary, kind, seed, additions)[number]
     sample_id = f"{DATASET}/{kind}/{number:06d}"

@@ -39,9 +39,6 @@ def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
     Behind is the direction from the camera through the reference; right is perpendicular to it. The
     margin is 45 exactly in the relation's direction, 0 halfway to the next, negative if it is
     false.
-
-    Raises:
-      ValueError: the claim names no relation.
     """
     if claim.relation is None or claim.reference is None:
         raise ValueError(f"the claim of {claim.target!r} names no relation")
@@ -67,9 +64,6 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
     Args:
       claim: `left` or `right` of all that it names, `between` two, or a `row` from left to right.
       middles: x of the objects, in any unit, growing to the right.
-
-    Raises:
-      ValueError: the claim orders nothing from left to right.
     """
     target = middles[claim.target]
     group = claim.copies if claim.target in claim.copies else (claim.target,)

@@ -239,9 +239,6 @@ def permuted(index: int, size: int, key: int) -> int:
 
     It is a Feistel network over the next power of four, walked until it lands inside the range
     (Black and Rogaway, Ciphers with Arbitrary Finite Domains).
-
-    Raises:
-      ValueError: the index is not in the range.
     """
     if not 0 <= index < size:
         raise ValueError(f"{index} is not in the range of {size}")

@@ -64,9 +64,6 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
         attributes (its text says 14 and 24), and "riding", which the authors counted under "riding
         on".
 
-    Raises:
-      InputError: the file is not a valid lexicon; the message names line and column.
-
     Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality",
     appendix A, tables 4 to 6.
     """

@@ -88,11 +88,7 @@ NOTHING_SAID = About()
 
 
 def read_about(path: str | Path) -> About:
-    """Read an author's facts about a dataset, from a TOML file with the fields of About.
-
-    Raises:
-      InputError: the file cannot be read, or a field is unknown or wrong; the message says which.
-    """
+    """Read an author's facts about a dataset, from a TOML file with the fields of About."""
     table = read_toml(path)
     _check_names(table, About, str(path), "")
     for number, author in enumerate(_tables(table.get("authors"))):

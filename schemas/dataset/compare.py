@@ -141,9 +141,6 @@ def compare_tables(
     Args:
       only: the columns to compare; all common columns if empty.
       examples: maximum number of named records of each kind.
-
-    Raises:
-      InputError: a file is missing or damaged, or the keys of the two tables differ.
     """
     schemas = [dataset.schema(table) for dataset in (a, b)]
     key = _key(a, b, table)

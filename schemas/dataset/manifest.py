@@ -199,9 +199,6 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
     """Read the manifest of a finished dataset; return it and the SHA-256 of its file.
 
     While a dataset is moved into place, both are the final ones.
-
-    Raises:
-      InputError: there is none, or it is malformed or of another version.
     """
     url = storage.join(folder, FILE_NAME)
     storage.check_reachable(url)
@@ -239,9 +236,6 @@ def manifest_of(
       data: the file, or more than MAX_BYTES of it.
       form: the name of its format.
       kind: what the file is, for messages.
-
-    Raises:
-      InputError: it is malformed, too long, of another version or of a removed dataset.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{url}: not {kind}: it has more than {MAX_BYTES:,} bytes")

@@ -82,11 +82,7 @@ def compact_json(settings: Mapping[str, Any]) -> str:
 
 
 def value_of(scores: Iterable[Score], name: str) -> float | None:
-    """Return the value of the score with the given name.
-
-    Raises:
-      KeyError: no score has that name: the scoring step ran with other settings.
-    """
+    """Return the value of the score with the given name."""
     found = {score.name: score.value for score in scores}
     if name not in found:
         raise KeyError(f"no score {name!r} among {sorted(found)}")

@@ -28,12 +28,7 @@ _OF_ANSWERS: Final = (
 
 
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
-    """Return the form of a record.
-
-    Raises:
-        InputError: no form matches, or the record belongs to another folder or benchmark. The
-            message names its fields and the nearest benchmark.
-    """
+    """Return the form of a record."""
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
     for form in forms:

@@ -227,9 +227,6 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
 
     Args:
       left: ids of the samples that reviewers judged and did not drop.
-
-    Raises:
-      BuildError: an erratum or a decision of a whole dataset names no sample.
     """
     from eqforge.schemas.dataset.reader import Dataset
 

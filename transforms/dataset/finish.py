@@ -65,10 +65,6 @@ def finish_dataset(
 
     Replacing an existing dataset is the last step. The function is idempotent, so that an engine
     may repeat it.
-
-    Raises:
-      BuildError: the counts do not add up, too many records failed with an exception, or a file
-        is missing.
     """
     manifest = balanced_manifest(target, shards, entered)
     url = storage.join(target.output, FILE_NAME)
@@ -129,9 +125,6 @@ def balanced_manifest(
 
     Args:
       entered: (candidates, kept) of each stage.
-
-    Raises:
-      BuildError: the counts do not add up, or too many records failed with an exception.
     """
     reasons = _count_tags(shards, "rejects")
     tables = {

@@ -57,11 +57,7 @@ class PartPictures:
     parts: tuple[Part, ...]
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Return the bytes of an image, whose SHA-256 is its id.
-
-        Raises:
-          BuildError: no part has the image, or its bytes changed.
-        """
+        """Return the bytes of an image, whose SHA-256 is its id."""
         del suffix
         for part, path in self._candidates(image_id):
             start, stop = _index(part, path).find(image_id)

@@ -81,9 +81,6 @@ def select_whole(
     Args:
       groups: (key, records); groups are sampled by a hash of the key.
       selection: names records or samples made from them.
-
-    Raises:
-      InputError: a sample named in `only` belongs to no record.
     """
     missing, number = set(selection.only), 0
     seen: list[str] = []

@@ -37,9 +37,6 @@ def write_runs(
       runs: each sorted by key.
       output: the dataset's folder, in which finished work is recorded.
       place: the folder for the table's files; None means the dataset's own.
-
-    Raises:
-      BuildError: two different records have the same key.
     """
     with _spooled(table, list(runs)) as records:
         url = storage.join(place or output, table.file_name(shard))

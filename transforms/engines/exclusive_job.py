@@ -133,11 +133,7 @@ class _Lease:
         return max(numbers), None
 
     def _watch(self, number: int, content: bytes) -> None:
-        """Wait until a lease is known to belong to a dead run.
-
-        Raises:
-          InputError: its run is alive.
-        """
+        """Wait until a lease is known to belong to a dead run."""
         owner = content.decode(errors="replace").partition(";")[0]
         print(
             f"{self.output}: {shortened(owner, 100)} was writing there; waiting up to "

@@ -92,12 +92,7 @@ class Ledger:
 
 
 def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
-    """Check the folder of an export, and delete an earlier export if requested.
-
-    Raises:
-      InputError: the folder has files that no export wrote, or a different export, or is not
-        writable.
-    """
+    """Check the folder of an export, and delete an earlier export if requested."""
     storage.check_reachable(folder)
     finished, unfinished = _read(folder, NOTE), _read(folder, PARTIAL)
     earlier = unfinished or finished

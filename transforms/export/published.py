@@ -88,9 +88,6 @@ class _Pictures:
         Args:
           column: `image`, `image_0` or `image_1`.
           stem: fallback name without suffix, distinct for each row.
-
-        Raises:
-          InputError: different images have all possible names.
         """
         picture, name = record.pictures.get(column), record.row.get(column) or ""
         if picture is None:

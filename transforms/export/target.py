@@ -209,10 +209,6 @@ class Export:
 
         Args:
           path: below the folder, of names that are safe everywhere; see `names`.
-
-        Raises:
-          InputError: the folder has a file of that name that no export wrote, this export wrote it
-            already, or the name is the note's or too long.
         """
         url = self._url(path)
         if path.casefold() in self._ledger.opened:

@@ -109,11 +109,7 @@ def scoring_basis(settings: FaceSettings) -> dict[str, object]:
 
 
 def reject_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
-    """Reject an image in which the policy's detector sees a face.
-
-    Raises:
-      KeyError: the scores come from a policy with another detector.
-    """
+    """Reject an image in which the policy's detector sees a face."""
     for name, threshold in _thresholds(settings).items():
         value = value_of(scores, name)
         if value is not None and value >= threshold:

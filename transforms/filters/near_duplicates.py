@@ -73,11 +73,7 @@ def hash_file(path: str) -> str | None:
 
 
 def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
-    """Return hashes of 48 hexadecimal digits as integers, uint64 [hashes, 3].
-
-    Raises:
-      InputError: a hash has a different number of digits, so a different version made it.
-    """
+    """Return hashes of 48 hexadecimal digits as integers, uint64 [hashes, 3]."""
     rows = []
     for phash in hashes:
         if len(phash) != HASH_BITS // 4:

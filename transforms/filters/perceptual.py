@@ -83,9 +83,6 @@ class Perceptual:
 
         Args:
           pixels: two RGB images, uint8 [height, width, 3].
-
-        Raises:
-          ValueError: an encoding is not a number.
         """
         assert self.settings.perceptual is not None
         assert self.encoder is not None
@@ -139,11 +136,7 @@ def encoders_named(text: str) -> tuple[Identity, ...]:
 
 
 def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> Rejection | None:
-    """Reject a pair whose images look too different.
-
-    Raises:
-      KeyError: the scores were made without the model.
-    """
+    """Reject a pair whose images look too different."""
     if settings.max_perceptual is None:
         return None
     value = value_of(scores, DISTANCE)

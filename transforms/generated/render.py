@@ -167,11 +167,7 @@ class _Claimed(msgspec.Struct, frozen=True):
 
 
 def scene_pair_of(row: Mapping[str, Any]) -> ScenePair:
-    """Return the pair of scenes that a row of the samples was rendered from.
-
-    Raises:
-      msgspec.DecodeError: a spec is not a scene's.
-    """
+    """Return the pair of scenes that a row of the samples was rendered from."""
     specs = (row["spec_0"], row["spec_1"])
     scenes = [msgspec.json.decode(spec, type=SceneSpec) for spec in specs]
     claims = [msgspec.json.decode(spec, type=_Claimed).claim for spec in specs]

@@ -243,11 +243,7 @@ def load_judge(spec: ScorerSpec) -> Judge:
 
 
 def shared_judge(spec: ScorerSpec, expected: Identity) -> Shared[Judge]:
-    """Return the judge of this process, loaded on first use.
-
-    Raises:
-      BuildError: the model changed since the run began.
-    """
+    """Return the judge of this process, loaded on first use."""
     found = shared(load_judge, spec)
     if found.model.identity != expected:
         raise BuildError(f"the judge {expected.name} changed since the run began")

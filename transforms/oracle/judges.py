@@ -142,9 +142,6 @@ def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection 
     """Reject a pair whose own captions match too little or whose crossed captions too well.
 
     If only one of two models rejects the pair, the reason is that they disagree.
-
-    Raises:
-      KeyError: the scores were made with other models.
     """
     return _refuse(scores, settings, _PAIR)
 

@@ -40,9 +40,6 @@ def extract_frames(
 
     Args:
       frames_fps: rate in frames per second of folders of frames; None if unknown.
-
-    Raises:
-      InputError: a time is requested from a folder of frames whose rate is unknown.
     """
     encoding = json.dumps(encoding_parameters(extractor.settings), sort_keys=True)
     work = ClipWork(

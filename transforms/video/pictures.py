@@ -213,9 +213,6 @@ def number_of(
 
     Args:
       request: the wanted frame; its own numbers count from 0, those of images from 1.
-
-    Raises:
-      InputError: a time is requested, and the rate is unknown.
     """
     if frames.fault:
         return Rejection(reason="frames_unclear", detail=frames.fault)

@@ -152,9 +152,6 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
     A pair of images is linted as two records, `SAMPLE/0` and `SAMPLE/1`. A training caption is one
     record, and each of its texts a sample. Findings of a file, or of a dataset whose rows have
     other ids, stay as they are.
-
-    Raises:
-      InputError: a finding matches no sample of the dataset.
     """
     samples = _samples(path) if is_dataset(path) else None
     for finding in findings:

@@ -63,11 +63,7 @@ def is_endpoint(model: str) -> bool:
 
 
 def address_of(model: str) -> Address:
-    """Parse `NAME@URL`.
-
-    Raises:
-      InputError: the name is missing, or the address holds a password or a query.
-    """
+    """Parse `NAME@URL`."""
     found = _ADDRESS.fullmatch(model)
     assert found is not None  # is_endpoint
     url = found["url"].rstrip("/")
@@ -116,11 +112,7 @@ class Endpoint:
         )
 
     def check(self) -> None:
-        """Ask the server for its models, which costs nothing.
-
-        Raises:
-          InputError: it cannot be reached, rejects the key, or does not know the model.
-        """
+        """Ask the server for its models, which costs nothing."""
         with self._client() as (portal, client):
             status, found = portal.call(self._request, client, "/models", None)
         if status in (401, 403):
@@ -134,12 +126,7 @@ class Endpoint:
             raise InputError(f"{self.title}: the server has no such model; it has {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the index of each question and its answer, in order of arrival.
-
-        Raises:
-          InputError: the server rejects the key or the model.
-          BuildError: the server does not answer after TRIES tries.
-        """
+        """Yield the index of each question and its answer, in order of arrival."""
         # The next question is sent when an answer has been taken, so that few are lost. After an
         # error or a signal, no more are sent; it is raised after the pending ones arrive. While
         # an answer is taken, a signal waits: it would end the loop and lose the pending answers.

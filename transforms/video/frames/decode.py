@@ -56,9 +56,6 @@ def decode_frames(
       settings: the tolerance at the end and the limit of pixels; storage settings do not matter.
       alive: called at least once for each packet read.
       expected: the required state of the file; None for any.
-
-    Raises:
-      ValueError: a time is not finite.
     """
     if not all(isinstance(at, FrameNumber) or math.isfinite(at) for at in moments):
         raise ValueError(f"a time asked of {os.path.basename(path)} is not finite")

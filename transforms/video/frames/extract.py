@@ -139,11 +139,6 @@ class FrameExtractor:
 
         Args:
           expected: the required state of the file when opened; None for any.
-
-        Raises:
-          ValueError: two requests have the same frame_id.
-          OSError: the store is not writable.
-          BuildError: the child process does not start.
         """
         answers: dict[str, StoredFrame | MissedFrame] = {}
         images: set[tuple[str, str]] = set()

@@ -147,11 +147,7 @@ class Video:
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[SourceFile]:
-    """Open the file of a video.
-
-    Raises:
-      VideoUnusable: the file is missing, empty or unreadable.
-    """
+    """Open the file of a video."""
     _check_file(path)
     with contextlib.ExitStack() as opened:
         try:
@@ -225,9 +221,6 @@ def _without_webp(stream: BinaryIO, settings: FrameSettings) -> BinaryIO:
     """Return a file at its start. FFmpeg reads no animated WebP: return that as an APNG.
 
     APNG keeps its colours and times.
-
-    Raises:
-      VideoUnusable: Pillow cannot read the WebP, or it has too many pixels.
     """
     from PIL import Image
 
