@@ -36,7 +36,7 @@ class Command:
     Attributes:
       program: its name in the help, such as `eqforge lint`.
       settings: the class of its options, or a union of such classes; its docstring is the help.
-      run: does the work, and returns the exit status.
+      run: does the work, and returns the exit status if it is not 0.
       example: a working command line, for the help.
       basics: the options that the help shows first; see Help.
       console: its output options: DocumentOptions for a command that prints a document.
@@ -45,7 +45,7 @@ class Command:
 
     program: str
     settings: Any
-    run: Callable[[Any], int]
+    run: Callable[[Any], int | None]
     _: dataclasses.KW_ONLY
     example: str = ""
     basics: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class Command:
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         with reported_errors(), session(keeps_output=self.keeps_output):
             about = Help(program=self.program, example=self.example, basics=self.basics)
-            return self.run(parse_line(self.settings, argv, about, self.console).settings)
+            return self.run(parse_line(self.settings, argv, about, self.console).settings) or 0
         raise AssertionError("reported_errors swallows nothing")
 
 

@@ -178,8 +178,6 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         Git LFS has not fetched it.
     """
     if str(path).lower().endswith((".gz", ".zip")):
-        from eqforge.core.files.source_file import unpacked
-
         with open_seekable(path) as packed, unpacked(packed, path) as content:
             yield content
         return

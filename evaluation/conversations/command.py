@@ -120,7 +120,7 @@ class ConverseSettings:
         return self.output
 
 
-def converse_command(settings: ConverseSettings) -> int:
+def converse_command(settings: ConverseSettings) -> None:
     import numpy as np
 
     from eqforge.evaluation.conversations.answers import (
@@ -157,7 +157,6 @@ def converse_command(settings: ConverseSettings) -> int:
         allow_missing=settings.allow_missing,
     )
     print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
-    return 0
 
 
 main = Command(
@@ -178,6 +177,3 @@ main = Command(
     ),
     keeps_output=True,
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -92,7 +92,7 @@ class PlotSettings:
     """For minimality: number of bootstrap resamples."""
 
 
-def plot_command(settings: PlotSettings) -> int:
+def plot_command(settings: PlotSettings) -> None:
     from eqforge.evaluation.plots.tables import check_output
 
     check_output(settings.output)
@@ -108,7 +108,6 @@ def plot_command(settings: PlotSettings) -> int:
     else:
         _draw_table(settings)
     print(settings.output)
-    return 0
 
 
 def _draw_pairs(settings: PlotSettings) -> None:

@@ -1,7 +1,6 @@
 """The command `eqforge answer`: local models answer VLUE's questions, statements and images."""
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -240,9 +239,8 @@ def _ask(
         return None, str(error)[:80]
 
 
-def answer_command(settings: AnswerSettings) -> int:
+def answer_command(settings: AnswerSettings) -> None:
     print(answer_dataset(settings))
-    return 0
 
 
 main = Command(
@@ -252,6 +250,3 @@ main = Command(
     example="eqforge answer out/vlue --task vqa --model FOLDER --output answers.jsonl",
     basics=("answer-list", "regions", "device", "precision"),
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

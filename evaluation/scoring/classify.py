@@ -1,6 +1,5 @@
 """The command `eqforge classify`: zero-shot classification, as in hard positives' table 10."""
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -208,12 +207,11 @@ def _inputs(scorer: "DualEncoder", files: Sequence[tuple[int, Image]]) -> Iterat
         yield scorer.prepare(Picture(key=_name(place, image), pixels=read))
 
 
-def classify_command(settings: ClassifySettings) -> int:
+def classify_command(settings: ClassifySettings) -> None:
     report = classify(settings)
     if settings.output is not None:
         write_tables(report, settings.output)
     print(report)
-    return 0
 
 
 main = Command(
@@ -224,6 +222,3 @@ main = Command(
     basics=("names", "templates", "output"),
     keeps_output=True,
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

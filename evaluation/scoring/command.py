@@ -1,6 +1,5 @@
 """The command `eqforge score` and its settings."""
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,6 +138,3 @@ main = Command(
     example="eqforge score out/eq-video --model clip:FOLDER --output out/scores",
     basics=("task", "devices", "workers", "image-batch", "caption-batch", "autocast", "top"),
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,5 @@
 """The command `eqforge metrics`: scores in, the papers' tables out."""
 
-import sys
 from pathlib import Path
 
 from eqforge.core.errors import InputError
@@ -11,14 +10,13 @@ from eqforge.evaluation.tables.report import labelled
 from eqforge.evaluation.tables.settings import MetricsSettings
 
 
-def metrics_command(settings: MetricsSettings) -> int:
+def metrics_command(settings: MetricsSettings) -> None:
     report = metrics_report(settings)
     # Written before printing: the reader of standard output, such as `head`, may stop early.
     if settings.output is not None:
         write_tables(report, settings.output)
     show = "json" if settings.json else settings.show
     print(FORMATS[show](report), end="" if show != "text" else "\n")
-    return 0
 
 
 def write_tables(report: Report, output: Path) -> None:
@@ -51,6 +49,3 @@ main = Command(
     ),
     keeps_output=True,
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

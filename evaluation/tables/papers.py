@@ -1,6 +1,5 @@
 """The command `eqforge tables`: your numbers in the layout of a paper's tables, beside its own."""
 
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -143,7 +142,7 @@ def of_datasets(measured: Mapping[str, Numbers]) -> dict[str, Numbers]:
     }
 
 
-def tables_command(settings: TablesSettings) -> int:
+def tables_command(settings: TablesSettings) -> None:
     if settings.digits is not None and not 0 <= settings.digits <= 6:
         raise InputError(f"--digits {settings.digits}: expected 0 to 6")
     paper, measured = read_paper(settings.paper), read_measured(settings.paths)
@@ -184,7 +183,6 @@ def tables_command(settings: TablesSettings) -> int:
             f"{', '.join(dict.fromkeys(column.group for column in known))}, and their numbers are "
             f"found by DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
         )
-    return 0
 
 
 def _words(table: Table) -> str:
@@ -199,6 +197,3 @@ main = Command(
     example="eqforge tables out/tables --paper eqben --labels FIBER",
     basics=("paper", "labels", "columns", "digits", "intervals", "show"),
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -275,7 +275,6 @@ def height_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
-
     import scipy.ndimage  # type: ignore[import-untyped]
 
     masks = [mask for name in copies if (mask := view.mask([name])).any()]
@@ -308,7 +307,6 @@ def posture_margin(
 
 
 def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
-
     if claim.relation not in ("left", "right", "between", "row"):
         return None
     boxes = {name: view.shown(name).box for name in names_of(claim)}
@@ -319,7 +317,6 @@ def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def depth_margin(view: RenderedView, claim: Claim) -> float | None:
-
     if claim.relation not in ("front", "behind") or _boxes(view, claim) is None:
         return None
     shift = view.shown(claim.target).depth_m - view.shown(str(claim.reference)).depth_m

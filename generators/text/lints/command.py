@@ -1,7 +1,6 @@
 """The command `eqforge lint`: lints files of text pairs and finished datasets."""
 
 import dataclasses
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -188,6 +187,3 @@ main = Command(
     example="eqforge lint out/sugar-crepe --errata out/errata.jsonl",
     console=DocumentOptions,
 )
-
-if __name__ == "__main__":
-    sys.exit(main())

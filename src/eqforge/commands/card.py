@@ -49,10 +49,9 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     )
 
 
-def card_command(arguments: Arguments) -> int:
+def card_command(arguments: Arguments) -> None:
     for url in write_card(arguments):
         print(visible(url))
-    return 0
 
 
 def write_card(arguments: Arguments) -> list[str]:

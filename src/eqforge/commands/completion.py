@@ -31,7 +31,7 @@ class Arguments:
     """Your shell. See docs/guides/building.md for how to install the script."""
 
 
-def complete(arguments: Arguments) -> int:
+def complete(arguments: Arguments) -> None:
     from eqforge.cli import COMMANDS, module_of  # which knows this module by its name alone
 
     known = {name: _options(name, module_of(name)) for name in COMMANDS}
@@ -47,7 +47,6 @@ def complete(arguments: Arguments) -> int:
     # A shell would take each line of a help text as one more word to choose from.
     text = script.getvalue()
     print(re.sub(r"(?m)^COMPLETION_SPEC.*", lambda line: line[0].replace(r"\n", " "), text))
-    return 0
 
 
 def _options(name: str, module: str) -> Any:

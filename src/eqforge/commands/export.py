@@ -50,7 +50,7 @@ class Arguments(ExportSettings):
     """Replace a different export. Only files listed in its eqforge-export.json are deleted."""
 
 
-def export_command(arguments: Arguments) -> int:
+def export_command(arguments: Arguments) -> None:
     note = export(arguments)
     if note.left_out:
         reasons = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
@@ -58,7 +58,6 @@ def export_command(arguments: Arguments) -> int:
     for line in _lines(arguments.output, note.files):
         print(line)
     print_document(note)
-    return 0
 
 
 def export(arguments: Arguments) -> "ExportNote":

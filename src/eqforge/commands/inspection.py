@@ -73,7 +73,7 @@ class Inspection:
     rejects: tuple[dict[str, Any], ...] = ()
 
 
-def inspect(arguments: Arguments) -> int:
+def inspect(arguments: Arguments) -> None:
     from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -94,7 +94,6 @@ def inspect(arguments: Arguments) -> int:
     else:
         found = _show_all(dataset, arguments)
     print_document(found)
-    return 0
 
 
 def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:

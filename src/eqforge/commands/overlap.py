@@ -128,7 +128,7 @@ class HashList:
     unreadable: int = 0
 
 
-def overlap_command(arguments: Arguments) -> int:
+def overlap_command(arguments: Arguments) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -176,7 +176,6 @@ def overlap_command(arguments: Arguments) -> int:
             "numbers, pass --names-are. To compare images, pass --images or --datasets."
         )
     print(f"{arguments.output}: {len(rows):,} rows")
-    return 0
 
 
 def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ class Arguments:
     """Overwrite an earlier report of a different dataset, or with different scores."""
 
 
-def report_command(arguments: Arguments) -> int:
+def report_command(arguments: Arguments) -> None:
     written = report_dataset(arguments)
     things = counted(written.samples, "items"), counted(written.rejects, "rejects")
     print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
@@ -54,7 +54,6 @@ def report_command(arguments: Arguments) -> int:
             "eqforge verify"
         )
     print_document(written)
-    return 0
 
 
 def report_dataset(arguments: Arguments) -> "Report":

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from eqforge.evaluation.statistics.shares import Interval
 
 
-def review_command(arguments: Plan | Import) -> int:
+def review_command(arguments: Plan | Import) -> None:
     if isinstance(arguments, Import):
-        return _import(arguments)
+        _import(arguments)
+        return
     from eqforge.evaluation.review.plan import in_minutes, write_plan
 
     written = write_plan(arguments)
@@ -30,10 +31,9 @@ def review_command(arguments: Plan | Import) -> int:
         lines.append(f"  left out: {left_out}, because no judge was asked about them")
     print(in_lines(lines))
     print_document(written)
-    return 0
 
 
-def _import(arguments: Import) -> int:
+def _import(arguments: Import) -> None:
     from eqforge.evaluation.review.forms import FORMS
     from eqforge.evaluation.review.outcome import import_votes
 
@@ -43,7 +43,6 @@ def _import(arguments: Import) -> int:
     count = counted(found.written, FORMS[found.form].written)
     print(visible(f"{arguments.output}: {count}{earlier}"))
     print_document(found)
-    return 0
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:

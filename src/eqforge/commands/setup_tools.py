@@ -23,9 +23,8 @@ class Arguments:
     """What to download. `wordnet` is the only choice."""
 
 
-def set_up(_arguments: Arguments) -> int:
+def set_up(_arguments: Arguments) -> None:
     print(setup_wordnet(lambda line: print(visible(line), file=sys.stderr)))
-    return 0
 
 
 main = Command("eqforge setup", Arguments, set_up)

@@ -132,7 +132,7 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
     )
     written = write_plan(plan)
     assert (written.items, written.unjudged) == (2, 1)
-    assert review.review_command(plan) == 0
+    review.review_command(plan)
     assert "  left out: 1 sample, because no judge was asked about them" in capsys.readouterr().out
 
 
