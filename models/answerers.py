@@ -90,7 +90,7 @@ class ViltAnswerer(_Head):
         listed = {*answers} or {*self._names.values()}
         self._allowed = [n for n in sorted(self._names) if self._names[n] in listed]
         if not self._allowed:
-            raise InputError("--answer-list: contains no answer that the model can give")
+            raise InputError("--answer-list contains no answer that the model can give")
 
     def answer(self, images: Sequence[Pixels], text: str) -> str:
         """Return the name of the best class, among the listed answers if there is a list."""
@@ -271,9 +271,7 @@ def load_answerer(
                 f"expected a chat model that sees images, or one of {', '.join(HEADS)}"
             )
         if answers:
-            raise InputError(
-                f"--answer-list: {weights.source} is a chat model, which writes its own answers"
-            )
+            raise InputError(f"--answer-list does not apply to the chat model {weights.source}")
         return ChatAnswerer(weights), True
     known, kind = HEADS[architecture]
     if known != task:

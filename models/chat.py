@@ -164,18 +164,18 @@ def load_chat_model(
         ) from error
     if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
         raise InputError(
-            f"{weights.source}: has no processor for images and text, so it cannot answer "
+            f"{weights.source} has no processor for images and text, so it cannot answer "
             "questions about images; choose a different model"
         )
     if chat_template is not None:
         try:
             processor.chat_template = chat_template.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            message = f"--chat-template {chat_template}: cannot be read: {error}"
+            message = f"--chat-template {chat_template} cannot be read: {error}"
             raise InputError(message) from error
     if needs_template and not processor.chat_template:
         raise InputError(
-            f"{weights.source}: has no chat template; pass a Jinja file with --chat-template"
+            f"{weights.source} has no chat template; pass a Jinja file with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
     parts = [processor.image_processor.to_json_string(), tokenizer_digest(processor.tokenizer)]
@@ -216,7 +216,7 @@ class VqaScorer:
             return self._chat.log_chance(pixels, prompt, self.ANSWER)
         except ValueError as error:
             raise InputError(
-                f"{self.identity.model}: cannot be asked about {shown(caption)}: {error}"
+                f"{self.identity.model} cannot be asked about {shown(caption)}: {error}"
             ) from error
 
     def prepare(self, picture: Picture) -> NDArray[np.uint8]:

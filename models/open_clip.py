@@ -185,7 +185,7 @@ def _check_folder(folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{folder}: expected {_CONFIG} with a model_cfg: {error}") from error
     if not list(folder.glob("*.safetensors")):
-        raise InputError(f"{folder}: contains no .safetensors file with weights")
+        raise InputError(f"{folder} contains no .safetensors file with weights")
     if text.get("hf_model_name"):
         raise InputError(
             f"{folder}: its text encoder {text['hf_model_name']!r} would be downloaded from the "

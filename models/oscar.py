@@ -91,7 +91,7 @@ class OscarScorer:
         self._max_tokens, self._max_regions = max_tokens, max_regions
         self._regions = RegionFiles(features, tags)
         if not (checkpoint / "vocab.txt").is_file():
-            raise InputError(f"{checkpoint}: contains no vocab.txt")
+            raise InputError(f"{checkpoint} contains no vocab.txt")
         self._tokenizer = transformers.BertTokenizer.from_pretrained(checkpoint)
         self._network = load_network(checkpoint, precision, device)
         embeddings = self._network.bert.embeddings
@@ -308,7 +308,7 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
 def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
     if f"{layer}.weight" not in tensors:
         raise InputError(
-            f"{folder}: contains no '{layer}.weight'; expected an OSCAR model fine-tuned for "
+            f"{folder} contains no '{layer}.weight'; expected an OSCAR model fine-tuned for "
             "image-text retrieval"
         )
     return int(tensors[f"{layer}.weight"].shape[1])

@@ -255,8 +255,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source}: contains no {missing[0]!r} ({len(missing)} tensors are missing), "
-            f"so it is not a complete {architecture}: its scores would be random"
+            f"{weights.source} contains no {missing[0]!r} ({len(missing)} tensors are missing), "
+            f"so it is not a complete {architecture}; choose a complete model"
         )
     return onto_device(model, weights.device)
 

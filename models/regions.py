@@ -79,7 +79,7 @@ class _Lines:
             stream.seek(self._starts[key])
             found, *fields = stream.readline().decode().rstrip("\r\n").split("\t")
         if found != key:
-            raise _bad_index(self._path, f"leads from {key!r} to the line of {found!r}")
+            raise _bad_index(self._path, f"maps {key!r} to the line of {found!r}")
         return fields
 
 
@@ -117,7 +117,7 @@ def _scan(path: Path) -> Iterator[tuple[str, int]]:
             except UnicodeDecodeError as error:
                 raise InputError(f"{path}: a line's key is not UTF-8: {error}") from error
             if key in seen:
-                raise InputError(f"{path}: has two lines for the image {key!r}; keep one")
+                raise InputError(f"{path} has two lines for the image {key!r}; keep one")
             if key:
                 seen.add(key)
                 yield key, place

@@ -120,8 +120,7 @@ def read_table(files: MatrixFiles) -> ScoreTable:
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
     if files.rows is None or files.columns is None:
         raise InputError(
-            f"{files.scores}: specify its rows and columns with rows=FILE,columns=FILE with one "
-            "image key or caption per line"
+            f"{files.scores}: add rows=FILE,columns=FILE, with one image key or caption per line"
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
     matrix = read_array(files.scores)
@@ -133,7 +132,7 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
         )
     if matrix.shape != (len(images), len(captions)):
         raise InputError(
-            f"{files.scores}: has the shape {matrix.shape}; expected {len(images)} rows as in "
+            f"{files.scores} has the shape {matrix.shape}; expected {len(images)} rows as in "
             f"{files.rows.name} and {len(captions)} columns as in {files.columns.name}"
         )
     return ScoreTable(images=images, captions=captions, cells=None, probabilities=matrix.ravel())

@@ -152,7 +152,7 @@ def open_answers(folder: str) -> AnswersManifest | None:
     if not storage.exists(url):
         return None
     return decode(
-        storage.read_bytes(url), AnswersManifest, f"{url}: was not written by eqforge converse"
+        storage.read_bytes(url), AnswersManifest, f"{url} was not written by eqforge converse"
     )
 
 
@@ -188,7 +188,7 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
             raise InputError(
-                f"{answer.sample_id}: has two answers in the order {answer.orders}; keep one"
+                f"{answer.sample_id} has two answers for one order of images and captions"
             )
         found[answer.orders] = answer
     keys = sorted(by_sample)
@@ -196,8 +196,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for key in keys:
         if missing := [orders for orders in wanted if orders not in by_sample[key]]:
             raise InputError(
-                f"{key}: has no answer in the order {missing[0]} (images, captions); every pair "
-                "needs answers in the same orders"
+                f"{key} has no answer for image_order {missing[0][0]} and caption_order "
+                f"{missing[0][1]}; every pair needs answers for the same orders"
             )
     rows = [[by_sample[key][orders] for orders in wanted] for key in keys]
     left = np.array([[one.left or 0 for one in row] for row in rows]).reshape(-1, len(wanted))
@@ -230,15 +230,14 @@ def answers_report(
     answers = list(answers)
     keys, credits = judge_answers(answers)
     if not keys:
-        raise InputError(f"{dataset}: {model} answered none of the pairs")
+        raise InputError(f"{model} answered none of the pairs of {dataset}")
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]}: has an answer, but is not a sample of {dataset}")
+        raise InputError(f"{strange[0]} has an answer, but is not a sample of {dataset}")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
             f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
-            f"{missing[0]!r}; see the model's table of failures for the reasons; pass "
-            "--allow-missing to leave them out"
+            f"{missing[0]!r}; pass --allow-missing to leave them out"
         )
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])
@@ -258,7 +257,7 @@ def answers_report(
         f"{dataset}: pairs in which the model matched captions and images correctly, in per cent"
     )
     notes = (
-        "The first two columns follow the paper: images in order, captions in order and swapped.",
+        "Columns 1 and 2 follow the paper: images are in order, and captions in order or swapped.",
         "An unreadable answer counts as wrong. Chance is a coin toss for each question.",
     )
     return make_report(title, rules, {model: subsets}, notes)

@@ -93,24 +93,24 @@ class ConverseSettings:
         check_template(self.question)
         for name in ("max_tokens", "max_pixels", "threads", "shard_samples", "resamples"):
             if getattr(self, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
+                raise InputError(f"--{name.replace('_', '-')} must be at least 1")
         if self.seed < 0:
-            raise InputError("--seed: expected at least 0")
+            raise InputError("--seed must be at least 0")
         if self.gap_px < 0 or (self.samples is not None and self.samples < 1):
-            raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
+            raise InputError("--gap-px must be at least 0, and --samples at least 1")
         if self.endpoint is not None and self.model is None:
-            raise InputError("--endpoint: also pass --model NAME")
+            raise InputError("--endpoint needs --model NAME")
         if self.answers is not None and self.endpoint is not None:
-            raise InputError("--endpoint: has no effect with --answers; leave it out")
+            raise InputError("pass either --endpoint or --answers, not both")
         if (self.answers is None) == (self.model is None):
             raise InputError("pass either --model or --answers")
         usual = {each.name: each.default for each in fields(self)}
         for name in ("chat_template", "precision", "device", "threads"):
             if self.endpoint is not None and getattr(self, name) != usual[name]:
                 flag = name.replace("_", "-")
-                raise InputError(f"--{flag}: has no effect with --endpoint; leave it out")
+                raise InputError(f"--{flag} does not apply with --endpoint; leave it out")
         if self.model is not None and self.output is None:
-            raise InputError("--model: also pass --output, the folder for the answers")
+            raise InputError("--model needs --output, the folder for the answers")
 
     def weights(self) -> Weights:
         return Weights.of(str(self.model), self.precision, self.device)

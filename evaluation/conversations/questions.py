@@ -82,7 +82,7 @@ Form = Literal["format", "words", "empty", "no_answer", "contradictory", "same_c
 FORMS: dict[Form, str] = {
     "format": "The answer has two numbers in the requested form.",
     "words": "The answer names captions and sides in words.",
-    "empty": "There is no text.",
+    "empty": "The answer is empty.",
     "no_answer": "The answer assigns no caption to a side.",
     "contradictory": "The answer assigns both captions to the same image.",
     "same_caption": "The answer assigns the same caption to both images.",

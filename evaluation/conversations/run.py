@@ -92,7 +92,7 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
             pairs.sort(key=lambda pair: derive_seed(seed, pair.sample_id, "converse", 1))
     chosen = [pair for pairs in subsets.values() for pair in pairs[:per_subset]]
     if not chosen:
-        raise InputError(f"{dataset.folder}: has no pairs to ask about")
+        raise InputError(f"{dataset.folder} has no pairs to ask about")
     return sorted(chosen, key=lambda pair: pair.sample_id)
 
 
@@ -112,7 +112,7 @@ def converse(
     if finished is not None:
         if dataclasses.replace(finished, counts={}, forms={}, tables={}) != header:
             raise _other(folder, "the answers")
-        print(f"{folder}: already answered", file=sys.stderr)
+        print(f"{folder} already contains the answers", file=sys.stderr)
         return finished
     _begin(Path(folder), header)
     shards = [
@@ -273,14 +273,14 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
         return
     # A full disk may have left the work folder empty.
     if folder.exists() and any(path.name != plan.parent.name for path in folder.iterdir()):
-        raise InputError(f"{folder}: contains other files; choose an empty folder")
+        raise InputError(f"{folder} contains other files; choose an empty folder")
     storage.write_bytes(str(plan), wanted)
 
 
 def _other(folder: str, content: str) -> InputError:
     return InputError(
-        f"{folder}: contains {content} of a different dataset, model, setting or version; choose a "
-        "different --output, or delete the folder"
+        f"{folder} contains {content} of a run whose dataset, model, settings or versions differ; "
+        "choose another --output, or delete the folder"
     )
 
 

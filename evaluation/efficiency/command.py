@@ -20,9 +20,9 @@ def summary(found: Efficiency) -> str:
     lines.append("batches of prepared inputs:")
     for speed in found.sweep:
         best = "  (best)" if speed.batch == found.best_batch else ""
-        lines.append(f"  {speed.batch:<20} {speed.per_second:,.1f} a second{best}")
+        lines.append(f"  {speed.batch:<20} {speed.per_second:,.1f} per second{best}")
     lines += [f"  {found.stopped}"] if found.stopped else []
-    lines += [f"not timed: {count:,} ({name})" for name, count in found.failures.items()]
+    lines += [f"{count:,} items were not timed ({name})" for name, count in found.failures.items()]
     return in_lines([*lines, *(f"warning: {warning}" for warning in found.warnings)])
 
 

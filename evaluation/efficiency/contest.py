@@ -72,13 +72,13 @@ def from_measurements(
     """
     if len(results) != len(scores):
         raise InputError(
-            f"expected --scores for each of the {len(results)} models, in the same order; found "
-            f"{len(scores)}"
+            f"--scores: expected {len(results)} folders or files, in the order of the results; "
+            f"found {len(scores)}"
         )
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"{dataset.folder}: its samples have no scores; pass a CSV table of scores"
+            f"{dataset.folder}: its samples cannot be scored; pass a CSV table of scores"
         )
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)
@@ -125,7 +125,7 @@ def _credits(
     found = task.read(path, dataset, None)
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
-            f"{path}: contains scores of {found.model}, but the times in the same position are of "
+            f"{path} contains scores of {found.model}, but expected scores of "
             f"{measured.model.name}; pass the scores in the order of the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)
@@ -155,7 +155,7 @@ def from_table(path: Path, rules: Rules) -> Contest:
         rows.append([_bounds_of(row, name, where) for name in ("score", "seconds")])
         names.append(row["model"])
     if not rows:
-        raise InputError(f"{path}: contains no model")
+        raise InputError(f"{path} contains no model")
     return _drawn(names, rows, rules, "score")
 
 
@@ -183,13 +183,13 @@ def from_numbers(
         if twice := numbers.keys() & found.keys():
             raise InputError(
                 f"{path}: {', '.join(min(twice))} also appears in an earlier file of --metrics; "
-                "keep it in one file"
+                "remove one of the two rows"
             )
         numbers |= found
     models = {model for model, *_ in numbers}
     times = list(_times(results, models, rules))
     if not times:
-        raise InputError(f"{', '.join(map(str, results))}: contains no model")
+        raise InputError(f"{', '.join(map(str, results))}: found no model")
     rows = []
     for model, seconds in times:
         try:
@@ -232,7 +232,7 @@ def _drawn(
     """Return models whose scores and times are drawn from their intervals [models, 2, 3]."""
     if len(set(names)) < len(names):
         raise InputError(
-            f"{max(names, key=names.count)}: appears twice; give each model a different name"
+            f"the model {max(names, key=names.count)} appears twice; rename one of the two"
         )
     scores, seconds = np.array(rows).transpose(1, 0, 2)
     noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
@@ -255,9 +255,9 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         value = float(row[name])
         bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
         if not bounds[0] <= value <= bounds[1]:
-            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
+            raise ValueError(f"{value} is outside its interval, {bounds[0]} to {bounds[1]}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected a finite score, and seconds above 0")
+            raise ValueError("expected a finite number, above 0 for seconds")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds

@@ -148,7 +148,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     for name in ("detector_s", "batches", "repeats"):
         if getattr(settings, name) != usual[name]:
             flag = name.replace("_", "-")
-            raise InputError(f"--{flag}: has no effect on a model that answers; leave it out")
+            raise InputError(f"--{flag} applies only to models that score; leave it out")
     spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device", "list"})})
     if settings.task is None:
         raise InputError(f"--task: pass one of {', '.join(VLUE)}")
@@ -156,7 +156,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     questions = questions_of(dataset, task)
     listed = spec.path("list")
     if listed is not None and task != "vqa":
-        raise InputError(f"list={listed}: has no effect on {task}; leave it out")
+        raise InputError(f"list={listed} applies only to vqa, not {task}; leave it out")
     answers = [] if listed is None else sorted(read_answer_list(listed))
     model, is_chat = load_answerer(spec.weights(), task, answers)
     if isinstance(model, BlipGrounder):
@@ -174,7 +174,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     chosen = [one for one in chosen if images.keys() >= {*one[1].images}]
     if not chosen:
         raise InputError(
-            f"{dataset.folder}: contains no images for the questions; build the dataset with "
+            f"{dataset.folder} contains no images for the questions; build the dataset with "
             "--images FOLDER"
         )
     wait = _synchroniser(spec.device)
@@ -212,8 +212,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
     if scorer.reads_pixels and settings.detector_s is not None:
         raise InputError(
-            f"--detector-s: {scorer.identity.name} reads pixels and needs no detector; leave "
-            "--detector-s out"
+            f"{scorer.identity.name} reads pixels and needs no detector; leave --detector-s out"
         )
     if not scorer.reads_pixels and settings.detector_s is None:
         raise InputError(
@@ -230,7 +229,7 @@ def _warnings(load: float, items: int) -> Iterator[str]:
             "again when it is idle"
         )
     if items < 30:
-        yield f"{items} times are too few for a reliable interval"
+        yield f"{items} timed items are too few for a reliable interval"
 
 
 def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> tuple[list[Item], int]:
@@ -253,7 +252,7 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> tuple[l
         if image in images
     ]
     if not items:
-        raise InputError(f"{dataset.folder}: contains no image with a caption")
+        raise InputError(f"{dataset.folder} contains no image with a caption")
     return items, len(chosen) - len(items)
 
 
@@ -375,7 +374,7 @@ def sweep(
         except torch.OutOfMemoryError:
             if not found:
                 raise
-            return found, f"batches from {batch} were not timed, because memory ran out"
+            return found, f"batches of {batch} or more were not timed, because memory ran out"
         times = spread(seconds, settings.resamples, settings.seed)
         speed, peak = batch / times.median, _peak_memory_mib(device)
         found.append(BatchSpeed(batch=batch, seconds=times, per_second=speed, peak_memory_mib=peak))

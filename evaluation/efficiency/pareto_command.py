@@ -96,8 +96,7 @@ class Front:
 def pareto_command(settings: ParetoSettings) -> int:
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError(
-            "expected at least one file of results, --resamples of at least 1 and --seed of at "
-            "least 0"
+            "pass at least one file of results, --resamples of at least 1 and --seed of at least 0"
         )
     _check_applies(settings)
     front = make_front(_contest(settings), settings)
@@ -119,7 +118,7 @@ def _check_applies(settings: ParetoSettings) -> None:
     usual = {each.name: each.default for each in fields(settings)}
     for name in unused:
         if getattr(settings, name) != usual[name]:
-            raise InputError(f"--{name}: has no effect with {source}; leave it out")
+            raise InputError(f"--{name} does not apply to {source}; leave it out")
 
 
 def _contest(settings: ParetoSettings) -> "Contest":
@@ -139,7 +138,7 @@ def _contest(settings: ParetoSettings) -> "Contest":
         return from_numbers(settings.results, settings.metrics, metric, settings.subsets, rules)
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
-            raise InputError(f"{settings.results[0]}: pass a CSV table without other inputs")
+            raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
         reject_others("", "a CSV table with scores")
         return from_table(settings.results[0], rules)
     if settings.dataset is None:
@@ -185,7 +184,7 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 
 
 def read_front(path: Path) -> Front:
-    found = decode(read_bytes(path), Front, f"{path}: was not written by eqforge pareto")
+    found = decode(read_bytes(path), Front, f"{path} was not written by eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}, found {found.format}")
     return found

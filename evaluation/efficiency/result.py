@@ -69,16 +69,16 @@ class EfficiencySettings:
     def __post_init__(self) -> None:
         for name in ("items", "repeats", "max_pixels", "resamples"):
             if getattr(self, name) < 1:
-                raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
+                raise InputError(f"--{name.replace('_', '-')} must be at least 1")
         if self.seed < 0:
-            raise InputError("--seed: expected at least 0")
+            raise InputError("--seed must be at least 0")
         if self.warm_up < 0 or (self.threads is not None and self.threads < 1):
-            raise InputError("expected --warm-up of at least 0 and --threads of at least 1")
+            raise InputError("--warm-up must be at least 0, and --threads at least 1")
         ascending = sorted(set(self.batches)) == list(self.batches)
         if not self.batches or self.batches[0] < 1 or not ascending:
-            raise InputError("--batches: expected sizes of at least 1, ascending")
+            raise InputError("--batches: expected ascending sizes of at least 1")
         if self.detector_s is not None and not 0 < self.detector_s < float("inf"):
-            raise InputError("--detector-s: expected seconds above 0")
+            raise InputError("--detector-s must be above 0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,7 +165,7 @@ def write_efficiency(path: Path, found: Efficiency) -> None:
 
 
 def read_efficiency(path: Path) -> Efficiency:
-    found = decode(read_bytes(path), Efficiency, f"{path}: was not written by eqforge efficiency")
+    found = decode(read_bytes(path), Efficiency, f"{path} was not written by eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")
     return found

@@ -180,7 +180,7 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     home = find_spec("pycocoevalcap")
     if home is None or home.submodule_search_locations is None:
         raise InputError(
-            "the tokenizer ptb is a Java program in pycocoevalcap; run pip install --no-deps "
+            "the tokenizer ptb is in pycocoevalcap, which is missing; run pip install --no-deps "
             "pycocoevalcap==1.2, or choose treebank"
         )
     if shutil.which("java") is None:

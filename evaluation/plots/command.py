@@ -98,9 +98,9 @@ def plot_command(settings: PlotSettings) -> None:
     check_output(settings.output)
     reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
-        raise InputError("expected at least one input, and --bins and --resamples of at least 1")
+        raise InputError("pass at least one input, and --bins and --resamples of at least 1")
     if settings.seed < 0:
-        raise InputError("expected --seed of at least 0")
+        raise InputError("--seed must be at least 0")
     if settings.kind in ("equivariance", "minimality"):
         _draw_pairs(settings)
     elif settings.kind == "pareto":
@@ -143,7 +143,7 @@ def _draw_front(settings: PlotSettings) -> None:
     from eqforge.evaluation.plots.tables import draw_front
 
     if len(settings.inputs) > 1:
-        raise InputError("pareto: expected a single file, written by eqforge pareto --output")
+        raise InputError("the plot pareto reads a single file, written by eqforge pareto --output")
     front = read_front(settings.inputs[0])
     names = labels_of([one.model for one in front.models], settings.labels)
     models = [replace(one, model=names[one.model]) for one in front.models]
@@ -163,8 +163,8 @@ def _draw_table(settings: PlotSettings) -> None:
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
         raise InputError(
-            f"{settings.kind} needs a table of {_TABLES[settings.kind]} from eqforge metrics "
-            f"--output, with the metric {metric!r}; found {known}"
+            f"the plot {settings.kind} needs a table of {_TABLES[settings.kind]} from eqforge "
+            f"metrics --output, with the metric {metric!r}; found {known}"
         )
     numbers = _labelled(tables.chosen(numbers, metric), settings)
     if settings.kind == "drops":

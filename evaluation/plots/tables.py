@@ -146,7 +146,7 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
             found += decode(read_bytes(path), _Table, str(path)).measures
         except InputError as error:
             raise InputError(
-                f"expected a metrics.json that eqforge metrics --output wrote: {error}"
+                f"expected a metrics.json from eqforge metrics --output: {error}"
             ) from error
     return found
 
@@ -163,8 +163,8 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"{model}, {subset}: appears {times} times in the tables; pass only tables of one "
-            "dataset, each with different models"
+            f"the tables contain {model}, {subset} {times} times; pass only tables of one "
+            "dataset that have no model in common"
         )
     return found
 
@@ -192,8 +192,8 @@ def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Num
     if metrics is None:
         expected = " or ".join(", ".join(names) for names in BARS)
         raise InputError(
-            f"bars needs a table of pairs or hard positives with the metrics {expected}; found "
-            f"{', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
+            f"the plot bars needs a table of pairs or hard positives with the metrics {expected}; "
+            f"found {', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
         )
     found = {metric: chosen(numbers, metric) for metric in metrics}
     subsets = list(dict.fromkeys(one.subset for group in found.values() for one in group))
@@ -277,7 +277,7 @@ def draw_front(front: Front, title: str, path: Path) -> None:
     Source: VLUE (Zhou et al. 2022), figure 2.
     """
     on = sorted((m for m in front.models if m.on_front), key=lambda m: (m.seconds, m.score))
-    with drawing(path, title, "milliseconds per image with a caption", front.what) as axes:
+    with drawing(path, title, "milliseconds per image-caption pair", front.what) as axes:
         axes.step(
             [1000 * model.seconds for model in on],
             [model.score for model in on],

@@ -44,7 +44,7 @@ def write_comparison(
     """Write what B adds, lacks and changes, by default in all columns; return the page."""
     for dataset in (a, b):
         if not dataset.files(_TABLE):
-            raise InputError(f"{dataset.folder}: has no samples to show")
+            raise InputError(f"{dataset.folder} has no samples to show")
     if only and not any(set(only) & set(dataset.columns(_TABLE)) for dataset in (a, b)):
         raise InputError(f"--report: the samples have no column {' or '.join(only)}")
     most = sum(each.manifest.num_rows(_TABLE) for each in (a, b))

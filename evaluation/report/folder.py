@@ -48,15 +48,15 @@ def check_place(
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
         if paths or NOTE in storage.list_names(output):
             raise InputError(
-                f"{option} {output}: contains files that do not belong to a report; choose a "
+                f"{option} {output} contains files that do not belong to a report; choose a "
                 "different folder"
             ) from error
         return ()
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
-            f"{option} {output}: contains report pages of {there.dataset} with different "
-            "contents; choose a different folder, or add --overwrite to replace them"
+            f"{option} {output} contains another report, of {there.dataset}; choose a different "
+            "folder, or add --overwrite to replace the report"
         )
     check_owned(output, paths, Listing(output).files, option)
     return paths if is_other else ()

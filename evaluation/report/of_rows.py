@@ -118,7 +118,7 @@ def of_perturbations(rows: Sequence[Row]) -> Item:
         name = row["perturbation"]
         if row["applied"]:
             spans = _given(row, "perturbed_spans") or ()
-            note = "" if row.get("words_changed", True) else ", the same words"
+            note = "" if row.get("words_changed", True) else ", words unchanged"
             texts.append(marked(row["perturbed_caption"], spans, f"{name}{note}"))
         else:
             texts.append(plain(f"({row['reason']})", f"{name}, not applied"))

@@ -79,7 +79,7 @@ def write_report(
     """Write or resume the report of a dataset; without `whole_pictures`, write only thumbnails."""
     manifest = dataset.manifest
     if manifest.num_rows("samples") + manifest.num_rows("rejects") == 0:
-        raise InputError(f"{dataset.folder}: has neither samples nor rejects to show")
+        raise InputError(f"{dataset.folder} has neither samples nor rejects to show")
     answers = read_answers(dataset, scores, quantity)
     files = [path / "scores.json" if path.is_dir() else path for path in scores]
     made_of = {

@@ -101,12 +101,12 @@ def doubtful(
     rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
         raise InputError(
-            f"{dataset.folder}: has no answers from judges; {judgement_advice(dataset)}"
+            f"{dataset.folder} has no answers from judges; {judgement_advice(dataset)}"
         )
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder}: --unlikely needs probabilities that the samples are right, which "
+            f"{dataset.folder}: --unlikely needs probabilities that samples are correct, which "
             f"the dataset does not have; {how}"
         )
     if unlikely is not None:
@@ -118,7 +118,7 @@ def doubtful(
         is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
-        hint = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        hint = f"; judges were not asked about {counted(unjudged, 'samples')}" if unjudged else ""
         raise InputError(f"{dataset.folder}: no sample is in doubt{hint}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
@@ -162,7 +162,7 @@ def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
 def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[str]) -> list[str]:
     there = set(ids)
     if lost := [name for name in only if name not in there]:
-        raise InputError(f"{dataset.folder}: has no sample with the id {lost[0]!r} to review")
+        raise InputError(f"{dataset.folder} has no sample with the id {lost[0]!r} to review")
     of_each: dict[str, list[str]] = {}
     if (column := settings.each) is None:
         of_each[""] = list(only or ids)

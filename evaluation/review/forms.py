@@ -228,7 +228,7 @@ def _wrong_box(vote: Vote) -> str:
     x, y, width, height = vote.box
     inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
     right = inside and min(width, height) >= _LEAST - _SLACK
-    return "" if right else "box: expected fractions of the image size, for a box in the image"
+    return "" if right else "box: expected a box inside the image, in fractions of its size"
 
 
 FORMS: Final[Mapping[Form, AnswerForm]] = {
@@ -252,7 +252,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         ),
         is_compared=True,
         choices=lambda _: TRUTHS,
-        asks=("True, false or unsure of", "Answer for each text."),
+        asks=("True, false or unsure for", "Judge each text."),
         controls=_choice_controls,
         read=_read_choices,
     ),

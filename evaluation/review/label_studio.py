@@ -161,14 +161,14 @@ def votes_of(data: bytes, file: str) -> bytes:
             names = sorted({shown(each.get("reviewer")) for each in (about, known.file)})
             two = " and of ".join(names) if len(names) > 1 else f"two plans of {names[0]}"
             raise InputError(
-                f"{file}: contains tasks of {two}; in Label Studio, import the tasks of each "
+                f"{file} contains tasks of {two}; in Label Studio, import the tasks of each "
                 "reviewer and plan into a separate project"
             )
         where = f"{file}: task {known.task}"
         annotations = [each for each in task.annotations or () if not each.was_cancelled]
         if len(annotations) > 1:
             raise InputError(
-                f"{where}: has {len(annotations)} annotations; delete all but one in Label Studio, "
+                f"{where} has {len(annotations)} annotations; delete all but one in Label Studio, "
                 "and export again"
             )
         for each in annotations:
@@ -177,13 +177,11 @@ def votes_of(data: bytes, file: str) -> bytes:
             votes.append(_vote(each, known, task.data, where))
     if len(people) > 1:
         raise InputError(
-            f"{file}: contains annotations by {len(people)} people; expected only those by "
+            f"{file} contains annotations by {len(people)} people; expected annotations only by "
             f"{shown(about.get('reviewer'))}"
         )
     if not about:
-        raise InputError(
-            f"{file}: contains no annotated task; annotate the tasks, and export again"
-        )
+        raise InputError(f"{file} contains no annotated task; annotate the tasks, and export again")
     return msgspec.json.encode({**about, "votes": votes})
 
 

@@ -102,7 +102,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
     check_outputs(settings, ("answers",))
     for option, path in (("output", settings.output), ("answers", settings.answers)):
         if path is not None and path.exists() and not settings.overwrite:
-            raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
+            raise InputError(f"--{option} {path} already exists; add --overwrite to replace it")
     dataset = open_dataset(settings.dataset)
     file_votes = read_votes(settings.votes, dataset.folder, dataset.sha256)
     _check_settings(file_votes, settings)
@@ -110,11 +110,11 @@ def import_votes(settings: Import) -> ReviewOutcome:
     if units.digest != file_votes.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = (
-            "from a different file; pass that file with --of"
+            "from another file; pass that file with --of"
             if file_votes.of
             else "without --of; leave --of out"
         )
-        raise InputError(f"{named}the tasks were made {wanted}")
+        raise InputError(f"{named}the tasks were planned {wanted}")
     votes = file_votes = with_ids(file_votes, set(units.ids))
     if file_votes.unit == "phrases":
         votes = _found(file_votes, dataset)
@@ -166,7 +166,7 @@ def _check_settings(votes: Votes, settings: Import) -> None:
         "--answer-list": settings.answer_list is not None and not is_listed,
     }
     for option in (name for name, is_wrong in without_effect.items() if is_wrong):
-        raise InputError(f"{option}: has no effect on the protocol {votes.protocol}; leave it out")
+        raise InputError(f"{option} does not apply to the protocol {votes.protocol}; leave it out")
 
 
 def _decided(

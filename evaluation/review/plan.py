@@ -187,7 +187,7 @@ def _check(
 ) -> None:
     listed = settings.answer_list
     if listed is not None and not any(field.listed for field in protocol.fields):
-        raise InputError(f"--answer-list {listed}: has no effect on {protocol.name}")
+        raise InputError(f"--answer-list does not apply to {protocol.name}; leave it out")
     for name in reviewers:
         if not _REVIEWER.fullmatch(name):
             raise InputError(
@@ -195,7 +195,7 @@ def _check(
                 "_, because the name becomes part of a file name"
             )
         if _NO_PAGES.fullmatch(name.lower()):
-            raise InputError(f"--reviewers {name}: this name is reserved; choose a different one")
+            raise InputError(f"--reviewers {name}: this name is reserved; choose another")
         if sum(name.lower() == each.lower() for each in reviewers) > 1:
             raise InputError(f"--reviewers: {name} appears twice")
     if not reviewers:
@@ -205,12 +205,10 @@ def _check(
             f"--overlap {overlap}: expected 1 to {len(reviewers)}, the number of reviewers"
         )
     if settings.each is not None and protocol.unit not in ("samples", "captions"):
-        raise InputError(
-            f"--each {settings.each}: works only with protocols whose items are samples"
-        )
+        raise InputError(f"--each {settings.each} works only with protocols that review samples")
     if settings.each is not None and (settings.sample is None or only):
         raise InputError(
-            "--each: also pass --sample, the number of items per value, and leave --disagreed out"
+            "--each needs --sample, the number of items per value; leave --disagreed out"
         )
     able = [name for name, form in FORMS.items() if form.controls is not None]
     if settings.tool == "label-studio" and protocol.form not in able:
@@ -263,7 +261,7 @@ def blinded(
     if protocol.form == "order":
         return {**page_item, "images": [pane.image_id for pane in panes]}
     if form.choices is not None:
-        labels = names if rows > 1 else ["the picture"]
+        labels = names if rows > 1 else ["the image"]
         page_item |= {"asked": labels, "choices": form.choices(len(texts))}
     return {**page_item, "places": places}
 

@@ -122,7 +122,7 @@ def protocol_of(name: str) -> Protocol:
     if not name.endswith(".toml"):
         hint = nearest(name, known) or f"; the protocols are {', '.join(known)}"
         raise InputError(
-            f"--protocol {name}: unknown protocol{hint}; a file of your own must end in .toml"
+            f"--protocol {name}: unknown protocol{hint}; your own protocol must be a .toml file"
         )
     path = Path(name)
     return _own(path, read_toml(path))
@@ -130,23 +130,22 @@ def protocol_of(name: str) -> Protocol:
 
 def _own(path: Path, values: dict[str, Any]) -> Protocol:
     if ours := [name for name in ("of", "unit", "needs") if name in values]:
-        raise InputError(f"{path}: the field '{ours[0]}' is not known")
+        raise InputError(f"{path}: the field '{ours[0]}' is unknown; remove it")
     found = decode(msgspec.json.encode(values), Protocol, str(path))
     if bool(found.fields) != (found.form in ("write", "box")):
         wanted = "at least one field" if not found.fields else "no fields"
         raise InputError(f"{path}: fields: expected {wanted} for the form {found.form}")
     if found.name in protocols():
         raise InputError(
-            f"{path}: name: {found.name} is the name of a built-in protocol; choose a different one"
+            f"{path}: name: {found.name} is the name of a built-in protocol; choose another name"
         )
     seen = {"item", "images"}  # row fields in addition to the texts
     for each in found.fields:
         names = {each.name, *each.names(_MOST_PICTURES)}
         if not seen.isdisjoint(names):
             raise InputError(
-                f"{path}: fields: name: expected a different name for each field, other than "
-                "item and images; found "
-                f"{shown(each.name)}"
+                f"{path}: fields: the name {shown(each.name)} appears twice, or is reserved (item, "
+                "images); rename the field"
             )
         seen |= names
     needs = "claims" if found.form == "judge" else ""

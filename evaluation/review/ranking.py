@@ -67,7 +67,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         for reviewer, order in orders.items():
             if sorted(order) != images:
                 raise InputError(
-                    f"votes of {reviewer}: {name}: the images differ from the images of the task"
+                    f"votes of {reviewer}: {name}: expected exactly the images of the task"
                 )
         if orders:
             ranks = [[1 + order.index(image) for image in images] for order in orders.values()]
@@ -141,7 +141,7 @@ def _model(
         ]
     for query, found in zip(queries, scores, strict=True):
         if lost := [i for i, value in zip(query.images, found, strict=True) if np.isnan(value)]:
-            raise InputError(f"{path}: contains no score of {lost[0]} for the query {query.id!r}")
+            raise InputError(f"{path} contains no score of {lost[0]} for the query {query.id!r}")
     return name, scores
 
 
@@ -161,13 +161,13 @@ def _crossed(crossed: CrossedScores, query: Ranked) -> NDArray[np.float64]:
 def _of_file(path: Path) -> dict[tuple[str, str], float]:
     if path.suffix != ".csv":
         raise InputError(
-            f"{path}: expected a folder of eqforge score, or a .csv with {', '.join(_COLUMNS)}"
+            f"{path}: expected a folder of eqforge score, or a CSV file with {', '.join(_COLUMNS)}"
         )
     found: dict[tuple[str, str], float] = {}
     for line, row in enumerate(csv_rows(path), start=2):
         where = f"{path}: line {line}"
         if lost := [name for name in _COLUMNS if row.get(name) is None]:
-            raise InputError(f"{where}: has no {lost[0]}")
+            raise InputError(f"{where}: the column {lost[0]} is missing")
         key = row["query"], row["image_id"]
         if key in found:
             raise InputError(f"{where}: the image {key[1]} has two scores for {key[0]!r}; keep one")

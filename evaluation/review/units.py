@@ -88,7 +88,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
     else:
         found = _picture_pairs(dataset) if unit == "picture pairs" else _rows_of(dataset, unit)
     if not found.ids:
-        raise InputError(f"{dataset.folder}: has no {unit} to review")
+        raise InputError(f"{dataset.folder} has no {unit} to review")
     return found
 
 
@@ -268,7 +268,7 @@ def check_fits(
     if protocol.needs == "claims":
         about = "images with true or false texts"
     raise InputError(
-        f"--protocol {protocol.name}: needs {about}, which {dataset.folder} does not contain; "
+        f"--protocol {protocol.name} needs {about}, which {dataset.folder} does not contain; "
         f"choose {options}, or your own protocol"
     )
 
@@ -291,7 +291,7 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
         table, images, texts = "images", ["image_id"], []
     if table not in dataset.manifest.tables:
         content = "statements about two images" if unit == "statements" else "phrases with boxes"
-        raise InputError(f"{dataset.folder}: has no {content}, such as those in vlue datasets")
+        raise InputError(f"{dataset.folder} has no {content}; pass a vlue dataset")
     key = "image_id" if unit == "pictures" else "sample_id"
 
     def items() -> Iterator[Item]:
@@ -331,7 +331,7 @@ def _boxes(dataset: Dataset, file: Path | None) -> Units:
     boxes: dict[str, DrawnBox] = {}
     for where, box in _lines(file, DrawnBox):
         if box.id in boxes:
-            raise InputError(f"{where}: the box {shown(box.id)} appears twice")
+            raise InputError(f"{where}: the box {shown(box.id)} appears twice; keep one")
         _check_picture(box.image_id, there, dataset, where)
         boxes[box.id] = box
 
@@ -360,7 +360,7 @@ def _queries(dataset: Dataset, file: Path) -> Units:
         for image in query.images:
             _check_picture(image, ids, dataset, where)
             if image in several:
-                raise InputError(f"{where}: several images are named {shown(image)}; use their ids")
+                raise InputError(f"{where}: several images are named {shown(image)}; use image ids")
         images = list(dict.fromkeys(ids[image] for image in query.images))
         if not max(2, len(query.images)) <= len(images) <= _MOST_PICTURES:
             raise InputError(f"{where}: images: expected 2 to {_MOST_PICTURES} different images")
@@ -381,8 +381,8 @@ def _gallery(dataset: Dataset) -> Units:
         table, key = "captions", "caption_id"
     if "image_id" not in dataset.columns(table):
         raise InputError(
-            f"{dataset.folder}: contains no captions as queries; pass a JSON Lines file of "
-            f'queries with --of, with lines such as {{"id": "1", "text": "...", "images": '
+            f"{dataset.folder} contains no captions to use as queries; pass a JSON Lines file with "
+            f'--of, with lines such as {{"id": "1", "text": "...", "images": '
             f'["a.jpg", "b.jpg"]}}'
         )
     rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}
@@ -390,7 +390,7 @@ def _gallery(dataset: Dataset) -> Units:
     pictures = sorted({row["image_id"] for row in rows.values()})
     if len(pictures) == 1:
         raise InputError(
-            f"{dataset.folder}: each caption has only one image, so there is nothing to rank"
+            f"{dataset.folder}: all captions have the same image, so there is nothing to rank"
         )
 
     def drawn(name: str) -> Item:

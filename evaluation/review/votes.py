@@ -76,9 +76,9 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path}: contains votes on {shown(file.dataset)} with the manifest "
-                f"{file.sha256[:12]}, but {dataset} has the manifest {sha256[:12]}; the samples "
-                "have changed since the review, so review the dataset again"
+                f"{path} contains votes on {shown(file.dataset)} with the manifest "
+                f"{file.sha256[:12]}, but {dataset} has the manifest {sha256[:12]}; review "
+                "the dataset again, because its samples have changed since the votes"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
@@ -88,13 +88,13 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):
             raise InputError(
-                f"{path}: belongs to a different plan than {first_path}; pass the votes of one "
-                "plan at a time, and the decisions from the other plan with --earlier"
+                f"{path} and {first_path} belong to different plans; pass the votes of one plan, "
+                "and the decisions from the other plan with --earlier"
             )
         if file.reviewer in files:
             raise InputError(
-                f"{path}: contains votes of {shown(file.reviewer)}, as does "
-                f"{places[file.reviewer]}; pass only one of the two files"
+                f"{path} and {places[file.reviewer]} both contain votes of "
+                f"{shown(file.reviewer)}; pass only one of the two files"
             )
         file.votes.sort(key=lambda vote: vote.task)
         _check_votes(path, file)
@@ -150,14 +150,12 @@ def with_ids(votes: Votes, ids: Collection[str]) -> Votes:
 def _read(path: Path) -> VoteFile:
     with readable(path):
         if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"{path}: has more than {_MOST_BYTES:,} bytes")
+            raise InputError(f"{path} is larger than {_MOST_BYTES:,} bytes")
     data = read_bytes(path)
     file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
     known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:
-        raise InputError(
-            f"{path}: form: expected {known.form}, the form of the protocol {known.name}"
-        )
+        raise InputError(f"{path}: form: expected {known.form} for {known.name}, found {file.form}")
     if known is not None and file.fields != known.fields:
         raise InputError(f"{path}: fields: expected the fields of the protocol {known.name}")
     if known is None and file.form in ("write", "box") and not file.fields:
@@ -180,9 +178,9 @@ def _check_votes(path: Path, file: VoteFile) -> None:
             before = seen[vote.id, vote.is_repeat]
             wrong = f"{shown(vote.id)} already has a vote in task {before}"
         elif vote.task == last:
-            wrong = "has two votes"
+            wrong = "expected one vote, found two"
         elif vote.is_repeat and (vote.id, False) not in seen:
-            wrong = f"repeats {shown(vote.id)}, which has no vote in an earlier task"
+            wrong = f"the repeated item {shown(vote.id)} has no vote in an earlier task"
         elif vote.answer not in form.answers:
             expected = ", ".join(form.answers)
             wrong = f"answer: expected {expected} for the form {file.form}"

@@ -78,9 +78,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     from eqforge.sources.vlue import read_answer_list, read_regions
 
     if settings.output.exists():
-        raise InputError(f"{settings.output}: already exists; choose another --output")
+        raise InputError(f"{settings.output} already exists; choose another --output")
     if settings.answer_list is not None and settings.task != "vqa":
-        raise InputError(f"--answer-list: has no effect on {settings.task}; leave it out")
+        raise InputError(f"--answer-list applies only to vqa, not {settings.task}")
     dataset = open_dataset(settings.dataset)
     questions = questions_of(dataset, settings.task)
     shelf = make_shelf(dataset)
@@ -90,9 +90,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     regions = None if settings.regions is None else read_regions(settings.regions)
     if isinstance(model, BlipGrounder) != (regions is not None):
         raise InputError(
-            "--regions: only BLIP's grounding chooses among regions; leave it out"
+            "--regions applies only to BLIP models for grounding; leave it out"
             if regions is not None
-            else f"{settings.model}: finds no boxes by itself; pass candidate boxes with --regions"
+            else f"{settings.model} finds no boxes by itself; pass candidate boxes with --regions"
         )
     versions = versions_of("eqforge", "torch", "transformers", "tokenizers", "pillow", "numpy")
     limits = [device_name(settings.device), settings.max_pixels, settings.task]
@@ -118,7 +118,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
         failures["no image"] = without
     reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
     if not lines:
-        raise InputError(f"{settings.dataset}: nothing could be answered: {reasons}")
+        raise InputError(f"{settings.dataset}: no question could be answered: {reasons}")
     storage.write_bytes(str(settings.output), "".join(f"{x}\n" for x in sorted(lines)).encode())
     part.unlink()
     advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
@@ -130,7 +130,7 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
     known = [name for name in VLUE if name in dataset.manifest.tables]
     if task not in known:
         raise InputError(
-            f"--task {task}: not in {dataset.folder}; its tasks are {', '.join(known) or 'none'}"
+            f"--task {task} is not in {dataset.folder}; its tasks are {', '.join(known) or 'none'}"
         )
     form = VLUE[task]
     more = ("image", "width_px", "height_px") if task == "grounding" else ()
@@ -165,8 +165,8 @@ def _begin(part: Path, run: str) -> set[str]:
     whole = [line for line in lines if _is_json(line)]  # others are damaged, and asked again
     if first != header:
         raise InputError(
-            f"{part}: contains unfinished answers of another dataset, model or version; delete it, "
-            "or choose another --output"
+            f"{part} contains unfinished answers of a run whose dataset, model or versions differ; "
+            "delete the file, or choose another --output"
         )
     storage.write_bytes(str(part), "".join(f"{line}\n" for line in (first, *whole)).encode())
     return {json.loads(line)["sample_id"] for line in whole}

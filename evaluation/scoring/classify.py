@@ -72,7 +72,7 @@ def classes_of(folder: Path) -> Mapping[str, Sequence[Image]]:
     if len(found) < 2:
         raise InputError(f"{folder}: expected subfolders of 2 or more classes, found {len(found)}")
     if empty := [name for name, files in found.items() if not files]:
-        raise InputError(f"{folder / empty[0]}: contains no images ({', '.join(FILE_SUFFIXES)})")
+        raise InputError(f"{folder / empty[0]} contains no images ({', '.join(FILE_SUFFIXES)})")
     return found
 
 
@@ -92,7 +92,7 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     )
     if targets.max() >= len(classes):
         raise InputError(
-            f"{data}: has class {targets.max()}, but {names} names {len(classes)} classes"
+            f"{data} uses class {targets.max()}, but {names} names only {len(classes)} classes"
         )
     pixels = pixels.transpose(0, 2, 3, 1)
     return {name: [*pixels[targets == number]] for number, name in enumerate(classes)}
@@ -109,7 +109,7 @@ def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
             raise InputError(f"{path} line {number}: expected FOLDER<TAB>NAME, found {line[:80]!r}")
         found[folder] = name.strip()
     if missing := [name for name in classes if name not in found]:
-        raise InputError(f"{path}: has no line for the folder {missing[0]!r}")
+        raise InputError(f"{path} has no line for the folder {missing[0]!r}")
     return [found[name] for name in classes]
 
 
@@ -203,7 +203,7 @@ def _inputs(scorer: "DualEncoder", files: Sequence[tuple[int, Image]]) -> Iterat
         try:
             read = read_pixels(read_bytes(image), MAX_PIXELS) if isinstance(image, Path) else image
         except (BadImage, TooManyPixels) as error:
-            raise InputError(f"{image}: cannot be decoded: {error}; remove the file") from error
+            raise InputError(f"{image} cannot be decoded: {error}; remove the file") from error
         yield scorer.prepare(Picture(key=_name(place, image), pixels=read))
 
 

@@ -110,15 +110,13 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
         tables = task.tables()
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
             if not dataset.manifest.tables.get("images"):
-                raise InputError(
-                    f"{dataset.folder}: the dataset contains no images; {dataset.remedy}"
-                )
+                raise InputError(f"{dataset.folder} contains no images; {dataset.remedy}")
             return task
     dataset.check_samples()
     if "question" in found.get("samples", ()):
         raise InputError(
-            f"{dataset.folder}: contains questions, which an image-text model cannot answer; "
-            "export the questions with `eqforge export --format lmms-eval` (or vlmevalkit), and "
+            f"{dataset.folder} contains questions, which an image-text model cannot answer; "
+            "export them with `eqforge export --format lmms-eval` (or vlmevalkit), and "
             "evaluate the answers with `eqforge metrics`"
         )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
@@ -307,7 +305,7 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
     scores = open_scores(folder)
     if "image_vectors" not in scores.manifest.tables:
         raise InputError(
-            f"--candidates {folder}: contains no vectors; expected the scores of a dual encoder"
+            f"--candidates {folder} contains no vectors; pass the scores of a dual encoder"
         )
     if scores.manifest.dataset_sha256 != dataset_sha256:
         raise InputError(
@@ -341,7 +339,7 @@ def _vectors(
         found.append(known[known >= 0])
         vectors.append(values[known >= 0])
     if not found:
-        raise InputError(f"{scores.folder}: contains no {kind} vectors")
+        raise InputError(f"{scores.folder} contains no {kind} vectors")
     order = np.argsort(np.concatenate(found))
     return np.concatenate(found)[order], np.concatenate(vectors)[order]
 

@@ -134,21 +134,18 @@ def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
             "--captions out"
         )
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
-        raise InputError(
-            "--candidates: works only for retrieval with a model that reads image and caption "
-            "together; leave --candidates out"
-        )
+        raise InputError("--candidates works only for retrieval with fusion encoders; leave it out")
 
 
 def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     found = open_scores(str(folder)).manifest
     if dataclasses.replace(found, counts={}, tables={}) != header:
         raise InputError(
-            f"{folder}: contains scores of {found.dataset!r} by {found.model.name}, whose dataset, "
-            "model, settings or versions differ from this run; choose a different --output, or "
-            "delete the folder"
+            f"{folder} contains scores of {found.dataset!r} by {found.model.name} from a run whose "
+            "dataset, model, settings or versions differ; choose another --output, or delete the "
+            "folder"
         )
-    print(f"{folder}: already scored", file=sys.stderr)
+    print(f"{folder} already contains the scores", file=sys.stderr)
     return found
 
 
@@ -158,13 +155,12 @@ def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
     if plan.exists():
         if plan.read_bytes() != wanted:
             raise InputError(
-                f"{work.parent}: contains the unfinished scores of a different dataset, model "
-                "or setting; "
-                "choose a different --output, or delete the folder"
+                f"{work.parent} contains unfinished scores of a run whose dataset, model or "
+                "settings differ; choose another --output, or delete the folder"
             )
         return
     if work.parent.exists() and any(work.parent.iterdir()) and not work.exists():
-        raise InputError(f"{work.parent}: contains other files; choose an empty folder")
+        raise InputError(f"{work.parent} contains other files; choose an empty folder")
     (work / "done").mkdir(parents=True, exist_ok=True)
     storage.write_bytes(str(plan), wanted)
 

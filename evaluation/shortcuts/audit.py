@@ -143,7 +143,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         if len(names) < folds:
             advice = "lower --folds" if len(names) > 1 else "at least two images are needed"
             raise InputError(
-                f"the audit splits images into {folds} folds, but found only {len(names)}: {advice}"
+                f"the audit splits images into {folds} folds, but found only {len(names)}; {advice}"
             )
         numbers = {name: number for number, name in enumerate(names)}
         yield Question(
@@ -321,11 +321,11 @@ def method_lines(audit: Any) -> list[str]:
         best = " The interval of the best probe is corrected for all questions and probes"
         best += " (Bonferroni)."
     return textwrap.wrap(
-        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson). Their number of "
-        f"trials gives the variance of a bootstrap over {unit}s (seed {audit.seed}; Korn and "
-        "Graubard 1998). The intervals of probes are widened after Nadeau and Bengio (2003). A "
-        f"probe judges each {unit} after training on other {unit}s, in {audit.folds} folds; a "
-        "language model is not trained here. 'shortcut' means that the whole interval is above "
-        f"chance, so that much of a model's score can come from the text alone.{best}",
+        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson), whose number of "
+        f"trials matches the variance of a bootstrap over {unit}s (seed {audit.seed}; Korn and "
+        "Graubard 1998). The intervals of probes are wider, as in Nadeau and Bengio (2003). Each "
+        f"probe judges one {unit} after training on other {unit}s, in {audit.folds} folds. "
+        "Language models are not trained. 'shortcut' means that the whole interval is above "
+        f"chance, so text alone can explain part of a model's score.{best}",
         width=92,
     )

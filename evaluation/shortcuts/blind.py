@@ -117,7 +117,7 @@ def audit_questions(
         advice = "lower --folds" if groups > 1 else "at least two groups are needed"
         raise InputError(
             f"{dataset.folder}: the audit splits groups of questions into {folds} folds, but "
-            f"found only {groups} whose answers are options, letters, yes or no: {advice}"
+            f"found only {groups} whose answers are options, letters, yes or no; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []

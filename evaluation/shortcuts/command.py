@@ -64,7 +64,7 @@ def audit_command(settings: AuditSettings) -> int:
     from eqforge.sources.labelled_captions import is_dataset
 
     if settings.folds < 2 or settings.resamples < 1:
-        raise InputError("expected --folds of at least 2 and --resamples of at least 1")
+        raise InputError("--folds must be at least 2, and --resamples at least 1")
     dataset = open_samples(str(settings.path)) if is_dataset(settings.path) else None
     if dataset is not None:
         dataset.check_samples()
@@ -130,7 +130,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     )
     few = [part for part, count in images.items() if count < settings.folds]
     notes = (
-        f"{part}: not audited, because it has too few images for {settings.folds} folds"
+        f"{part} was not audited, because it has too few images for {settings.folds} folds"
         for part in few
     )
     whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))
@@ -174,7 +174,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
     if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
-            f"{path}: contains no true and false captions of one image; the audit reads "
+            f"{path} contains no image with true and false captions; the audit reads "
             "hard-positives, training-captions, imported benchmarks, datasets of pairs, and "
             "files of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
         )

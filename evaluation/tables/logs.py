@@ -59,7 +59,7 @@ def check_known(path: Path, keys: Collection[Any], known: Container[Any], kind: 
     if strange:
         raise InputError(
             f"{path}: the dataset does not contain {len(strange):,} of the {len(keys):,} {kind}, "
-            f"such as {shown(min(strange))}; pass the results for this dataset and build"
+            f"such as {shown(min(strange))}; pass the results of this build"
         )
 
 
@@ -109,7 +109,7 @@ def read_lmms_eval(path: Path) -> Answers:
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:
-        raise InputError(f"{path}: contains lines of several tasks; pass one file per task")
+        raise InputError(f"{path} contains lines of several tasks; pass one file per task")
     return Answers(texts=texts, scores=scores)
 
 
@@ -187,7 +187,7 @@ def read_bivlc(path: Path) -> list[BivlcRow]:
             )
         )
     if not found:
-        raise InputError(f"{path}: contains no rows")
+        raise InputError(f"{path} contains no rows")
     return found
 
 
@@ -226,7 +226,7 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
     names = _SUMS[kind]
     if missing := [name for name in names.values() if name not in found.metrics]:
         raise InputError(
-            f"{path}: has no {missing[0]}, because it contains results of the task "
+            f"{path} has no {missing[0]}, because it contains results of the task "
             f"{shown(found.task)}; pass results of --task image_caption_selection"
         )
     for name in names.values():

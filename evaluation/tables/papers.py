@@ -113,8 +113,8 @@ def _features(path: str) -> _Measured:
     dataset = open_dataset(path)
     if not {*FEATURES} <= {*dataset.columns("captions")}:
         raise InputError(
-            f"{path}: only retrieval-perturbations datasets have the detail of captions; for other "
-            "tables, pass scores after the dataset"
+            f"{path}: only retrieval-perturbations datasets have features of captions; for other "
+            "datasets, pass a folder of eqforge metrics --output"
         )
     measures = [
         Number("captions", "captions", one.name, one.mean, one.low, one.high)

@@ -271,11 +271,11 @@ def _method(report: Report) -> list[str]:
         return ["n = scored + missing."]
     lines = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
-        "All intervals are 95 % confidence intervals. Those of fractions are exact",
-        "(Clopper-Pearson). Their number of trials gives the variance of a bootstrap over clusters",
-        "(Korn and Graubard 1998), or is the number of clusters if all count equally; it is lower",
-        "if there are few clusters. The other intervals are bootstrap percentiles, expanded for",
-        f"few clusters (Hesterberg 2015; seed {rules.seed}, {rules.resamples:,} resamples).",
+        "All intervals are 95 % confidence intervals. Intervals of fractions are exact",
+        "(Clopper-Pearson). Their number of trials matches the variance of a bootstrap over clusters",
+        "(Korn and Graubard 1998). Without variance, it is the number of clusters. All other",
+        "intervals are bootstrap percentiles (Hesterberg 2015; seed "
+        f"{rules.seed}, {rules.resamples:,} resamples). Both kinds are widened if clusters are few.",
     ]
     resampled = (
         one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)

@@ -199,7 +199,7 @@ def _on_common(base: Judged, other: Judged, metric: str, rules: Rules) -> Compar
 def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     """Return unique model names by appending paths; digests and commits are cut to 12 digits."""
     if len(set(paths)) < len(paths):
-        raise InputError(f"{max(paths, key=list(paths).count)}: is passed twice; pass it once")
+        raise InputError(f"{max(paths, key=list(paths).count)} appears twice; pass it once")
     short = [_DIGEST.sub(r"\1", name) for name in names]
     return [
         name if short.count(name) == 1 else f"{name} ({path})"

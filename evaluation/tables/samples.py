@@ -77,7 +77,7 @@ def read_samples(
 ) -> Samples:
     schema = dataset.schema("samples")
     if not schema.names:
-        raise InputError(f"{dataset.folder}: has no samples to measure")
+        raise InputError(f"{dataset.folder} has no samples to measure")
     for name in (cluster, by):
         if name is not None:
             check_label_column(schema, name, dataset.folder)
@@ -99,7 +99,7 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
     kind = schema.field(column).type
     if not any(test(kind) for test in _LABELS):
         raise InputError(
-            f"{where}: the column {column!r} is of {kind}; expected texts or whole numbers"
+            f"{where}: the column {column!r} has the type {kind}; expected texts or whole numbers"
         )
 
 
@@ -138,7 +138,7 @@ def wrong_samples(
     wrong = [erratum for erratum in errata if erratum.action != "note"]
     wrong_ids = frozenset(erratum.id for erratum in wrong)
     if wrong_ids.issuperset(ids):
-        raise InputError(f"--errata {path}: leaves no sample to measure")
+        raise InputError(f"--errata {path} leaves no sample to measure")
     notes = [
         visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
         for (action, reason), count in by_reason(wrong).items()

@@ -58,7 +58,7 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder}: contains scores of {scores.manifest.dataset} with the manifest "
+            f"{scores.folder} contains scores of {scores.manifest.dataset} with the manifest "
             f"{scores.manifest.dataset_sha256[:12]}, but {dataset.folder} has the manifest "
             f"{found[:12]}; score the dataset again"
         )
@@ -153,7 +153,7 @@ class Layout(NamedTuple):
                 f"{wrong[0]}=NAME"
             )
         if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
-            raise InputError(f"{expected}; also found the column {more[0]}, which does not fit")
+            raise InputError(f"{expected}; remove the column {more[0]}")
         return form
 
     def _example(self, path: Path) -> str:
@@ -190,7 +190,7 @@ def read_file(
     """
     if path.is_dir():
         raise InputError(
-            f"{path}: is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. To "
+            f"{path} is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. To "
             "measure a folder of eqforge score, pass its dataset first: eqforge metrics "
             "DATASET SCORES"
         )
@@ -234,8 +234,8 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
     if len(bad):
         raise InputError(
-            f"{where}: a score of {str(scores.keys[bad[0]])!r} is not a finite number, or is "
-            f"beyond {LARGEST_SCORE:g}"
+            f"{where}: the scores of {str(scores.keys[bad[0]])!r} must be finite and within "
+            f"{LARGEST_SCORE:g}"
         )
     return scores
 
@@ -366,7 +366,7 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
             raise InputError(f"{path}: {row.where}: expected {expected}; found {found}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:
-        raise InputError(f"{path}: contains no rows")
+        raise InputError(f"{path} contains no rows")
     return keys, np.array(values, dtype=np.float64).reshape(-1, layout.width)
 
 
@@ -410,13 +410,13 @@ def places_of(
 ) -> NDArray[np.int64]:
     """Return the row of each expected sample's scores, -1 if there are none."""
     if not len(scores.keys):
-        raise InputError(f"{where}: contains no scores")
+        raise InputError(f"{where} contains no scores")
     places = places_in(expected, scores.keys)
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: none of its {len(strange):,} scores belongs to a sample of the dataset; "
-            f"the scores, such as {str(strange[0])!r}, seem to be from a different dataset"
+            f"{where}: none of its {len(strange):,} scores, such as {str(strange[0])!r}, belongs "
+            "to a sample of the dataset; pass scores of this dataset"
         )
     if len(strange):
         raise InputError(

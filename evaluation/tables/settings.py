@@ -135,7 +135,7 @@ class MetricsSettings:
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or self.seed < 0:
-            raise InputError("expected --resamples of at least 1 and --seed of at least 0")
+            raise InputError("--resamples must be at least 1, and --seed at least 0")
         if self.json and self.show not in ("text", "json"):
             raise InputError(f"pass either --json or --show {self.show}, not both")
 
@@ -152,4 +152,4 @@ def reject_unread(settings: Any, read: Container[str], source: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag}: has no effect on {source}; leave the option out")
+            raise InputError(f"{flag} does not apply to {source}; leave it out")

@@ -57,7 +57,7 @@ def read_answers(
     for where, line in _lines(path):
         key = line.sample_id or _sample_of(line, by_source, f"{path}: {where}")
         if key in found:
-            raise InputError(f"{path}: {where}: a second answer to {shown(key)}; keep one answer")
+            raise InputError(f"{path}: {where}: {shown(key)} has two answers; keep one")
         found[key] = line.value
     return found
 
@@ -80,8 +80,8 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
     keys = by_source.get((name, str(value)), ())
     if len(keys) != 1:
         raise InputError(
-            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id, so "
-            "the sample is unclear; identify it by sample_id"
+            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id; "
+            "use sample_id instead"
         )
     return keys[0]
 

@@ -173,7 +173,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             if count
         ]
         if left := [task for task in questions.columns if task not in judged[name]]:
-            notes.append(f"{name}: contains no answers to {', '.join(left)}")
+            notes.append(f"{name} contains no answers to {', '.join(left)}")
     if bleu_of:
         notes.append(
             f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval. "

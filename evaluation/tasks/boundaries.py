@@ -187,5 +187,5 @@ def _read(path: Path) -> dict[str, _Boundary]:
             raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice")
         found[line.boundary_id] = line
     if not found:
-        raise InputError(f"{path}: contains no boundary")
+        raise InputError(f"{path} contains no boundary")
     return {key: found[key] for key in sorted(found)}

@@ -45,7 +45,7 @@ SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
 _ALONE = (
     "Each sample is its own cluster, because a score vector does not name its videos.",
-    "With --clusters, the intervals are wider, as they should be.",
+    "These intervals are too narrow; --clusters gives correct intervals.",
 )
 _ALL_SCORED: Final = "EqBen's averages are compared only between models that scored every sample."
 
@@ -65,7 +65,7 @@ def eqben_report(
         clusters = text_array(lines)
     names = [path.stem for path in paths]
     if len(set(paths)) < len(paths):
-        raise InputError(f"{max(paths, key=list(paths).count)}: is passed twice")
+        raise InputError(f"{max(paths, key=list(paths).count)} appears twice; pass it once")
     names = names if len(set(names)) == len(names) else [str(path) for path in paths]
     judged: dict[str, dict[str, Judged]] = {}
     notes: list[str] = []
@@ -75,8 +75,7 @@ def eqben_report(
             parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
             raise InputError(
                 f"{path}: expected {4 * samples:,} numbers, four per sample in the order c0i0, "
-                "c1i0, "
-                f"c0i1, c1i1, of the subsets {parts}; found {len(numbers):,}"
+                f"c1i0, c0i1, c1i1, of the subsets {parts}; found {len(numbers):,}"
             )
         judged[name] = dict(_judge(numbers, settings.order, clusters, sizes, settings.rules))
         notes += _doubts(name, settings.order, numbers, judged[name], settings.rules)
@@ -215,7 +214,7 @@ def eqben_samples_report(
     samples, scores, left_out = without_errata(samples, scores, settings.errata)
     if absent := EQBEN_SIZES.keys() - samples.subsets.keys():
         raise InputError(
-            f"--errata {settings.errata}: leaves out all samples of EqBen's subset {min(absent)}; "
+            f"--errata {settings.errata} leaves out all samples of EqBen's subset {min(absent)}; "
             "pass --by kind for a table without EqBen's averages"
         )
     judged: dict[str, dict[str, Judged]] = {}

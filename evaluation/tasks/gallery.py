@@ -84,10 +84,10 @@ def read_gallery(dataset: Dataset) -> Gallery:
         table, key, entry = "captions", "caption_id", "image"
     columns = sorted_columns(dataset, table, [key, entry, "image_id", "caption"])
     if not len(columns[key]):
-        raise InputError(f"{dataset.folder}: contains no captions to retrieve")
+        raise InputError(f"{dataset.folder} contains no captions to retrieve")
     if None in columns["image_id"].tolist():
         raise InputError(
-            f"{dataset.folder}: contains no image names; build the dataset with --images FOLDER"
+            f"{dataset.folder} contains no image names; build the dataset with --images FOLDER"
         )
     _, first, entry_of = np.unique(columns[entry], return_index=True, return_inverse=True)
     return Gallery(

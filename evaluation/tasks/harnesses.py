@@ -152,7 +152,7 @@ def _part(task: _ExportedTask, path: Path) -> _Part:
         return _of_captions(task, path)
     if form is None:
         raise InputError(
-            f"{path}: is not a harness result, but another input is a harness result; "
+            f"{path} is not a harness result, but another input is; "
             "evaluate scores and harness results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
@@ -164,7 +164,7 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
     results = read_bivlc(path)
     if task.form.kind != "pairs":
         raise InputError(
-            f"{path}: contains results of pairs, but {task.dataset.folder} has no pairs"
+            f"{path} contains results of pairs, but {task.dataset.folder} has no pairs"
         )
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in task.rows():
@@ -175,7 +175,7 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
         pairs = waiting[each.captions]
         if not pairs:
             raise InputError(
-                f"{each.where}: expected fewer rows with the caption {shown(each.captions[0])}"
+                f"{each.where}: the caption {shown(each.captions[0])} appears in too many rows"
             )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)

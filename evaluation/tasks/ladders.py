@@ -46,10 +46,10 @@ STEPS: Final = replace(
 )
 
 HOW_FITTED: Final = (
-    f"Threshold: size at which {REACHED:.0%} of choices are right. It is read from a logistic",
-    "function of log2 of the size, which starts at chance and allows up to 6 % lapses (Wichmann",
-    "and Hill 2001), and lies between the smallest and the largest size. Slope: rise of the",
-    "log-odds when the size doubles. The intervals of both, and of 'at largest', are percentiles.",
+    f"Threshold: size, within the range of sizes, at which {REACHED:.0%} of choices are right. It",
+    "is read from a logistic function of log2 of the size, which starts at chance and allows up",
+    "to 6 % lapses (Wichmann and Hill 2001). Slope: rise of the log-odds when the size doubles.",
+    "The intervals of threshold, slope and 'at largest' are percentiles.",
 )
 
 _DIGITS: Final = 2
@@ -158,9 +158,9 @@ class _Ladders:
         units = ", ".join(
             f"{change} in {unit}" for change, unit in STEP_UNITS.items() if change in self._units
         )
-        yield f"Sizes: {units}. A choice is correct if an image prefers its own caption."
+        yield f"Sizes: {units}. A choice is correct if the model prefers the image's caption."
         yield from HOW_FITTED
-        yield f"{counted(len(self._keys), 'steps')} of ladders are in curves."
+        yield f"The curves contain {counted(len(self._keys), 'steps')} of ladders."
         yield from self._notes
 
 

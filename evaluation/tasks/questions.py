@@ -135,7 +135,7 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
         return read_answers(path)
     found = _READERS[form](path) if form in _READERS else Answers()
     if not found.texts:
-        raise InputError(f"{path}: contains no answers to a task that eqforge exported")
+        raise InputError(f"{path} contains no answers to a task that eqforge exported")
     samples = {
         question.question_id: question.sample_id
         for row in rows

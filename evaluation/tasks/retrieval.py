@@ -151,7 +151,7 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
                     "no score with any true candidate; they count as 0."
                 )
         for reason, count in one.scores.failures.items():
-            yield f"{one.model}: {count:,} were not scored: {reason}"
+            yield f"{one.model}: {count:,} images or captions were not scored: {reason}"
         yield from (f"{one.model}: {warning}" for warning in one.scores.warnings)
 
 

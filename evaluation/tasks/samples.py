@@ -129,7 +129,7 @@ TASKS: Final[Mapping[str, Task]] = {
         tied=foil_ties,
     ),
     "foils": Task(
-        title="captions against foils, as VALSE",
+        title="captions against foils, as in VALSE",
         images=("image_id",),
         captions=("caption", "hard_negative"),
         cluster="image",

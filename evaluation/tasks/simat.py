@@ -105,7 +105,7 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
         # Sorting keeps the methods in their order within a split.
         for subset in sorted(subsets, key=lambda subset: subset.partition(": ")[0]):
             measures += measure(name, subset, subsets[subset], settings.rules)[1]
-    excluded = "its own region" if settings.mode == "paper" else "itself and crops like it"
+    excluded = "its own region" if settings.mode == "paper" else "itself or a crop like it"
     warned = zip(names, scores, strict=True)
     return Report(
         title=f"{dataset.manifest.dataset}: SIMAT score, {len(simat.region_of):,} queries, "
@@ -125,7 +125,7 @@ def read_simat(dataset: Dataset) -> Simat:
     gallery = sorted_columns(dataset, "gallery", names)
     if None in gallery["image_id"]:
         raise InputError(
-            f"{dataset.folder}: contains no crops; build the dataset with --images FOLDER"
+            f"{dataset.folder} contains no crops; build the dataset with --images FOLDER"
         )
     captions = sorted_columns(dataset, "captions", ("caption_id", *PARTS, "caption"))
     queries = sorted_columns(dataset, "samples", QUERY_COLUMNS)
@@ -179,9 +179,7 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     row, column = np.nonzero(np.isnan(probabilities[:, targets]))
     if len(row):
         region, text = simat.regions["region_id"][row[0]], simat.texts[targets[column[0]]]
-        raise InputError(
-            f"{oracle}: contains no score of region {str(region)!r} with {str(text)!r}"
-        )
+        raise InputError(f"{oracle} contains no score of region {str(region)!r} with {str(text)!r}")
     return probabilities > SUCCESS, name
 
 

@@ -170,7 +170,7 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         for name, value in json.loads(json.dumps(run)).items():
             if known.run.get(name) != value:
                 raise InputError(
-                    f"{folder}: was made with other settings: {name} is "
+                    f"{folder} was made with other settings: {name} is "
                     f"{shown(known.run.get(name))} there and {shown(value)} here; choose a "
                     "different --output, or delete this folder"
                 )

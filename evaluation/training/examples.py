@@ -76,11 +76,11 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
     if not units and left_out["no_image"]:
         raise InputError(
             f"{dataset.folder}: none of its {left_out['no_image']} captions has an image in the "
-            "dataset; build it with --images FOLDER"
+            "dataset; build the dataset with --images FOLDER"
         )
     if not units:
         wanted = "" if split is None else f" of split {split!r}"
-        raise InputError(f"{dataset.folder}: contains no sample{wanted} to train on")
+        raise InputError(f"{dataset.folder} contains no sample{wanted} to train on")
     return Examples(units=units, left_out=dict(sorted(left_out.items())))
 
 
@@ -176,7 +176,7 @@ class Plan:
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
     if units < batch_size:
         raise InputError(
-            f"--batch-size {batch_size}: the dataset has {units} samples; use at most that many"
+            f"--batch-size {batch_size}: expected at most {units}, the number of samples"
         )
     return epochs * (units // batch_size) if steps is None else steps
 

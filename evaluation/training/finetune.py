@@ -94,7 +94,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
         check_fusion(settings, start.kind)
     elif wrong := [name for name in settings.weights() if name in MATCHING]:
         known = ", ".join(FUSIONS)
-        raise InputError(f"--loss {wrong[0]}: trains only fusion encoders (--model {known})")
+        raise InputError(f"--loss {wrong[0]} trains only fusion encoders (--model {known})")
     folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: the training is already complete"
@@ -146,7 +146,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     left_out = "".join(f", {count:,} left out ({why})" for why, count in examples.left_out.items())
     ending = "" if loss is None else f"; loss of the last {len(logged)} steps {loss:.4f}"
     return (
-        f"{settings.output}: {steps:,} steps of {settings.batch_size:,} samples, of "
+        f"{settings.output}: {steps:,} steps of {settings.batch_size:,} samples, from "
         f"{count:,}{left_out}{ending}"
     )
 

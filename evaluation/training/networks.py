@@ -176,12 +176,12 @@ def load_start(model: str, heads: bool) -> Start:
     specs = parse_specs(model)
     kind, kinds = specs[0].kind, (*ARCHITECTURES, *FUSIONS)
     if kind not in kinds or len(specs) != 1 or specs[0].options:
-        known = f"expected KIND:FOLDER without options, a KIND of {', '.join(kinds)}"
+        known = f"expected KIND:FOLDER without options, with a KIND of {', '.join(kinds)}"
         hint = "" if kind in kinds else nearest(kind, kinds)
         raise InputError(f"--model {model}: {known}{hint}")
     if heads and kind not in ("clip", VISION_TEXT):
         raise InputError(
-            f"--train heads: works only with models of kind clip and {VISION_TEXT}, which have "
+            f"--train heads works only with models of kind clip and {VISION_TEXT}, which have "
             "projections"
         )
     weights = specs[0].weights()
