@@ -213,8 +213,8 @@ def _check(
     able = [name for name, form in FORMS.items() if form.controls is not None]
     if settings.tool == "label-studio" and protocol.form not in able:
         raise InputError(
-            f"--protocol {protocol.name}: --tool label-studio supports the forms "
-            f"{' or '.join(able)}, not {protocol.form}; leave --tool out to get web pages"
+            f"--protocol {protocol.name}: --tool label-studio supports only the forms "
+            f"{', '.join(able)}; leave --tool out to get web pages"
         )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")

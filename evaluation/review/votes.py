@@ -183,7 +183,7 @@ def _check_votes(path: Path, file: VoteFile) -> None:
             wrong = f"the repeated item {shown(vote.id)} has no vote in an earlier task"
         elif vote.answer not in form.answers:
             expected = ", ".join(form.answers)
-            wrong = f"answer: expected {expected} for the form {file.form}"
+            wrong = f"answer: expected {expected} for the form {file.form}, found {vote.answer}"
         elif vote.is_given:
             wrong = form.wrong(vote)
         if wrong:

@@ -25,7 +25,7 @@ def write_tables(report: Report, output: Path) -> None:
         write_files(str(output), files)
     except OSError as error:
         raise InputError(
-            f"--output {output} cannot be written: {error.strerror or error}"
+            f"--output {output}: cannot be written: {error.strerror or error}"
         ) from error
 
 

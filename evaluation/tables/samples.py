@@ -112,8 +112,7 @@ def make_samples(
     if len(set(named)) > 1:
         if EVERYTHING in named:
             raise InputError(
-                f"a subset is named {EVERYTHING!r}, which is reserved for all samples; rename the "
-                "subset"
+                f"the subset name {EVERYTHING!r} is reserved for all samples; rename the subset"
             )
         subsets |= {str(name): named == name for name in np.unique(named)}
     numbers: dict[object, int] = {}

@@ -224,7 +224,7 @@ def _report(
     if people is not None:
         if _HUMAN in judged:
             raise InputError(
-                f"a model is named {_HUMAN}, which is reserved for people; rename its file"
+                f"the model name {_HUMAN} is reserved for people; rename the model's file"
             )
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
         raters = ", ".join(people.by_reviewer)
@@ -319,7 +319,7 @@ def check_ranks(votes: Votes, task: Task) -> None:
         for vote in reviewer_votes:
             if vote.is_given and [len(each) for each in vote.ranks] != [shape[1]] * shape[0]:
                 raise InputError(
-                    f"{votes.paths[name]}: task {vote.task}: ranks: expected {shape[1]} for each "
+                    f"{votes.paths[name]}: task {vote.task}: expected {shape[1]} ranks for each "
                     f"of the {shape[0]} images"
                 )
 

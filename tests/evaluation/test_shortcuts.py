@@ -317,7 +317,7 @@ def test_kinds_are_audited_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["none.json"], "cannot be read"),
         (["pairs.jsonl", "--folds", "40"], "lower --folds"),
-        (["pairs.jsonl", "--folds", "1"], "expected --folds of at least 2"),
+        (["pairs.jsonl", "--folds", "1"], "--folds must be at least 2"),
     ],
 )
 def test_what_cannot_be_audited_is_exit_status_2(

@@ -166,8 +166,8 @@ def test_what_cannot_be_asked_about_has_a_reason(
         (["--question", "which?"], "{caption_1}"),
         (["--model", "someone/model"], "40 hexadecimal digits"),
         (["--by", "colour"], "no column 'colour'"),
-        (["--samples", "0"], "--samples of at least 1"),
-        (["--seed", "-1"], "--seed: expected at least 0"),
+        (["--samples", "0"], "--samples at least 1"),
+        (["--seed", "-1"], "--seed must be at least 0"),
         (["--answers", "file.jsonl"], "either --model or --answers"),
     ],
 )
@@ -185,7 +185,7 @@ def test_wrong_settings_are_one_clear_error(
 
 
 def test_a_server_needs_the_name_of_a_model() -> None:
-    with pytest.raises(InputError, match="--endpoint: also pass --model NAME"):
+    with pytest.raises(InputError, match="--endpoint needs --model NAME"):
         ConverseSettings(dataset="pairs", endpoint="http://localhost/v1")
 
 

@@ -76,7 +76,7 @@ def test_a_model_is_timed_stage_by_stage_and_in_batches(
     assert machine["libraries"].keys() >= {"torch", "transformers"}
     assert found["clocks"].keys() == {"before", "after"}
     assert found["model"]["kind"] == "clip"
-    assert any("6 times are too few" in warning for warning in found["warnings"])
+    assert any("6 timed items are too few" in warning for warning in found["warnings"])
 
 
 def test_two_measured_models_are_put_on_a_front_with_their_scores(
@@ -258,7 +258,7 @@ def test_a_full_gpu_ends_the_sweep_and_keeps_what_was_measured() -> None:
     model: Any = Small()
     found, stopped = sweep(model, [(0, "a"), (1, "b")], settings, "cpu")
     assert [speed.batch for speed in found] == [1, 4]
-    assert stopped == "batches from 8 were not timed, because memory ran out"
+    assert stopped == "batches of 8 or more were not timed, because memory ran out"
 
 
 @pytest.mark.parametrize(

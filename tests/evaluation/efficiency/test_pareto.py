@@ -95,9 +95,9 @@ def test_intervals_of_a_table_are_drawn_from(tmp_path: Path) -> None:
         ("model,score\na,1\n", "expected the columns"),
         ("model,score,seconds\n", "no model"),
         ("model,score,seconds\na,x,1\n", "line 2"),
-        ("model,score,seconds\na,1,0\n", "seconds above 0"),
+        ("model,score,seconds\na,1,0\n", "above 0 for seconds"),
         ("model,score,seconds\na,nan,1\n", "line 2"),
-        ("model,score,seconds,score_low\na,1,1,2\n", "within its interval"),
+        ("model,score,seconds,score_low\na,1,1,2\n", "outside its interval"),
         ("model,score,seconds\na,1,1\na,1,1\n", "appears twice"),
     ],
 )
@@ -178,13 +178,10 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
 @pytest.mark.parametrize(
     ("options", "flag"),
     [
-        (["--ties", "half"], "--ties: has no effect with a CSV table of scores"),
-        (["--metric", "text"], "--metric: has no effect with a CSV table of scores"),
-        (
-            ["--metrics", "m.csv", "--ties", "half"],
-            "--ties: has no effect with --metrics",
-        ),
-        (["--dataset", "d", "--subsets", "a"], "--subsets: has no effect with files of eqforge"),
+        (["--ties", "half"], "--ties does not apply to a CSV table of scores"),
+        (["--metric", "text"], "--metric does not apply to a CSV table of scores"),
+        (["--metrics", "m.csv", "--ties", "half"], "--ties does not apply to --metrics"),
+        (["--dataset", "d", "--subsets", "a"], "--subsets does not apply to files of eqforge"),
     ],
 )
 def test_an_option_without_effect_is_an_error(

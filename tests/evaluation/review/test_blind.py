@@ -180,7 +180,7 @@ def test_texts_are_judged_by_keys(opened: Callable[..., Page], tmp_path: Path) -
         assert page.locator(".role").all_inner_texts() == ["image"]
         assert page.locator(".text.true, .text.false").count() == 0
         page.keyboard.press("Enter")
-        assert page.inner_text("#missing") == "Answer for each text."
+        assert page.inner_text("#missing") == "Judge each text."
         for _ in range(texts):
             page.keyboard.press("t" if task else "u")
         page.keyboard.press("Enter")

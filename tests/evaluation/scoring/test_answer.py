@@ -233,7 +233,10 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
         stream.write('{"sample_id": "vq\N{LINE SEPARATOR}\xe9'.encode()[:-1])  # torn by a crash
     other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
     assert main([str(dataset), *other, "--output", str(output)]) == 2
-    assert "unfinished answers of another dataset, model or version" in capsys.readouterr().err
+    assert (
+        "unfinished answers of a run whose dataset, model or versions differ"
+        in capsys.readouterr().err
+    )
     assert answer(dataset, "vqa", folder, output) == whole
     assert output.read_bytes() == b"".join(lines)
     assert not part.exists()
@@ -309,13 +312,10 @@ def test_a_model_s_answers_and_their_time_make_a_front(
     model = f"answer:{models['ViltForQuestionAnswering']}"
     for options, message in (
         (["--task", "poetry"], "--task poetry"),
-        (
-            ["--task", "vqa", "--detector-s", "1"],
-            "--detector-s: has no effect on a model that answers",
-        ),
+        (["--task", "vqa", "--detector-s", "1"], "--detector-s applies only to models that score"),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
         ([], "--task: pass one of"),
-        (["--task", "vqa", "--repeats", "3"], "--repeats: has no effect on a model"),
+        (["--task", "vqa", "--repeats", "3"], "--repeats applies only to models"),
     ):
         arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
         assert efficiency([str(dataset), *arguments]) == 2
@@ -368,7 +368,7 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
 
     for text, message in (
         ('{"0": [[0, 0, 0, 5]]}', "dets.json"),
-        ('{"1": [[0, 0, 2, 5]]}', "nothing could be answered: 1 left out (no region)"),
+        ('{"1": [[0, 0, 2, 5]]}', "no question could be answered: 1 left out (no region)"),
         (None, "finds no boxes by itself; pass candidate boxes with --regions"),
     ):
         regions.write_text(text or "{}")

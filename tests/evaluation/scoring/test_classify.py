@@ -118,14 +118,14 @@ def test_a_class_that_ties_with_the_true_one_stands_before_it() -> None:
     [
         (["I/dog"], "expected subfolders of 2 or more classes, found 0"),
         (["nowhere"], "nowhere: expected a folder with one subfolder of images per class"),
-        (["E"], "E/b: contains no images"),
+        (["E"], "E/b contains no images"),
         (["I", "--templates", "a dog"], "--templates 'a dog': expected {}"),
         (["I", "--templates"], "--templates: pass at least one prompt"),
         (["I", "--names", "D"], "two classes are named 'dog'"),
         (["I", "--image-batch", "0"], "--image-batch 0: expected at least 1"),
         (["I", "--names", "N"], "N: has no line for the folder 'a horse'"),
         (["I", "--names", "W"], "W line 1: expected FOLDER<TAB>NAME"),
-        (["B"], "0.png: cannot be decoded"),
+        (["B"], "0.png cannot be decoded"),
     ],
 )
 def test_wrong_input_is_one_clear_error(

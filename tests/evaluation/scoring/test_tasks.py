@@ -211,7 +211,7 @@ def test_a_fusion_encoder_reads_what_a_dual_encoder_puts_first(
     with pytest.raises(InputError, match="contains no vectors"):
         score(dataset, f"blip-itm:{blip_folder}", tmp_path / "x", **wrong)
     assert not (tmp_path / "x").exists()
-    with pytest.raises(InputError, match="reads image and caption together"):
+    with pytest.raises(InputError, match="retrieval with fusion encoders"):
         score(dataset, f"clip:{clip_folder}", tmp_path / "x", **first)
     tables = retrieval_tables()
     tables["captions"][0]["split"] = "other"
@@ -374,7 +374,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
     dataset = write_pairs(tmp_path / "d", pair_tables(1))
     first = score(dataset, OWN, tmp_path / "s")
     assert score(dataset, OWN, tmp_path / "s") == first
-    assert "already scored" in capsys.readouterr().err
+    assert "already contains the scores" in capsys.readouterr().err
     (tmp_path / "more.txt").write_text("a photo of a dog\n")
     with pytest.raises(
         InputError,
@@ -394,9 +394,7 @@ def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> N
     stopped = CountingFusion(load_model(OWN, "cpu"), stop_after=1)
     with pytest.raises(KeyboardInterrupt):
         score(dataset, OWN, tmp_path / "s", stopped)
-    with pytest.raises(
-        InputError, match="unfinished scores of a different dataset, model or setting"
-    ):
+    with pytest.raises(InputError, match="scores of a run whose dataset, model or settings differ"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
 
 

@@ -464,7 +464,7 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
     out = capsys.readouterr().out
     assert "0.00 [0.00, 15.44]" in out
     assert "100.00 [84.56, 100.00]" in out
-    assert "Those of fractions are exact" in out
+    assert "Intervals of fractions are exact" in out
     assert "again against none: +0.00 [-15.44, +15.44]" in out
     assert "all against none: +100.00 [+78.17, +100.00]" in out
     assert json.loads((tmp_path / "o" / "metrics.json").read_text())["version"] == 2
