@@ -118,7 +118,7 @@ def doubtful(
         is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
-        hint = f"; judges were not asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        hint = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
         raise InputError(f"{dataset.folder}: no sample is in doubt{hint}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 

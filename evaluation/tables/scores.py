@@ -415,8 +415,8 @@ def places_of(
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: none of its {len(strange):,} scores, such as {str(strange[0])!r}, belongs "
-            "to a sample of the dataset; pass scores of this dataset"
+            f"{where}: none of its scores, such as {str(strange[0])!r}, belongs to a sample "
+            "of the dataset; pass scores of this dataset"
         )
     if len(strange):
         raise InputError(

@@ -407,7 +407,7 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
     (stale.parent / "features.lineidx").write_text(f"0\n{len(lines[0])}\n")
     (stale.parent / "imageid2idx.json").write_text(json.dumps({"7": 1, "11": 0}))
     with pytest.raises(
-        InputError, match="leads from '7' to the line of '11'; delete or recreate these files"
+        InputError, match="maps '7' to the line of '11'; delete or recreate these files"
     ):
         RegionFiles(stale, None)["7"]
 

@@ -146,7 +146,7 @@ def test_an_answer_that_is_missing_is_an_error_unless_it_is_allowed(
     measured = json.loads(capsys.readouterr().out)["measures"][0]
     assert [measured[n] for n in ("scored", "missing")] == [1, len(keys) - 1]
     assert main([*asked, "--by", "origin_0"]) == 2
-    assert "the column 'origin_0' is of struct" in capsys.readouterr().err
+    assert "the column 'origin_0' has the type struct" in capsys.readouterr().err
 
 
 def test_images_of_one_height_stand_beside_each_other_pixel_by_pixel() -> None:

@@ -348,7 +348,7 @@ def test_names_of_pictures_are_all_that_their_source_has(
     assert review.main([*map(str, ["plan", twice, *argv, "--output", tmp_path / "p"])]) == 0
     same = named(tmp_path / "same", ("a.jpg", "a.jpg", "c.jpg"), (0, 1, 2))
     said = refused(["plan", same, *argv, "--output", tmp_path / "x"], capsys)
-    assert "line 1: several images are named 'a.jpg'; use their ids" in said
+    assert "line 1: several images are named 'a.jpg'; use image ids" in said
     ids = sorted(row["image_id"] for row in rows_in(same, "images"))
     file.write_text(json.dumps(query | {"images": [ids[0], "c.jpg"]}))
     assert review.main([*map(str, ["plan", same, *argv, "--output", tmp_path / "ids"])]) == 0
@@ -606,7 +606,7 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
     file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
     argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
-    said = "the tasks were made from a different file; pass that file with --of"
+    said = "the tasks were planned from another file; pass that file with --of"
     assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
     assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
 

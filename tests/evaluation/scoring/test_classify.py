@@ -185,4 +185,4 @@ def test_a_cut_file_of_cifar_is_one_error(
     assert "expected records of 3,073 bytes, found 3,000 bytes" in capsys.readouterr().err
     (tmp_path / "test_batch.bin").write_bytes(bytes([2]) + bytes(3_072))
     assert main([str(tmp_path), "--model", model]) == 2
-    assert "has class 2, but" in capsys.readouterr().err
+    assert "uses class 2, but" in capsys.readouterr().err

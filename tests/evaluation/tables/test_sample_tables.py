@@ -173,7 +173,7 @@ def test_rows_without_a_cluster_are_clusters_of_their_own_and_nested_columns_are
         ("--cluster", "ssim"),
     ):
         assert main([str(dataset), str(scores), flag, column]) == 2
-        assert f"the column '{column}' is of" in capsys.readouterr().err
+        assert f"the column '{column}' has the type" in capsys.readouterr().err
 
 
 def test_rows_in_another_order_give_the_same_bytes(pairs: Path, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "c1_i1 is caption_1 with image_1_id); also found the column value_4",
+            "c1_i1 is caption_1 with image_1_id); remove the column value_4",
         ),
         ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "image_1_id); found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
@@ -255,7 +255,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "'x', seem to be from a different dataset",
+            "such as 'x', belongs to a sample of the dataset; pass scores of this dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "expected a folder of eqforge score"),
@@ -282,7 +282,7 @@ def test_scores_that_do_not_fit_are_one_clear_error(
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
-        ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "not a finite number"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "must be finite and within"),
     ],
 )
 def test_parquet_that_does_not_fit_is_one_clear_error(
@@ -443,7 +443,7 @@ def test_files_that_contradict_each_other_are_refused(
     assert "second.csv: the subset of 'b0' is 'a', but in" in capsys.readouterr().err
     second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
     assert main(["--format", "pairs", str(second)]) == 2
-    assert "a subset is named 'all'" in capsys.readouterr().err
+    assert "the subset name 'all' is reserved" in capsys.readouterr().err
 
 
 def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(

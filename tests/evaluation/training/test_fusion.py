@@ -188,7 +188,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("vilt", [], "--loss infonce: models of kind vilt train with itm, ranking, eqsim-v1"),
+        ("vilt", [], "--loss infonce: models of kind vilt train only with itm, ranking, eqsim-v1"),
         ("vilt", ["--preset", "eqsim-fiber"], "--loss infonce of --preset eqsim-fiber: models of"),
         ("vilt", ["--loss", "eqsim-v2", "--close", "top-k"], "add --loss itm or --loss ranking"),
         ("blip-itm", ["--loss", "infonce"], "add --loss itm or --loss ranking"),
