@@ -72,7 +72,7 @@ def unasked() -> list[str]:
     return (
         []
         if can_train()
-        else ["transformer was not run, as torch is missing; run pip install 'eqforge[models]'"]
+        else ["transformer: not run, because torch is missing; run pip install 'eqforge[models]'"]
     )
 
 

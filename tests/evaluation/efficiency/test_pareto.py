@@ -160,7 +160,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets"]) == 2
     assert "--subsets: pass at least one subset" in capsys.readouterr().err
     for content, message in (
-        ("model,seconds\n", "contains no model"),
+        ("model,seconds\n", "found no model"),
         ("seconds\n1\n", "line 2: expected the columns model and seconds"),
     ):
         times.write_text(content)

@@ -294,7 +294,7 @@ def test_the_quantity_of_a_file_can_be_said(
     arguments = ("equivariance", dataset, own, folder, "--output", tmp_path / "x.svg")
     assert plot(*arguments) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "mine: not known" in said
+    assert "mine: unknown" in said
     assert "None" not in said
     assert "pass the type of the scores with --quantity" in said
     assert plot(*arguments, "--quantity", "cosine") == 0
