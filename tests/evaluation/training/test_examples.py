@@ -118,7 +118,7 @@ def test_matches_of_one_image_or_caption_exclude_each_other() -> None:
 def test_steps_are_those_of_whole_batches() -> None:
     assert count_steps(10, 3, 2, None) == 6
     assert count_steps(10, 3, 2, 100) == 100
-    with pytest.raises(InputError, match="the dataset has 10 samples"):
+    with pytest.raises(InputError, match="expected at most 10, the number"):
         count_steps(10, 11, 1, None)
 
 

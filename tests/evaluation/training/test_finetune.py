@@ -301,7 +301,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--loss", "cosine=1"], "--loss cosine=1: expected one of infonce, sigmoid"),
         (["--loss", "infonce=-1"], "expected a weight above 0, found '-1'"),
         (["--loss", "infonce", "--loss", "infonce=2"], "infonce is passed twice"),
-        (["--batch-size", "9"], "--batch-size 9: the dataset has 8 samples"),
+        (["--batch-size", "9"], "--batch-size 9: expected at most 8"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected a finite number"),

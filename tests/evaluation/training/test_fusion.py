@@ -192,7 +192,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
         ("vilt", ["--preset", "eqsim-fiber"], "--loss infonce of --preset eqsim-fiber: models of"),
         ("vilt", ["--loss", "eqsim-v2", "--close", "top-k"], "add --loss itm or --loss ranking"),
         ("blip-itm", ["--loss", "infonce"], "add --loss itm or --loss ranking"),
-        ("clip", ["--loss", "itm"], "--loss itm: trains only fusion encoders"),
+        ("clip", ["--loss", "itm"], "--loss itm trains only fusion encoders"),
         ("vilt", ["--loss", "itm", "--negatives-in-contrast"], "--negatives-in-contrast: "),
         (
             "vilt",
