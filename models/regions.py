@@ -133,7 +133,7 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
             boxes, encoded = int(fields[0]), fields[-1]
         data = base64.b64decode(encoded, validate=True)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{key}: expected boxes and base64 of their features: {error}") from error
+        raise ValueError(f"{key}: expected boxes, and their features in base64: {error}") from error
     if boxes < 1 or not data or len(data) % (4 * boxes):
         raise ValueError(
             f"{key}: {len(data)} bytes cannot be the float32 features of {boxes} boxes"

@@ -125,8 +125,8 @@ def _credits(
     found = task.read(path, dataset, None)
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
-            f"{path} contains scores of {found.model}, but expected scores of "
-            f"{measured.model.name}; pass the scores in the order of the results"
+            f"{path}: expected scores of {measured.model.name}, found scores of {found.model}; "
+            "pass the scores in the order of the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)
     judged = task.judge(found.values[places], found.quantity, rules.ties)

@@ -106,8 +106,8 @@ def doubtful(
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder}: --unlikely needs probabilities that samples are correct, which "
-            f"the dataset does not have; {how}"
+            f"{dataset.folder} has no probabilities that samples are correct, which --unlikely "
+            f"needs; {how}"
         )
     if unlikely is not None:
         generated = [row for row in rows if row.basis != OF_SOURCE]

@@ -110,8 +110,8 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     if len(failures) == len(index.images):
         first = failures[min(failures)]
         raise InputError(
-            f"none of the {len(failures)} images could be scored; for example, "
-            f"{index.images[first.image]}: {first.reason}, {first.detail}"
+            f"none of the {len(failures)} images could be scored, for example "
+            f"{index.images[first.image]} ({first.reason}: {first.detail})"
         )
     out = Folder(output=str(folder), index=index, failures=failures)
     if not task.crossed:

@@ -99,7 +99,7 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
             yield from _go_through_images(job, scorer)
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{job.device}: out of memory; lower --image-batch, --caption-batch or --pair-batch "
+            f"{job.device} ran out of memory; lower --image-batch, --caption-batch or --pair-batch "
             "and choose a different --output, because these settings can change the last bits "
             "of a score"
         ) from error

@@ -83,12 +83,12 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
     if settings.hard_positives is not None:
         raise InputError(
-            f"--hard-positives: {settings.path} contains questions; leave the option out"
+            f"--hard-positives does not apply to the questions in {settings.path}; leave it out"
         )
     if settings.by is not None:
         raise InputError(
-            f"--by: {settings.path} contains questions, which are always audited together; leave "
-            "the option out"
+            f"--by does not apply to the questions in {settings.path}, which are always audited "
+            "together; leave it out"
         )
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:
@@ -157,8 +157,8 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
         named = {pair.pair_id: pair.kind for pair in pairs}
     else:
         raise InputError(
-            f"--by {column}: a file has only the column kind; import it with eqforge import to "
-            "get the other columns"
+            f"--by {column}: files have only the column kind; run eqforge import on the file to "
+            "get other columns"
         )
     found: dict[str, list[TextPair]] = {}
     for pair in pairs:

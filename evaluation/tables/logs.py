@@ -125,8 +125,8 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
         if sample is not None and item.get("score") in (0, 1):
             return sample, float(item["score"])
     raise InputError(
-        f"{path}: {where}: expected a metric with the question_id of a task of eqforge export, "
-        "or with the sample_id of a sample and a score of 0 or 1"
+        f"{path}: {where}: expected a metric with a question_id from eqforge export, or with a "
+        "sample_id and a score of 0 or 1"
     )
 
 

@@ -180,8 +180,8 @@ def tables_command(settings: TablesSettings) -> None:
         raise InputError(
             f"{', '.join(settings.paths)}: found no number for the columns "
             f"{', '.join(settings.columns) or 'of ' + settings.paper}; the columns are "
-            f"{', '.join(dict.fromkeys(column.group for column in known))}, and their numbers are "
-            f"found by DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
+            f"{', '.join(dict.fromkeys(column.group for column in known))}; eqforge finds "
+            f"their numbers as DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
         )
 
 

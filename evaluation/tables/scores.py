@@ -327,8 +327,8 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[n
         else:
             raise InputError(
                 f"{path}: expected the arrays sample_id, {', '.join(layout.columns)} ({layout}), "
-                "or one array of numbers, with or without one array of texts, which are the ids of "
-                f"the rows; found {len(arrays)} arrays, {names_of(arrays)}"
+                "or one array of numbers and optionally one array of ids (texts); found "
+                f"{len(arrays)} arrays, {names_of(arrays)}"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")

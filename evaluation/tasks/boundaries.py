@@ -84,7 +84,7 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} boundaries of another file are missing, such as "
+                f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
                 f"{missing[0]!r}; pass --allow-missing to leave them out"
             )
     judged = {

@@ -98,9 +98,7 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     first, second = map(read_numbers, paths)
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
-        raise InputError(
-            f"{paths[0]} and {paths[1]}: no combination of model, subset and metric is in both"
-        )
+        raise InputError(f"{paths[0]} and {paths[1]} have no model, subset and metric in common")
     return Report(
         title=f"Generalisation gap: {paths[0]} minus {paths[1]}",
         rules=None,

@@ -60,7 +60,7 @@ class _ExportedTask:
             raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples do not have all "
+                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack "
                 f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to leave "
                 "them out"
             )

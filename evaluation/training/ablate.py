@@ -171,7 +171,7 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
             if known.run.get(name) != value:
                 raise InputError(
                     f"{folder} was made with other settings: {name} is "
-                    f"{shown(known.run.get(name))} there and {shown(value)} here; choose a "
+                    f"{shown(known.run.get(name))} instead of {shown(value)}; choose a "
                     "different --output, or delete this folder"
                 )
         return known

@@ -123,7 +123,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
         logged = train(job)
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{accelerator.device}: out of memory; lower --batch-size, or use --train heads"
+            f"{accelerator.device} ran out of memory; lower --batch-size, or use --train heads"
         ) from error
     loss = sum(entry["loss"] for entry in logged) / len(logged) if logged else None
     if accelerator.is_main_process:

@@ -66,7 +66,7 @@ class RunFolder:
         if name is not None:
             raise InputError(
                 f"{self.folder} {state} with other settings: {name_of(name)} is "
-                f"{shown(there.get(name))} there and {shown(self._identity.get(name))} here; "
+                f"{shown(there.get(name))} instead of {shown(self._identity.get(name))}; "
                 "choose a different folder, or delete this one"
             )
 

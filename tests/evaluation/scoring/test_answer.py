@@ -281,7 +281,7 @@ def test_a_model_that_answers_nothing_is_one_clear_error(
     save_clip(tmp_path / "clip")
     arguments = ["--task", "vqa", "--model", str(tmp_path / "clip")]
     assert main([str(dataset), *arguments, "--output", str(tmp_path / "x.jsonl")]) == 2
-    message = "a model of the class CLIPModel answers no questions; expected a chat model"
+    message = "a model of the class CLIPModel cannot answer questions; expected a chat model"
     assert message in " ".join(capsys.readouterr().err.split())
 
 

@@ -187,7 +187,7 @@ def test_an_unfinished_training_goes_on_only_as_itself(
     assert main(arguments(folder, plain, "--steps", "120")) == 0
     assert "the training is already complete" in capsys.readouterr().out
     assert main(arguments(folder, plain, "--steps", "121")) == 2
-    assert "steps is 120 there and 121 here" in capsys.readouterr().err
+    assert "steps is 120 instead of 121" in capsys.readouterr().err
     assert (plain / "model.safetensors").read_bytes() == weights
 
 
@@ -403,7 +403,7 @@ def test_too_little_memory_on_the_device_is_one_clear_error(
 
     monkeypatch.setattr("eqforge.evaluation.training.finetune._step", run_out)
     assert main(arguments(folder, tmp_path / "out", "--steps", "2")) == 1
-    assert "cpu: out of memory; lower --batch-size" in capsys.readouterr().err
+    assert "cpu ran out of memory; lower --batch-size" in capsys.readouterr().err
 
 
 def test_presets_are_defaults_that_flags_override() -> None:
