@@ -267,7 +267,7 @@ def load_answerer(
     if architecture not in HEADS:
         if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
             raise InputError(
-                f"{weights.source}: a model of the class {architecture} answers no questions; "
+                f"{weights.source}: a model of the class {architecture} cannot answer questions; "
                 f"expected a chat model that sees images, or one of {', '.join(HEADS)}"
             )
         if answers:

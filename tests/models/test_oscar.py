@@ -448,9 +448,9 @@ def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     [
         ("2\tQUJD", "3 bytes cannot be the float32 features of 2 boxes"),
         ("0\t", "0 bytes cannot be the float32 features of 0 boxes"),
-        ("1\t%%%", "expected boxes and base64"),
-        ("many\tQUJD", "expected boxes and base64"),
-        ("[]", "expected boxes and base64"),
+        ("1\t%%%", "expected boxes, and their features"),
+        ("many\tQUJD", "expected boxes, and their features"),
+        ("[]", "expected boxes, and their features"),
         (f"1\t{base64.b64encode(np.array([np.nan, 1], '<f4').tobytes()).decode()}", "not a number"),
     ],
 )

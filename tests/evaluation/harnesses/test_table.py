@@ -226,7 +226,7 @@ def _line(**changes: Any) -> dict[str, Any]:
     ("name", "content", "message"),
     [
         ("m.jsonl", json.dumps(_line(filtered_resps=["A", "B"])), "line 1: expected a single text"),
-        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with the question_id"),
+        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with a question_id"),
         ("m.jsonl", json.dumps(_line()) + "\n{", "line 2: not valid JSON"),
         ("m.jsonl", json.dumps(_line()) + "\n[1]", "line 2: expected an object, found a list"),
         ("m.csv", "index,prediction\nq0,A\n", "the dataset does not contain 1 of the 1 questions"),
