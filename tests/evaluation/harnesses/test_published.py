@@ -85,7 +85,7 @@ def _other_score(rows: list[dict[str, str]]) -> None:
             lambda rows: rows.append(rows[0]),
             "line 6: the caption 'caption 2' appears in too many rows",
         ),
-        (lambda rows: rows.pop(), "1 of 4 samples do not have all answers"),
+        (lambda rows: rows.pop(), "1 of 4 samples lack answers"),
         (
             lambda rows: rows[0].update(caption="strange"),
             "the dataset does not contain 1 of the 4 captions",
@@ -194,7 +194,7 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
             own_lines(scores)[1:],
             "lines per sample vary from 1 to 2, so some questions are missing",
         ),
-        (own_lines(scores)[2:], "1 of 4 samples do not have all answers"),
+        (own_lines(scores)[2:], "1 of 4 samples lack answers"),
         ([*own_lines(scores), own_lines(scores)[3]], "the row '3' of the task appears twice"),
         (own_lines({"strange": [1]}), "the dataset does not contain 1 of the 1 samples"),
     ):
