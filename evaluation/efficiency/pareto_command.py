@@ -211,7 +211,7 @@ def as_text(front: Front) -> str:
             *(line.rstrip() for line in lines),
             "Models are compared by score and time. A model is on the front if no other model is",
             f"{rule}. The probability is the fraction of {front.resamples:,} resamples",
-            f"(seed {front.seed}) with the model on the front. Brackets contain 95 % intervals.",
+            f"(seed {front.seed}) that have the model on the front. Brackets show 95 % intervals.",
         ]
     )
 

@@ -105,9 +105,9 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         measures=(*(one for pair in shared for one in _gaps(*pair)), *_correlations(shared)),
         notes=(
             "The interval of a gap treats the two tables as independent. A task's correlation has",
-            "Fisher's interval. All tasks together are the fractions for which higher is better,",
-            "without averages; their correlation has no interval, because the tasks of a model",
-            "are not independent.",
+            "Fisher's interval. The row 'all tasks' uses all fractions for which higher is better,",
+            "except averages. Its correlation has no interval, because a model's tasks are not",
+            "independent.",
             f"{len(first.keys() ^ second.keys()):,} numbers appear in only one table and are "
             "left out.",
         ),

@@ -204,7 +204,7 @@ def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
         group = scores.all(axis=1).astype(np.float64)
         return {ACCURACY: scores.mean(axis=1), "group": group}, {}
 
-    note = f"a task of your own, with scores of {counts.pop()} questions per sample"
+    note = f"your own task has scores of {counts.pop()} questions per sample"
     return _Part(judged=_judged(task.samples, answers.scores, judge), notes=(note,))
 
 
@@ -240,9 +240,7 @@ def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
     notes = []
     counts = Counter(one.asks for about in whole.values() for one in about)
     if task.form.kind == "pairs" and len(counts) == 1:
-        notes.append(
-            f"the model was asked only for the {next(iter(counts))}, so there is no group score"
-        )
+        notes.append(f"all questions ask for the {next(iter(counts))}, so there is no group score")
     if answers.failed:
         notes.append(failed)
     if partly:

@@ -150,7 +150,7 @@ def test_a_model_that_was_asked_for_captions_only_has_a_text_score_only(
     path = made.write_log(tmp_path / "m.jsonl", questions, made.right)
     numbers = values(measured(tmp_path, pairs, path))
     assert numbers == {"text": 1, "accuracy": 1, "says A": 0.5, "not read": 0}
-    assert "asked only for the text, so there is no group score" in capsys.readouterr().out
+    assert "all questions ask for the text, so there is no group score" in capsys.readouterr().out
 
 
 def test_models_are_compared_on_the_samples_of_both(pairs: Path, tmp_path: Path) -> None:

@@ -738,7 +738,7 @@ def test_pictures_are_put_in_order_and_the_order_is_taken_back(
     choices.nth(count - 1).click()
     assert choices.nth(count - 1).get_attribute("aria-pressed") == "false"
     page.page.click("[data-answer=given]")
-    assert page.page.inner_text("#missing") == "One image is left."
+    assert page.page.inner_text("#missing") == "Select the last image."
     page.page.reload()  # what was chosen stays
     wait(page)
     choices.nth(count - 1).click()

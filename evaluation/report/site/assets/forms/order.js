@@ -36,7 +36,7 @@ eqforge.form = (() => {
   function given(missing) {
     if (order.length < item.panes.length) {
       const left = item.panes.length - order.length;
-      missing(left > 1 ? `${left} images are left.` : "One image is left.");
+      missing(left > 1 ? `Select the other ${left} images.` : "Select the last image.");
       return null;
     }
     return draft();
