@@ -26,8 +26,6 @@ TOLD_S = 0.3
 """A cleanup that takes longer is announced."""
 LAST_S = 1.0
 """Time for threads and exit handlers after the last message."""
-_LOOK_S = 0.05
-_IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stopped(KeyboardInterrupt):
@@ -92,7 +90,7 @@ class Listener:
         main = threading.main_thread().ident
         is_told = False
         while self.number is not None and not self.is_said and self._has_time(GRACE_S):
-            time.sleep(_LOOK_S)
+            time.sleep(0.05)
             if self.is_said:
                 break
             if self.number is not None and not self._is_raised and main is not None:
@@ -141,7 +139,7 @@ def _start(watch: Callable[[], None]) -> None:
 
 def _is_importing(frame: FrameType | None) -> bool:
     while frame is not None:
-        if frame.f_code.co_filename == _IMPORT:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True
         frame = frame.f_back
     return False

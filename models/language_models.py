@@ -145,8 +145,6 @@ class CausalLikelihood:
 CLASSES: Final = ("entailment", "neutral", "contradiction")
 """Classes in the order of the probabilities returned here."""
 
-_BEGINNINGS: Final = ("entail", "neutral", "contradict")
-
 
 class NliModel:
     """A transformers classifier of premise and hypothesis pairs."""
@@ -184,7 +182,7 @@ class NliModel:
 def class_places(names: dict[Any, str], model: str) -> list[int]:
     found = [
         [place for place, name in names.items() if name.strip().lower().startswith(beginning)]
-        for beginning in _BEGINNINGS
+        for beginning in ("entail", "neutral", "contradict")
     ]
     if len(names) != len(CLASSES) or any(len(places) != 1 for places in found):
         raise InputError(

@@ -191,7 +191,6 @@ _ARCHITECTURE = (
     "layer_norm_eps",
 )
 _MASKED = -10_000.0
-_NORM_EPSILON = 1e-12
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -300,7 +299,7 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
     return OscarNetwork(
         bert=transformers.BertModel(config),
         image_embedding=torch.nn.Linear(_width(folder, "bert.img_embedding", tensors), hidden),
-        image_norm=torch.nn.LayerNorm(hidden, eps=_NORM_EPSILON) if with_norm else None,
+        image_norm=torch.nn.LayerNorm(hidden, eps=1e-12) if with_norm else None,
         classifier=classifier,
     )
 

@@ -205,7 +205,6 @@ def _matrix(spec: ScorerSpec) -> Scorer:
 
 
 _HELD = frozenset({"precision", "device"})
-_OSCAR = frozenset({"features", "tags", "tokens", "regions"})
 SCORERS: Mapping[str, _Kind] = {
     "blip-itm": _Kind(load=lambda spec: BlipItmScorer(spec.weights()), options=_HELD),
     **{
@@ -227,7 +226,7 @@ SCORERS: Mapping[str, _Kind] = {
         ),
         options=_HELD | {"features", "regions"},
     ),
-    "oscar": _Kind(load=_oscar, options=_HELD | _OSCAR),
+    "oscar": _Kind(load=_oscar, options=_HELD | {"features", "tags", "tokens", "regions"}),
     "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),
 }
 _OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")

@@ -130,7 +130,6 @@ class FoundFile:
         return info
 
 
-WAIT_S = 0.1
 _LOCK = "lock"
 
 
@@ -149,7 +148,7 @@ def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{uuid.uuid4().hex}{suffix}"
     while (copy := _reserved(folder, path, num_bytes, limit)) is None:
-        time.sleep(WAIT_S)
+        time.sleep(0.1)
     with copy, room_named(str(path)):
         try:
             yield copy

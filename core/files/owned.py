@@ -22,7 +22,6 @@ from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import counted
 
 LISTING: Final = "eqforge-files.jsonl"
-_OUTPUTS: Final = ("output", "report", "sheet")
 _MANIFESTS: Final = ("dataset.json", "scores.json", "answers.json")
 _PARTS: Final = frozenset((*_MANIFESTS, "data", "_work", "_next", "README.md", "croissant.json"))
 _NAMED: Final = 5
@@ -31,7 +30,7 @@ Listed = Collection[tuple[str, str]]
 """Paths below a folder, with SHA-256."""
 
 
-def check_outputs(settings: Any, names: Collection[str] = _OUTPUTS) -> None:
+def check_outputs(settings: Any, names: Collection[str] = ("output", "report", "sheet")) -> None:
     """Reject outputs that would change a part of a finished dataset or of scores.
 
     Outputs elsewhere in a dataset's folder are allowed. Links are resolved first; URLs of stores

@@ -22,7 +22,6 @@ from eqforge.core.urls import public
 
 TEMPORARY_PREFIX = ".tmp-"
 TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{32}(\.\w+)?")
-REACH_S = 20.0
 
 # Errors that they log are in the exceptions too; without a handler Python prints them.
 LIBRARIES = ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs")
@@ -66,7 +65,7 @@ def locate(url: str) -> tuple[Any, str]:
         raise InputError(f"{public(url)}: {_sentence(error)}") from error
 
 
-def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
+def check_reachable(url: str, timeout_s: float = 20.0) -> None:
     """Check that a store answers and grants this user access.
 
     Args:

@@ -26,7 +26,6 @@ REACHED: Final = 0.75
 _LEAST: Final = (-100.0, 0.0, 0.0)
 _MOST: Final = (100.0, 20.0, 0.06)
 _RISES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-_LAPSES: Final = (0.0, 0.06)
 _ODDS: Final = (-8.0, -3.0, -1.0, 0.0, 1.0, 3.0, 8.0)
 _STEPS: Final = 100
 _SATURATED: Final = 0.01
@@ -121,7 +120,7 @@ def _starts(
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the likeliest curve of a grid for few lapses, then for many [curves, 3]."""
     odds, rises, at = (axis.ravel() for axis in np.meshgrid(_ODDS, _RISES, places))
-    for lapses in _LAPSES:
+    for lapses in (0.0, 0.06):
         grid = np.stack([odds - rises * at, rises, np.full(at.size, lapses)], axis=1)
         share, _ = _share(grid[:, [0]] + grid[:, [1]] * places, lapses)
         likelihood = hits @ np.log(share).T + misses @ np.log1p(-share).T

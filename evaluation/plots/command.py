@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["equivariance", "minimality", "bars", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
-_BINNED = ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples")
 READ: dict[str, tuple[str, ...]] = {
     "equivariance": ("allow_missing", "quantity", "by"),
-    "minimality": _BINNED,
+    "minimality": ("metric", "measure", "bins", "ties", "allow_missing", "seed", "resamples"),
     "bars": ("subset",),
     "drops": ("metric",),
     "lambdas": ("metric", "subset"),

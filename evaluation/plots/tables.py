@@ -115,7 +115,6 @@ def colour(place: int) -> dict[str, str]:
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}
 
 
-_STRENGTH = ", lambda "
 _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
 
 
@@ -250,7 +249,7 @@ def draw_bars(rows: Mapping[str, Sequence[Number]], x: str, title: str, path: Pa
 def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[float, Number]]]:
     found: dict[tuple[str, str], list[tuple[float, Number]]] = {}
     for one in numbers:
-        method, separator, strength = one.subset.rpartition(_STRENGTH)
+        method, separator, strength = one.subset.rpartition(", lambda ")
         if separator and _NUMERAL.fullmatch(strength):
             found.setdefault((one.model, method), []).append((float(strength), one))
     if not found:

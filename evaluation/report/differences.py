@@ -28,7 +28,6 @@ from eqforge.schemas.dataset.reader import Dataset
 
 COLUMNS: Final = "changed columns"
 _TABLE: Final = "samples"
-_STRIP: Final = 8
 _THINGS: Final = {
     "added": "samples only in B",
     "removed": "samples only in A",
@@ -70,7 +69,7 @@ def write_comparison(
             panes = (pane for item, _ in samples for pane in item.panes)
             write_some(dataset, panes, pictures, folder)
         page = TablePage(name=name, thing=_THINGS[name], total=len(samples))
-        lists[name] = write_table(folder, page, samples, pictures, strip=_STRIP)
+        lists[name] = write_table(folder, page, samples, pictures, strip=8)
     shown = [(name, f"{name} samples", each.items) for name, each in lists.items() if each.items]
     write_pages(folder, "differences.html", _summary(a, b, found, lists), shown)
     finish(folder, note)

@@ -34,9 +34,7 @@ LINKED: Final = frozenset(("stage", "reason", "changed columns"))
 MOST_VALUES: Final = 400
 """Limit of distinct values for a facet; nobody reads longer lists."""
 
-_NO_NUMBERS: Final = frozenset(("version", "source_order"))
 
-NOT_SCORED: Final = "not scored"
 SHARE: Final = "questions right"
 """Share of an item's questions that a model answers correctly in every order."""
 
@@ -179,14 +177,14 @@ class _Columns:
         for group, title, number in self._of_row(rows[0]):
             self._number(group, title, number)
         for each in self._answers:
-            verdict, value = each.verdicts.get(name, (NOT_SCORED, None))
+            verdict, value = each.verdicts.get(name, ("not scored", None))
             self._facet(each.title, [verdict], kept=True)
             self._number(each.title, each.measure, value)
         self.items += 1
 
     def _of_row(self, row: Row) -> Iterator[tuple[str, str, float | None]]:
         for name, value in row.items():
-            if type(value) in (int, float) and name not in _NO_NUMBERS:
+            if type(value) in (int, float) and name not in {"version", "source_order"}:
                 yield "", name, value
         for score in row.get("scores") or ():
             yield "scores", score["name"], score["value"]

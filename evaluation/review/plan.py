@@ -48,7 +48,6 @@ from eqforge.sources.vlue import read_answer_list
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 # The page that links to all others, and names that Windows forbids.
 _NO_PAGES: Final = re.compile(r"index|con|prn|aux|nul|(com|lpt)[0-9]")
-_USUAL_OVERLAP: Final = 2
 _CHUNK: Final = 20
 
 
@@ -163,7 +162,7 @@ def _overlap(settings: Plan, protocol: Protocol, reviewers: int) -> int:
     # Decisions do not record who voted, so disputed items go to all reviewers.
     if settings.disagreed is not None or protocol.form == "order":
         return reviewers
-    return min(_USUAL_OVERLAP if protocol.repeats else 1, reviewers)
+    return min(2 if protocol.repeats else 1, reviewers)
 
 
 def _entry(name: str, tasks: Sequence[Task], minutes: float) -> dict[str, str]:

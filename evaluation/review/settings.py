@@ -8,7 +8,6 @@ import tyro
 
 from eqforge.evaluation.review.protocols import protocols
 
-Tool = Literal["pages", "label-studio"]
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
@@ -44,7 +43,7 @@ class Plan:
     output: Path
     """Folder for the tasks. Send it to each reviewer, or import it into Label Studio."""
 
-    tool: Tool = "pages"
+    tool: Literal["pages", "label-studio"] = "pages"
     """Form of the tasks: local web pages, or tasks for Label Studio."""
 
     overlap: int | None = None

@@ -216,9 +216,6 @@ def open_map(folder: Path, name: str, mode: str = "r+") -> Any:
     return mapped
 
 
-_POLL_S = 0.2
-
-
 def share(job: Job, devices: Sequence[str]) -> list[Job]:
     units = sorted({batch.unit for batch in job.batches})
     of_unit = {unit: place % len(devices) for place, unit in enumerate(units)}
@@ -250,7 +247,7 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
             if any(process.exitcode not in (None, 0) for process in processes):
                 break
             show(done(jobs[0].folder))
-            time.sleep(_POLL_S)
+            time.sleep(0.2)
     finally:
         for process in processes:
             if process.exitcode is None:

@@ -38,9 +38,7 @@ from eqforge.schemas.records.questions import VLUE
 from eqforge.sources.vlue import concept_of, question_pairs
 
 CIDER, BLEU = "CIDEr", "BLEU"
-CAPTIONING = "captioning"
 PAIRS = "vqa pairs"
-MOST_CIDER = 10.0
 CONCEPT = "concept"
 DERIVED: Final = {"language": "group", "culture": "group", CONCEPT: "image"}
 """Names of --by and --cluster that VLUE's image names contain, and their column of `samples`."""
@@ -132,7 +130,7 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
         unread=None,
     ),
     "vqa": AnswerTask(cluster="image", truth="answers", form="a text", read=_text, accuracy=_vqa),
-    CAPTIONING: AnswerTask(cluster="image", truth="references", form="a text", read=_text),
+    "captioning": AnswerTask(cluster="image", truth="references", form="a text", read=_text),
     "grounding": AnswerTask(
         cluster="image",
         truth="box",
@@ -301,7 +299,7 @@ def _judge(
             clusters=text_array(clusters),
             expected=len(keys),
             keys=text_array([keys[row] for row in rows]),
-            most={CIDER: MOST_CIDER},
+            most={CIDER: 10.0},
         )
         for subset, part, members in _parts(name, whole, keys, questions.labels):
             yield subset, part, None if words is None else bleu(*(_only(w, members) for w in words))

@@ -24,7 +24,6 @@ from eqforge.evaluation.tasks.samples import TASKS, score_notes
 from eqforge.schemas.dataset.reader import Dataset
 
 THRESHOLDS_S = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
-FRAMES_PER_SECOND = 5.0
 ROUNDING_S = 1e-9
 """A distance that equals a tolerance may be this much smaller in floating point."""
 TITLE = "Boundary grounding: boundaries found within a time limit, in per cent"
@@ -73,7 +72,7 @@ class _Boundary(msgspec.Struct):
     before: list[float]
     after: list[float]
     start_s: float = 0.0
-    fps: float = FRAMES_PER_SECOND
+    fps: float = 5.0
 
 
 def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 THRESHOLDS = {"probability": 0.5, "logit": 0.0}
 """Threshold above which a caption is called true; cosines have none."""
 
-QUANTILES = (0.5, 0.9)
 MoreMeasures = Callable[[str, str, Judged], Iterable[Measure]]
 _HUMAN = "human"
 
@@ -240,7 +239,7 @@ def _report(
         if "equivariance" in part.credits and part.scored and part.groups is None:
             # Equal means may hide different tails.
             like = next(mean for mean in means if mean.metric == "equivariance")
-            for share in QUANTILES:
+            for share in (0.5, 0.9):
                 value = float(np.quantile(part.credits["equivariance"], share))
                 metric = f"equivariance {share:.0%}"
                 yield replace(like, metric=metric, value=value, low=np.nan, high=np.nan)

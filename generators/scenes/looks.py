@@ -82,8 +82,6 @@ _THICK = 0.4  # how much of the light comes through a rim, where its way through
 _MIRRORING = 0.92  # share of metal that mirrors; the rest is as white things are
 _STRAIGHT = 1.0  # index of refraction that does not bend light
 
-_GLASS_INDEX = 1.5
-
 
 def apply_look(
     obj: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
@@ -112,7 +110,7 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
     body = graph.mixed(rim, clear, thick)
     through = graph.node("BsdfRefraction", {"Color": body, "Roughness": 0.0, "IOR": _STRAIGHT})
     shine = graph.node("BsdfGlossy", {"Color": (1.0, 1.0, 1.0, 1.0), "Roughness": 0.02})
-    fresnel = graph.node("Fresnel", {"IOR": _GLASS_INDEX}).outputs[0]
+    fresnel = graph.node("Fresnel", {"IOR": 1.5}).outputs[0]
     outside = graph.math("SUBTRACT", 1.0, graph.node("NewGeometry", {}).outputs["Backfacing"])
     share = graph.math("MULTIPLY", graph.math("MULTIPLY_ADD", fresnel, 1.3, 0.06), outside)
     seen = graph.node("MixShader", {0: share, 1: through.outputs[0], 2: shine.outputs[0]})

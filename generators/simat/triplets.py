@@ -35,9 +35,7 @@ TRIPLET_REASONS = {
     "rare_object": "Other objects occur more often with this subject and relation (--top-objects).",
     "no_neighbour": "No other triplet differs in exactly one word, so there is no query.",
 }
-_BODY_PARTS = frozenset(("arm", "back", "hand", "head", "leg"))
 _POSTURES = frozenset(("laying in", "leaning on", "running in", "sitting on a", "sleeping on"))
-_NOT_AMONG_LIVING = frozenset(("eating from", "running in"))
 _NO_SUPPORTS = frozenset(("kite", "umbrella", "frisbee", "ball"))
 
 
@@ -123,9 +121,9 @@ def select_triplets(
 
 def is_plausible(triplet: Triplet) -> bool:
     """Return True if a triplet makes sense literally, unlike "woman laying in head"."""
-    if triplet.object in _BODY_PARTS and triplet.relation in _POSTURES:
+    if triplet.object in {"arm", "back", "hand", "head", "leg"} and triplet.relation in _POSTURES:
         return triplet.subject == "bird"
-    if triplet.object in SUBJECTS and triplet.relation in _NOT_AMONG_LIVING:
+    if triplet.object in SUBJECTS and triplet.relation in {"eating from", "running in"}:
         return False
     if triplet.subject == triplet.object and triplet.relation == "sitting on a":
         return False

@@ -47,11 +47,8 @@ _INSIDE = frozenset(
 _PATHS = frozenset(
     {"beach", "grass", "path", "road", "sand", "sidewalk", "street", "tennis court", "track"}
 )
-_VEHICLES = frozenset({"bus", "plane", "taxi", "train"})
 _DESKS = frozenset({"computer", "counter", "desk", "laptop", "table"})
 _PEOPLE = frozenset({"boy", "girl", "man", "people", "woman"})
-_DRINKS = frozenset({"bottle", "cup", "glass", "toilet"})
-_FODDER = frozenset({"grass", "hay", "leaf", "leaves", "straw"})
 
 
 def write_caption(triplet: Triplet, *, published: bool = False) -> str:
@@ -81,13 +78,13 @@ def _meant(triplet: Triplet) -> str:
             return "leaning against"
         case "running in" if thing in _PATHS:
             return "running on"
-        case "waiting at" if thing in _VEHICLES:
+        case "waiting at" if thing in {"bus", "plane", "taxi", "train"}:
             return "waiting for"
-        case "eating from" if thing in _DRINKS:
+        case "eating from" if thing in {"bottle", "cup", "glass", "toilet"}:
             return "drinking from"
         case "eating from" if thing == "water":
             return "drinking"
-        case "eating from" if thing in _FODDER:
+        case "eating from" if thing in {"grass", "hay", "leaf", "leaves", "straw"}:
             return "eating"
         case "jumping on" if thing in ("fence", "pole", "poles"):
             return "jumping over"

@@ -36,7 +36,6 @@ Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]
 
 _VERB_TAGS = ("VB", "VBZ", "VBD", "VBN")
-_ADJECTIVE_TAGS = ("JJR", "JJS")
 
 COLUMNS = ("kind", "group", "word", "replacement", "synonymy", "source")
 
@@ -147,7 +146,7 @@ def _other_forms(entry: LexiconEntry) -> Iterator[tuple[str, str]]:
         lemmas = [own[0] if own else form for own, form in zip(found, lemmas, strict=True)]
         tags = _VERB_TAGS
     elif not (word_rest or replacement_rest) and entry.kind == "attribute":
-        tags = _ADJECTIVE_TAGS
+        tags = ("JJR", "JJS")
     for tag in tags:
         left, right = (inflect_word(lemma, tag) for lemma in lemmas)
         if left is not None and right is not None:

@@ -29,7 +29,6 @@ DEBIAN_FOLDER = Path("/usr/share/wordnet")
 # All calls to NLTK's reader seek in the same open files: hold this lock around them.
 WORDNET_LOCK = threading.RLock()
 _NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
-_DATA_FILES = ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb")
 LEXNAMES = Path(__file__).with_name("data") / "lexnames.tsv"
 """Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): NLTK needs the file,
 and Debian ships only the manual page."""
@@ -45,7 +44,7 @@ def wordnet_version() -> str:
     reader = open_wordnet()
     digest = hashlib.sha256()
     with WORDNET_LOCK:
-        for name in _DATA_FILES:
+        for name in ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb"):
             with reader.open(name) as file:
                 digest.update(file.read().encode())
         return f"wordnet {reader.get_version()} sha256:{digest.hexdigest()[:16]}"

@@ -34,8 +34,6 @@ Mode = Literal["paper", "corrected"]
 
 MAX_ERROR_RATE = 0.01
 
-MEDIA = ("videos", "images", "masks")
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
@@ -275,7 +273,7 @@ class Pipeline(Generic[Configured, Record]):
         return replace(self.folder(option), index=self._index(option))
 
     def share_folders(self) -> None:
-        for option in MEDIA:
+        for option in ("videos", "images", "masks"):
             if self.place(option) is not None:
                 self.folder(option).share(self._index(option))
 

@@ -159,7 +159,6 @@ and a reworded caption are derivatives. Those with NC are: they forbid commerce,
 who uses the dataset keeps to that. A licence that is not stated allows nothing.
 """
 
-_CREATIVE_COMMONS: Final = "creativecommons.org/"
 _PUBLIC_DOMAIN: Final = {"publicdomain/zero/1.0": "CC0-1.0", "publicdomain/mark/1.0": "CC-PDM-1.0"}
 
 
@@ -170,7 +169,7 @@ def spdx(licence: str) -> str | None:
     """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-    _, is_found, path = licence.strip().lower().partition(_CREATIVE_COMMONS)
+    _, is_found, path = licence.strip().lower().partition("creativecommons.org/")
     place = "/".join(path.split("/")[:3])
     kind, _, version = place.removeprefix("licenses/").partition("/")
     of_url = _PUBLIC_DOMAIN.get(place, f"CC-{kind}-{version}" if is_found else "")

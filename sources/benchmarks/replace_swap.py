@@ -29,7 +29,6 @@ from eqforge.sources.text_pairs import box_of
 
 FIELDS: Final = frozenset(("image_path", "true_caption", "false_caption"))
 FOLDERS: Final = ("data", "swapped_data")
-_JOINED: Final = ("image_path", "false_caption")
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -47,7 +46,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
                 f"{len(others):,}; both files must have the same records"
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
-            for name in _JOINED:
+            for name in ("image_path", "false_caption"):
                 if one.node[name].text() != other.node[name].text():
                     other.node[name].fail(f"{one.node[name].value!r}, as in {FOLDERS[0]}")
             value = one.node.value | {"hard_positive": other.node["true_caption"].text()}

@@ -8,8 +8,6 @@ from eqforge.core.errors import EqforgeError
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.stages import ERROR_PREFIX
 
-_DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
-
 Made = TypeVar("Made")
 
 
@@ -21,7 +19,7 @@ def error_rejection(error: Exception) -> Rejection:
         failed, not the record: a missing package, a full disk, no memory, a lost accelerator.
     """
     of_the_system = isinstance(error, OSError) and error.errno is not None
-    of_the_device = type(error).__name__ in _DEVICE_ERRORS
+    of_the_device = type(error).__name__ in ("AcceleratorError", "OutOfMemoryError")
     if of_the_system or of_the_device or isinstance(error, EqforgeError | MemoryError):
         raise error
     # Memory addresses would make the same failure differ between processes.

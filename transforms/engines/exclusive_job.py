@@ -17,13 +17,12 @@ from eqforge.core.files import disk, storage
 from eqforge.core.visible import shortened
 from eqforge.schemas.dataset.manifest import WORK
 
-LEASE_S = 60.0
 _RENEWALS = 6
 _LOOKS = 60
 
 
 def locked(
-    output: str, *, lease_s: float = LEASE_S, sleep: Callable[[float], object] = time.sleep
+    output: str, *, lease_s: float = 60.0, sleep: Callable[[float], object] = time.sleep
 ) -> contextlib.AbstractContextManager[None]:
     """Lock an output folder for one run during the block; no crash leaves the lock behind.
 

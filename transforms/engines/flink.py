@@ -42,7 +42,6 @@ TIMEOUT_S = 20
 # Errors of a query if nothing answers, or something other than Flink.
 NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
-_ENDED = ("FINISHED", "CANCELED", "FAILED")
 # Flink and Beam reflect on Java's internal classes, which Java 17 closes by default.
 _OPEN = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -139,7 +138,7 @@ def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
 
 def _unended(master: str, name: str) -> Iterator[str]:
     for job in _ask(master, "jobs/overview")["jobs"]:
-        if job["name"] == name and job["state"] not in _ENDED:
+        if job["name"] == name and job["state"] not in ("FINISHED", "CANCELED", "FAILED"):
             yield job["jid"]
 
 

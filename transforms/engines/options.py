@@ -15,7 +15,6 @@ from eqforge.transforms.engines import flink
 from eqforge.transforms.engines.listening import check_ports, reach_this_machine_directly
 from eqforge.transforms.engines.placement import YEAR_S, Options, plain_name, worker_options
 
-ANSWER_TIMEOUT_S = 20.0
 # Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries
 # to download another engine, so it is never started.
 _LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
@@ -118,7 +117,7 @@ _DEFAULTS: dict[str, Callable[[Sequence[str], set[str]], Options]] = {
 }
 
 
-def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+def check_endpoint(options: PipelineOptions, timeout_s: float = 20.0) -> None:
     """Check that the options' job server answers; Beam would wait for it forever."""
     endpoint = options.view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from eqforge.core.console import in_words
 
-LINE_EVERY_S = 10.0
 Expected = Mapping[str, tuple[int, str]]
 _lock = threading.Lock()
 _files: dict[tuple[int, str], Path] = {}
@@ -47,7 +46,7 @@ def totals(folder: str) -> Counter[str]:
 
 
 @contextlib.contextmanager
-def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -> Iterator[None]:
+def watch(folder: str, expected: Expected, line_every_s: float = 10.0) -> Iterator[None]:
     """Show progress during the block: bars on a terminal, otherwise occasional lines.
 
     Args:

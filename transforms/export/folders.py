@@ -31,7 +31,6 @@ _TRUE: Final = (
     ("image_id", ("references", "captions", "caption", "text")),
     ("image_id", ("hard_positive",)),
 )
-_FALSE_ROLES: Final = ("hard_negative",)
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
@@ -229,7 +228,7 @@ def _captions(export: Export) -> Iterator[_Captioned]:
     written = {column: image for image, column in export.pictures.items()}
     for split in export.splits:
         for row, pictures in _rows_and_paths(export, split):
-            if row.get("role") in _FALSE_ROLES:
+            if row.get("role") == "hard_negative":
                 continue
             paths = {written[column]: path for column, path in pictures.items()}
             for image, text in true:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from eqforge.transforms.export.target import Export
 
 
-ImageFormat = Literal["keep", "jpeg", "png"]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExportSettings:
     """Settings that the bytes of an export depend on."""
@@ -37,7 +34,7 @@ class ExportSettings:
     max_side: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Longest side of an image in pixels. Larger images are scaled down."""
 
-    image_format: ImageFormat = "keep"
+    image_format: Literal["keep", "jpeg", "png"] = "keep"
     """Format of the exported images: unchanged, JPEG (quality 95) or PNG."""
 
     image_files: bool = False

@@ -31,7 +31,6 @@ _REGIONS: Final = (
     *("region_id", "image_id", "subj_attr", "subj", "rel", "obj_attr", "obj", "subj_id", "obj_id"),
     *("subj_bbox", "obj_bbox", "bbox"),
 )
-_TRIPLETS: Final = ("region_id", "subj", "rel", "obj", "dataset_id")
 _TRANSFOS: Final = (
     *("", "transfo_id", "region_id", "field", "value", "target", "norm", "query_ids"),
     *("target_ids", "dataset_id", "norm2", "is_test"),
@@ -61,7 +60,7 @@ def _write(export: Export) -> None:
             stream.write(_line(captions[name]["caption"], name))
     _write_table(export, "retrieval_db.tsv", _REGIONS, map(_region, regions), "\t")
     rows = ([row["region_id"], *row["words"], number] for number, row in enumerate(regions))
-    _write_table(export, "triplets.csv", _TRIPLETS, rows)
+    _write_table(export, "triplets.csv", ("region_id", "subj", "rel", "obj", "dataset_id"), rows)
     numbers = {row["region_id"]: number for number, row in enumerate(regions)}
     places = _Known(export, "gallery", numbers)
     _write_table(export, "transfos.csv", _TRANSFOS, _queries(export, lines, places))

@@ -182,7 +182,6 @@ def _written(path: str, folder: str) -> bytes:
     return content
 
 
-LOOK = "eqforge.generators.scenes.look_child:look"
 LOOK_TIMEOUT_S = 600.0
 """For the steps of one scan: importing millions of triangles takes a minute."""
 
@@ -207,7 +206,7 @@ class ScanLooker:
 
     def __init__(self) -> None:
         adjusted(Sandbox())
-        self._child = Child(LOOK, timeout_s=LOOK_TIMEOUT_S)
+        self._child = Child("eqforge.generators.scenes.look_child:look", timeout_s=LOOK_TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
         check_installed()

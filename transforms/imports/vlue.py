@@ -240,9 +240,6 @@ def _phrase(item: VlueItem, ids: ImageIds, size: tuple[int, int] | None) -> Grou
     )
 
 
-FOLDERS_REMEMBERED = 4_096
-
-
 def match_name(folder: SourceFolder, name: str) -> str:
     """Return the name under which an image lies in a folder, matching each part of its path.
 
@@ -271,7 +268,7 @@ def _canonical(names: frozenset[str]) -> dict[str, str]:
     return {canonical_name(name): name for name in sorted(names, reverse=True)}
 
 
-@lru_cache(maxsize=FOLDERS_REMEMBERED)
+@lru_cache(maxsize=4_096)
 def _names(folder: str) -> dict[str, str]:
     try:
         names = sorted(os.listdir(folder), reverse=True)

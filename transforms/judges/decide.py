@@ -114,9 +114,6 @@ def _judgement(
     )
 
 
-_DECIMALS: Final = 6
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedTexts:
     """A caption with its hard positive and hard negative."""
@@ -213,7 +210,7 @@ def _given(
     with shared.lock, torch_threads(1):
         found = shared.model.answer(claims, pixels, memory)
     answers = (found[each] for each in claims)
-    return tuple(None if each is None else round(each, _DECIMALS) for each in answers)
+    return tuple(None if each is None else round(each, 6) for each in answers)
 
 
 def _answer(judge: Identity, question: str, probability: float | None) -> JudgeAnswer:

@@ -33,7 +33,6 @@ AT_ONCE: Final = 8
 TIMEOUT_S: Final = 120.0
 MAX_TOKENS: Final = 16
 """Of a server's answer: a yes or a no, with some words around it."""
-UNVERSIONED: Final = "unversioned"
 BATCH: Final = 64
 
 _IF_THEN: Final = (
@@ -126,7 +125,7 @@ class EndpointJudge:
             kind="llm",
             family="server",
             model=self._endpoint.address.name,
-            revision=UNVERSIONED,
+            revision="unversioned",
             precision="served",
             preprocessing=self._endpoint.fingerprint,
             calibration="none",

@@ -28,7 +28,6 @@ from eqforge.transforms.text.caption_edits import TRUE_OF_IMAGE, CaptionEdit
 
 VERSION: Final = 1
 KIND: Final = "written"
-MAX_NEW_TOKENS: Final = 60
 PROMPT: Final = """\
 Change one thing in the caption of a photograph: replace an object by another object, or an \
 attribute by another attribute, so that the caption is no longer true of the photograph. Change \
@@ -155,7 +154,7 @@ def write_negatives(
                     seed=derive_seed(writing.seed, each.caption_id, step, VERSION)
                     if retried
                     else None,
-                    max_new_tokens=MAX_NEW_TOKENS,
+                    max_new_tokens=60,
                 )
                 for each in left
             ]

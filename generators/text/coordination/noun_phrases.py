@@ -28,7 +28,6 @@ _MATERIALS = word_set("noun_phrases.materials")
 _KINDS = word_set("noun_phrases.kinds")
 _SINGULAR_OPENERS = frozenset(("a", "an", "another", "each", "every", "that", "this"))
 _QUANTITIES = frozenset(("few", "many", "multiple", "numerous", "several", "various"))
-_BINDING_PREPOSITIONS = frozenset(("between", "of", "with"))
 # Nouns that apply to both sides of "of A and B"; in "bags of luggage and purses", bags may not.
 _OF_BOTH = word_set("noun_phrases.of_both")
 # These hold both sides if both are of one kind: "a bowl of rice and chopsticks" may hold only rice.
@@ -187,7 +186,7 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
     start = _without_openers(analysis, phrase[0])
     is_verb = analysis.tag(start - 1).startswith("VB")
-    return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS
+    return is_verb or analysis.word(start - 1) in {"between", "of", "with"}
 
 
 def _without_openers(analysis: Analysis, start: int) -> int:

@@ -126,7 +126,6 @@ _SUBORDINATING = frozenset(("as", "because", "that", "then", "until", "when", "w
 _SHADES = frozenset(("bright", "dark", "deep", "light", "pale", "very"))
 _COMPLEMENTS = frozenset(("about", "at", "for", "from", "of", "than", "to", "with"))
 _AUXILIARIES = frozenset(("be", "have"))
-_PRESENT = frozenset(("has", "is"))
 _PARTICLES = frozenset(("away", "down", "off", "out", "up"))
 _STATES = word_set("swap.states")
 # Verbs of posture or activity that take no object.
@@ -184,7 +183,7 @@ def _refuse_unlike_verbs(analysis: Analysis, left: Range, right: Range) -> None:
         refuse("unlike_parts")  # "people dressed in uniform and performed on a stage"
     if tag == "VBD" and len(_AUXILIARIES & lemmas) == 1:
         refuse("unlike_parts")  # "was stuck with a toothpick and hung on it"
-    if tag == "VBZ" and analysis.word(right[0]) not in _PRESENT | finite_forms().keys():
+    if tag == "VBZ" and analysis.word(right[0]) not in {"has", "is"} | finite_forms().keys():
         refuse("unlike_parts")  # "has green skin and leaves"
     if any(analysis.word(i) in participles() for i in range(left[0] + 1, left[1])):
         refuse("unclear_attachment")  # "working outside cooking and cutting pizza"

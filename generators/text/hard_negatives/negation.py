@@ -17,7 +17,6 @@ from eqforge.generators.text.words import DENIALS, word_set
 from eqforge.schemas.records.scores import Rejection
 
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "was", "were", "will"))
-_SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = word_set("negation.some")
 _ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "together"))
@@ -25,7 +24,6 @@ _ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "toge
 _GROUPS = word_set("negation.groups")
 _SEVERAL = frozenset(("many", "multiple", "numerous", "several", "some", "various"))
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
-_HAD = frozenset(("contain", "feature", "have", "include", "show"))
 _NOUNS = ("NN", "NNS")
 _ARTICLES = frozenset(("a", "an", "few", "some", "several", "many"))
 _NOT_COUNTED = frozenset((",", "a", "and", "different", "kinds", "of", "or", "types", "various"))
@@ -46,7 +44,7 @@ def negate(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
     riding a horse" "a man not riding a horse", "a cup with a lid" "a cup without a lid".
     """
     words = {token.text.lower() for token in analysis.tokens}
-    if words & _SOMEONE:
+    if words & {"someone", "somebody", "something", "anyone", "everyone", "everybody"}:
         return Rejection(reason="nothing_to_negate")
     options = [*_verb_edits(analysis), *_with_edits(analysis)] or [*_phrase_edits(analysis)]
     if not options:
@@ -151,7 +149,7 @@ def _denied(analysis: Analysis, verb: int) -> str:
     behind = verb - (analysis.word(verb - 1) in _OF_SOME)
     token, subject = analysis.tokens[verb], analysis.tag(behind - 1)
     is_had = (  # a single thing, not the first of a list
-        token.lemma in _HAD
+        token.lemma in {"contain", "feature", "have", "include", "show"}
         and analysis.phrase_from(verb + 1) is not None
         and analysis.word(verb + 1) in ("a", "an", "the")
         and not {",", "and", "or"} & set(analysis.words((verb + 1, len(analysis.tokens))))

@@ -27,12 +27,9 @@ _UNFIT = {
     **dict.fromkeys(("in", "inside", "into"), _UPON),
     **dict.fromkeys(("atop", "of", "on", "onto"), _INSIDE),  # "on top of"
 }
-_USING = frozenset(("answering", "on", "use", "uses", "using"))
 _NOT_OF = frozenset(("building", "land", "land vehicle", "slope or shore", "water"))
 _OUTSIDE = ("", ",", ".", "CC", "IN", "RP", "TO", "VB", "VBD", "VBG", "VBP", "VBZ")
-_NOUN_TAGS = ("NN", "NNS")
 _ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
-_PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,7 +86,7 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
     named = closed_classes("object").groups
     for phrase in analysis.noun_phrases:
         head = analysis.tokens[phrase[1] - 1]
-        if head.tag not in _NOUN_TAGS:
+        if head.tag not in ("NN", "NNS"):
             continue
         first, start = _first(analysis, phrase), _start(analysis, phrase[0])
         inside = any(token.tag in OPENERS for token in analysis.tokens[phrase[0] : first])
@@ -139,7 +136,7 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
     if "slope or shore" in noun.groups and analysis.tag(noun.first - 1) == "JJ":
         return True  # no mountain is as a "sandy beach"
     is_bare = noun.start == last - 1 > 0 and head.tag == "NN" and not is_mass(head.lemma)
-    is_in_use = "device" in noun.groups and before in _USING
+    is_in_use = "device" in noun.groups and before in {"answering", "on", "use", "uses", "using"}
     return is_bare or is_in_use  # "in bed", "playing frisbee", "on a phone"
 
 
@@ -171,7 +168,7 @@ def _in_number(word: str, noun: _Noun) -> str | None:
     if is_mass(last):
         return None if noun.is_counted or noun.is_plural else word
     is_bare = not noun.is_opened and is_mass(noun.head.lemma)
-    if not (noun.is_plural or is_bare) or last in _PLURAL_ONLY:
+    if not (noun.is_plural or is_bare) or last in {"jeans", "pants", "shorts", "trousers"}:
         return word
     plural = inflect_word(last, "NNS")
     return None if plural is None else " ".join([*rest, plural])

@@ -120,7 +120,6 @@ _NOT_WITH = {  # nobody sings to an umpire, or lands in the sky; surfers stand a
     "walk": frozenset(("by",)),
 }
 _POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
-_HANDS = frozenset(("arm", "arms", "hand", "hands", "mouth"))
 _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
@@ -203,6 +202,6 @@ def _is_idiom(analysis: Analysis, verb: int) -> bool:
         return True
     # A part of the body may hold something: "in the other hand", "in its mouth".
     words = analysis.words((verb, len(analysis.tokens)))
-    is_held = not _HANDS.isdisjoint(words)
+    is_held = not {"arm", "arms", "hand", "hands", "mouth"}.isdisjoint(words)
     pairs = itertools.pairwise(words)
     return is_held or any(a in ("in", "with") and b in _POSSESSIVES for a, b in pairs)

@@ -38,7 +38,6 @@ LEAST_SHARE_OF_WORDS: Final = 0.5
 """Minimum share of an answer's words that are the caption's; the authors' sample has at least 8 of
 14."""
 _MARKUP: Final = re.compile(r"[<>{}()\[\]\\`|*#=^~_@$]|://|www\.", re.IGNORECASE)
-_QUOTATION_MARKS: Final = ('""', "''", "\u201c\u201d")
 _FALSE: Final[tuple[NegativeKind, ...]] = (
     *("replace_object", "replace_attribute", "replace_relation"),
 )
@@ -64,7 +63,7 @@ def lines_of(answer: str, caption: str) -> list[str]:
     if ":" not in caption:
         lines = [line.rpartition(":")[2].strip() for line in lines]
     return [
-        line[1:-1] if len(line) > 1 and line[0] + line[-1] in _QUOTATION_MARKS else line
+        line[1:-1] if len(line) > 1 and line[0] + line[-1] in ('""', "''", "\u201c\u201d") else line
         for line in lines
         if line
     ] or [""]

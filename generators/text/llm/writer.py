@@ -193,7 +193,6 @@ def _revision(settings: WriterSettings, model: Any) -> str:
 
 
 _BUCKET_TOKENS = 32
-_LOGIT_DECIMALS = 3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -314,7 +313,7 @@ def _step(
         use_cache=True,
     )
     logits = output.logits[:, -1].double().cpu()
-    return logits.round(decimals=_LOGIT_DECIMALS), output.past_key_values
+    return logits.round(decimals=3), output.past_key_values
 
 
 def _choose(

@@ -144,7 +144,6 @@ def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
     return not is_adjective(tokens[index]) and any(map(is_noun, around))
 
 
-_SENTENCE_ENDS: Final = frozenset((".", "!", "?", "\u2026", ".."))
 _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 
 
@@ -159,7 +158,7 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
         return found
     is_first = begins = True
     for token in analysis.tokens:
-        if token.text in _SENTENCE_ENDS:
+        if token.text in {".", "!", "?", "\u2026", ".."}:
             begins = True
         elif begins and is_word(token):
             word = token.text

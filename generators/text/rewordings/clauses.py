@@ -25,8 +25,6 @@ _SUBORDINATING = word_set("clauses.subordinating")
 _MANY = frozenset(("many", "several", "some", "these", "those"))
 _PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
 _BEFORE_NOUNS = ("VBG", "VBZ", "VBP", "VB", "PRP$")
-_WITH_NOUNS = frozenset(("between", "for", "of", "with"))
-_RAILS = frozenset(("rail", "railroad", "railway", "train"))
 _NOUNS = frozenset(("being", "building", "carving", "crossing", "drawing", "painting"))
 STATES: Final = {
     word: frozenset(row["followed_by"].split(","))
@@ -158,10 +156,10 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
         if not (tag in _FINITE or (before in _JOINING and word in finite_forms())):
             continue
         # Nouns that word lexicons take for verbs: "with sinks", "eating leaves", "train tracks".
-        is_object = tag_before in _BEFORE_NOUNS or before in _WITH_NOUNS
+        is_object = tag_before in _BEFORE_NOUNS or before in {"between", "for", "of", "with"}
         is_noun = (
             tag == "VBZ" and word != "is" and is_object and not _has_object(analysis, index)
-        ) or (word == "tracks" and before in _RAILS)
+        ) or (word == "tracks" and before in {"rail", "railroad", "railway", "train"})
         if is_noun or before in _RELATIVE or (tag == "VB" and tag_before in ("TO", "MD")):
             continue
         found.append(index)

@@ -212,7 +212,6 @@ HEADLINES: Final = {
 
 _EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
 """Heads after which both "is" and "are" are usual."""
-_FURNITURE = frozenset(("appliance", "seat or bed", "table"))
 
 
 def _to_progressive(analysis: Analysis) -> Iterator[Edits]:
@@ -263,7 +262,7 @@ def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, inde
         return False  # "is lying down" is a state, "lies down" is a movement
     groups = closed_classes("object").groups
     things = {group for part in subject.parts for group in groups.get(part.head.lemma, ())}
-    if verb.lemma == "stand" and things & _FURNITURE:
+    if verb.lemma == "stand" and things & {"appliance", "seat or bed", "table"}:
         return False  # "a counter is standing in a kitchen"
     can_all = all(can_do(verb, part) for part in subject.parts)
     return verb.is_momentary and can_all and fits_behind(analysis, index, verb)

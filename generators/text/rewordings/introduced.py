@@ -27,8 +27,6 @@ PLACES: Final = _PREPOSITIONS - {
 
 _ADVERBS = frozenset(("high", "out", "up"))
 _NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "including"))
-_BEHIND_PARTICIPLES = ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO", "JJ", "RB", "RP")
-_BEHIND_STATES = ("IN", "TO", "RP", ".", "")
 _MANY = frozenset(("bunch", "couple", "lot", "number", "pair", "variety"))
 
 
@@ -96,7 +94,7 @@ def is_active(analysis: Analysis, index: int) -> bool:
     word, behind = analysis.word(index), analysis.tag(index + 1)
     if analysis.tag(index) != "VBG" or word in _NO_PARTICIPLES:
         return False
-    return behind in _BEHIND_PARTICIPLES
+    return behind in ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO", "JJ", "RB", "RP")
 
 
 def _is_followed(analysis: Analysis, index: int) -> bool:
@@ -107,7 +105,7 @@ def _is_followed(analysis: Analysis, index: int) -> bool:
             return False  # a verb may be taken for a noun: "a watch set to 12:25 sits"
     if word in _PREPOSITIONS or tag in ("", ".") or is_active(analysis, index):
         return True
-    if tag != "VBN" or analysis.tag(index + 1) not in _BEHIND_STATES:
+    if tag != "VBN" or analysis.tag(index + 1) not in ("IN", "TO", "RP", ".", ""):
         return False
     # A past participle must not be a verb in the past: "a couple cut into a cake".
     noun = analysis.tokens[index - 1]
@@ -140,7 +138,6 @@ CONTENTS = word_set("participles.contents")
 _OBJECTS = ("DT", "PRP$", "CD", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "PRP", "VBG", "VBN")
 _ADVERBS = word_set("participles.adverbs")
 _DIRECTIONS = word_set("participles.directions")
-_MOVING = frozenset(("craft", "land vehicle", "two-wheeler"))
 _MOVERS = word_set("participles.movers")
 _FIXED = word_set("participles.fixed")
 _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
@@ -188,7 +185,7 @@ def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
     if noun.is_living or verb.subject == "any":
         return True
     groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
-    is_mover = bool(groups & _MOVING) or noun.head.lemma in _MOVERS
+    is_mover = bool(groups & {"craft", "land vehicle", "two-wheeler"}) or noun.head.lemma in _MOVERS
     if verb.subject == "mover":
         return is_mover
     return verb.subject == "posture" and (is_mover or bool(groups - _FIXED))

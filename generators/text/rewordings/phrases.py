@@ -94,7 +94,6 @@ def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
     return is_plain and not is_repeated and _is_place(analysis, first, last)
 
 
-_FOODS = frozenset(("dish", "sweet"))
 _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita", "roll", "wrap"))
 
 
@@ -114,7 +113,7 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     if not analysis.tag(first - 1).startswith("NN") or analysis.word(first - 1) == "half":
         return False
     holder = analysis.tokens[first - 1].lemma
-    is_food = bool(_FOODS & set(closed_classes("object").groups.get(holder, ())))
+    is_food = bool({"dish", "sweet"} & set(closed_classes("object").groups.get(holder, ())))
     return not is_food and holder not in _FOLDED
 
 

@@ -41,7 +41,6 @@ _FINITE = ("VBZ", "VBP", "VBD", "MD")
 _RELATIVES = frozenset(("that", "what", "where", "which", "who", "whose"))
 _BE = frozenset(("are", "is"))
 _BEHIND = frozenset(("in", "near", "on", "with"))
-_HAVE = frozenset(("has", "have"))
 _JOINING = frozenset(("and", "but", "or"))
 _TIES = frozenset(("having", "of", "with", "holding", "carrying", "eating"))
 
@@ -187,7 +186,7 @@ def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
         return word == subject.be
     if word in _BE or subject.parts[0].is_bare:
         return word in _BE
-    if tag == "MD" or word in _HAVE:
+    if tag == "MD" or word in {"has", "have"}:
         return not subject.modifiers or tag == "MD" or (word == "has") is (subject.be == "is")
     if word == "cross" and analysis.word(index + 1) == "country":
         return False  # "two people cross country skiing"

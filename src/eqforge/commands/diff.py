@@ -14,7 +14,6 @@ from eqforge.core.visible import counted, in_lines, json_text, nearest, shortene
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
 
 SHOWN_FACTS = 10
-SHOWN_RECORDS = 50
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +137,7 @@ def _check_known(option: str, names: tuple[str, ...], known: list[str]) -> None:
             raise InputError(f"{option} {name}: exists in neither dataset{hint}")
 
 
-def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:
+def difference_lines(found: Difference, examples: int = 50) -> Iterator[str]:
     """Yield the differences; name up to `examples` records of each kind in each table."""
     for name, table in found.tables.items():
         yield from _table_lines(name, table, examples)
