@@ -35,7 +35,6 @@ class Option:
 
     Attributes:
         name: without dashes and without the names of groups.
-        marks: tyro's marks.
         group: the field that holds its settings class; "" for the command's own options.
         default: `tyro.MISSING` if the option is required.
         owner: the settings class that declares it.

@@ -79,7 +79,6 @@ def parse_line(
 
     Args:
       settings: a dataclass, or a union of dataclasses: one for each subcommand.
-      about: help text.
       default: returns the settings of an empty command line, given all arguments; None takes
         the dataclass's own.
     """

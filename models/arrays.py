@@ -53,7 +53,6 @@ def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an `.npz` file by name."""
     try:
         with zipfile.ZipFile(path) as archive:
             if (

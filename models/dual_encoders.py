@@ -226,7 +226,6 @@ class ContrastiveScorer(VectorScorer):
 
     Args:
       kind: a key of ARCHITECTURES.
-      weights: the pretrained model.
       scale, centre: of the sigmoid; None takes the model's own scale, and the model's own bias if
         it has one (SigLIP), otherwise a centre of 0.3.
     """

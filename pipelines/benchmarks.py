@@ -7,14 +7,14 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.shell import MediaRoot
-from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, Target, files_of
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, files_of
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.items import (
@@ -29,10 +29,12 @@ from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
 from eqforge.sources.web_dataset import pictures_of
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table, files_for, media_tables, table_of
-from eqforge.transforms.imports.benchmarks import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
-
-if TYPE_CHECKING:
-    import apache_beam as beam
+from eqforge.transforms.imports.benchmarks import (
+    ITEMS_STAGE,
+    BenchmarkBatch,
+    BenchmarkRules,
+    import_batch,
+)
 
 PICTURES = "pictures in tables"
 
@@ -65,6 +67,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
     Config = Config
     basics = ("images", "columns", "sample", "max-error-rate", "workers", "overwrite")
     record = BenchmarkBatch
+    make = staticmethod(import_batch)
     stages = (ITEMS_STAGE,)
     steps = (("imported", "records"),)
 
@@ -140,23 +143,14 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         }
         return {name: number for name, number in counts.items() if number}
 
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.imports.steps import ImportItems
-
+    def rules(self) -> BenchmarkRules:
         folder = self.image_folder()
-        rules = BenchmarkRules(
+        return BenchmarkRules(
             benchmark=self.name,
             images=None if folder is None else replace(folder, clip_boxes=False),
             media=self.media_root,
             unconfirmed=self.config.unconfirmed,
             only=self.run.only,
-        )
-        _ = (
-            root
-            | ReadPlan(target.plan_files, BenchmarkBatch)
-            | ImportItems(rules, target.notes)
-            | WriteDataset(target.dataset)
         )
 
     def tables(self, plan: PlanFiles) -> tuple[Table, ...]:

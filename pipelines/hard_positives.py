@@ -26,7 +26,7 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import DatasetConfig, Input, RunSettings, Target, files_of
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, RunSettings, files_of
 from eqforge.pipelines.base.text import select_images
 from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
@@ -40,14 +40,13 @@ from eqforge.transforms.text.hard_positives import (
     captions_of,
     check_balance,
     draw_texts,
+    make_hard_positives,
     with_drawn,
 )
 from eqforge.transforms.text.image_texts import TextsBatch, TextSources, texts_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from eqforge.schemas.dataset.manifest import Certificate
     from eqforge.schemas.dataset.reader import Dataset
 
@@ -103,6 +102,7 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
         "mode",
     )
     record = TextsBatch
+    make = staticmethod(make_hard_positives)
     stages = (CAPTIONS_STAGE, HARD_POSITIVES_STAGE)
     steps = (("reworded", "images"),)
     judged = "records"
@@ -146,17 +146,6 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
     def measure(self, batch: TextsBatch) -> dict[str, int]:
         images = batch.images
         return {"images": len(images), "records": sum(len(texts.records) for texts in images)}
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.text.steps import MakeHardPositives
-
-        _ = (
-            root
-            | ReadPlan(target.plan_files, TextsBatch)
-            | MakeHardPositives(self.rules(), target.notes)
-            | WriteDataset(target.dataset)
-        )
 
     def rules(self) -> HardPositiveRules:
         config = self.config

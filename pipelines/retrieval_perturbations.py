@@ -7,7 +7,7 @@ Example:
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from more_itertools import batched
 
@@ -17,7 +17,7 @@ from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Mode, Target
+from eqforge.pipelines.base.pipeline import Mode
 from eqforge.pipelines.base.text import (
     BATCH,
     CaptionDataset,
@@ -29,11 +29,8 @@ from eqforge.schemas.tables.texts import MEASURED_TABLE, PERTURBED_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table, files_for, table_of
-from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules
+from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules, perturb_batch
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +48,7 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
     Config = Config
     basics = ("images", "max-synonyms", "language", "workers", "sample", "overwrite", "mode")
     record = CaptionBatch
+    make = staticmethod(perturb_batch)
     stages = (CAPTIONS_STAGE, PERTURBATIONS_STAGE)
     steps = (("perturbed", "captions"),)
 
@@ -75,17 +73,6 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
     @property
     def _ways(self) -> int:
         return len(names_of(self.config.mode))
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.text.steps import PerturbCaptions
-
-        _ = (
-            root
-            | ReadPlan(target.plan_files, CaptionBatch)
-            | PerturbCaptions(self.rules(), target.notes)
-            | WriteDataset(target.dataset)
-        )
 
     def rules(self) -> PerturbationRules:
         config = self.config

@@ -8,7 +8,7 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from tyro.conf import OmitArgPrefixes
 
@@ -18,7 +18,6 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.text import BATCH, CaptionDataset, select_images, whole_groups
 from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import TRAINING_TABLE
@@ -26,11 +25,13 @@ from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table, files_for, table_of
 from eqforge.transforms.judges.settings import JudgeSettings
-from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, TrainingRules, captions_of
+from eqforge.transforms.text.training import (
+    TRAINING_TEXTS_STAGE,
+    TrainingRules,
+    captions_of,
+    make_training_texts,
+)
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +57,7 @@ class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
     Config = Config
     basics = ("images", "model", "negative-kinds", "verify", "workers", "sample", "overwrite")
     record = CaptionBatch
+    make = staticmethod(make_training_texts)
     stages = (CAPTIONS_STAGE, TRAINING_TEXTS_STAGE)
     steps = (("edited", "captions"),)
     judged = "captions"
@@ -75,17 +77,6 @@ class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
 
     def measure(self, batch: CaptionBatch) -> dict[str, int]:
         return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.text.steps import MakeTrainingTexts
-
-        _ = (
-            root
-            | ReadPlan(target.plan_files, CaptionBatch)
-            | MakeTrainingTexts(self.rules(), target.notes)
-            | WriteDataset(target.dataset)
-        )
 
     def rules(self) -> TrainingRules:
         config = self.config

@@ -8,7 +8,6 @@ Example:
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from more_itertools import batched
 
@@ -16,7 +15,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Target
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_captions
 from eqforge.schemas.tables.vlue import FINDINGS_TABLE, ITEMS_TABLE, TASK_TABLES, TASKS, Task
 from eqforge.sources.vlue import read_answer_list, read_vlue
@@ -24,11 +23,14 @@ from eqforge.sources.vlue_in_domain import companion
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.tables import Table, files_for, table_of
-from eqforge.transforms.imports.vlue import ANNOTATIONS_STAGE, VlueBatch, VlueRules, match_name
+from eqforge.transforms.imports.vlue import (
+    ANNOTATIONS_STAGE,
+    VlueBatch,
+    VlueRules,
+    import_batch,
+    match_name,
+)
 from eqforge.transforms.imports.vlue_lints import MIN_WORDS
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 COUNTED: dict[Task, str] = {
     "retrieval": "captions to retrieve",
@@ -82,6 +84,7 @@ class Vlue(TextPipeline[Config, VlueBatch]):
     Config = Config
     basics = ("retrieval", "nlvr2", "vqa", "captioning", "grounding", "images", "workers", "mode")
     record = VlueBatch
+    make = staticmethod(import_batch)
     stages = (ANNOTATIONS_STAGE,)
     steps = (("imported", "items"),)
 
@@ -131,17 +134,6 @@ class Vlue(TextPipeline[Config, VlueBatch]):
                 counts["retrieval rows"] = counts.get("retrieval rows", 0) + 1
             counts[COUNTED[item.task]] = counts.get(COUNTED[item.task], 0) + 1
         return counts
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.imports.steps import ImportVlue
-
-        _ = (
-            root
-            | ReadPlan(target.plan_files, VlueBatch)
-            | ImportVlue(self.rules(), target.notes)
-            | WriteDataset(target.dataset)
-        )
 
     def rules(self) -> VlueRules:
         answers = self.config.answer_list

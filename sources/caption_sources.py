@@ -34,7 +34,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of, shown
 from eqforge.core.files.typed_json import decode, read_bytes, text_lines
-from eqforge.core.identity import Namer, short_digest
+from eqforge.core.identity import Namer, picture_key, short_digest
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.hugging_face import row_folder
 from eqforge.sources.own_captions import (
@@ -149,6 +149,10 @@ class CaptionRecord:
     @property
     def box(self) -> CornerBox | None:
         return None
+
+    @property
+    def picture(self) -> str:
+        return picture_key(self.image, self.caption_id)
 
 
 C = TypeVar("C", bound=CaptionRecord)

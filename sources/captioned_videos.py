@@ -149,7 +149,6 @@ class Boundary:
     Attributes:
       boundary_id: the published id, `<video>_<number><annotator>`.
       number: position of the boundary in its video, from 0.
-      annotator: letter of the annotator.
       timestamp_s, prev_timestamp_s, next_timestamp_s: the boundary, and its neighbours (or ends of
         the video), in seconds.
       label: kind of change, such as `Change of Action`.

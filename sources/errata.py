@@ -105,7 +105,7 @@ def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
     return sorted({erratum.id for erratum in errata} - set(known))
 
 
-def unknown_errata(ids: Sequence[str]) -> str:
+def unmatched(ids: Sequence[str]) -> str:
     verb = "id matches no sample" if len(ids) == 1 else "ids match no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
@@ -157,11 +157,6 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
 def kept_samples(path: str | Path | None) -> tuple[str, ...]:
     decisions = () if path is None else read_decisions(path)
     return tuple(each.id for each in decisions if each.decision != "drop")
-
-
-def unknown_decisions(ids: Sequence[str]) -> str:
-    verb = "id matches no sample" if len(ids) == 1 else "ids match no sample"
-    return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
 def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:

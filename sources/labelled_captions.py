@@ -35,9 +35,6 @@ class LabelledCaptions:
 
     Attributes:
       record_id: unique in its file.
-      image: the image as the file names it.
-      negative: a false caption.
-      hard_positive: a true rewording.
       perturbed: the true caption after a perturbation, which may garble words and grammar.
       box: the part of the image that the captions describe; None for the whole. Captions of one
         part say nothing about other parts.

@@ -314,7 +314,6 @@ def read_regions(path: Path) -> dict[str, list[tuple[float, float, _Side, _Side]
 
 
 def regions_of(regions: Mapping[str, Sequence[T]], image: str) -> Sequence[T]:
-    """Return the boxes of an image; none if it has none."""
     file = PurePosixPath(image)
     names = [image, str(file.with_suffix(""))]
     if coco := re.fullmatch(r"(?:COCO_\w+_)?(\d{12})", file.stem):

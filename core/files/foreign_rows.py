@@ -279,26 +279,26 @@ def _classes(schema: "pa.Schema") -> dict[str, list[str]]:
         return {}
 
 
-def _field(column: "pa.Array", name: str) -> "pa.Array":
-    import pyarrow.compute as pc
-
-    return pc.struct_field(column, name)
-
-
 def _rows_of(
     batch: "pa.RecordBatch",
     media_columns: Sequence[str],
     classes: Mapping[str, Sequence[str]],
     has_cells: bool,
 ) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    from pyarrow.compute import struct_field
+
     media = {field.name: field.type for field in batch.schema if _is_media(field.type)}
     values = {
-        name: (_field(batch.column(name), "path") if name in media else batch.column(name))
+        name: (struct_field(batch.column(name), "path") if name in media else batch.column(name))
         for name in batch.schema.names
     }
     several = [field.name for field in batch.schema if _is_media_list(field.type)]
     lists = {n: column.to_pylist() for n, column in values.items() if n not in several}
-    data = {n: _field(batch.column(n), "bytes") for n, kind in media.items() if kind.num_fields > 1}
+    data = {
+        name: struct_field(batch.column(name), "bytes")
+        for name, kind in media.items()
+        if kind.num_fields > 1
+    }
     for number in range(batch.num_rows):
         found = {name: _plain(column[number]) for name, column in lists.items()}
         # pandas writes NaN where there is nothing.

@@ -70,10 +70,8 @@ class AnswersManifest:
       dataset_sha256: SHA-256 of the dataset's `dataset.json`.
       settings: everything except the model that the answers depend on.
       chosen: SHA-256 of the ids of the pairs to ask about.
-      counts: the counts of `samples`.
       forms: how many answers have each form; see `questions.FORMS`.
       versions: eqforge and every library that can change an answer.
-      tables: the files of `answers` and `failures`.
     """
 
     format: Literal["eqforge answers"] = "eqforge answers"

@@ -185,7 +185,6 @@ BARS = (("text", "image", "group"), ("original", "augmented", "brittleness"))
 
 
 def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Number]]:
-    """Return the numbers of each row of bars, by subset and metric."""
     known = {one.metric for one in numbers}
     metrics = next((names for names in BARS if known.issuperset(names)), None)
     if metrics is None:

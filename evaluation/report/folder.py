@@ -200,7 +200,6 @@ def write_pages(
     """Write pages and data.
 
     Args:
-      first: template of the first page.
       lists: name, title and number of items of each list page.
     """
     nav = [("Overview", "index.html")]

@@ -51,7 +51,6 @@ class Pictures:
     """Metadata of a dataset's images by id, without their bytes.
 
     Attributes:
-      scores: filter scores of each image.
       whole: whether the report stores full images as well as thumbnails.
       bad: ids of images that cannot be decoded.
     """

@@ -233,11 +233,7 @@ def _found(votes: Votes, dataset: Dataset) -> Votes:
 
     The votes lose their boxes, so that two equal decisions compare equal.
     """
-    sizes = {
-        row["image_id"]: (row["width_px"], row["height_px"])
-        for row in dataset.rows("images", ["image_id", "width_px", "height_px"])
-    }
-    boxes = {}
+    sizes, boxes = _sizes(dataset), {}
     for row in dataset.rows("grounding", ["sample_id", "image_id", "box"]):
         if row["image_id"] in sizes:
             (width, height), box = sizes[row["image_id"]], row["box"]
@@ -285,6 +281,11 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
         for name, reviewer_votes in votes.by_reviewer.items()
     }
     return replace(votes, by_reviewer=by_reviewer)
+
+
+def _sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
+    rows = dataset.rows("images", ["image_id", "width_px", "height_px"])
+    return {row["image_id"]: (row["width_px"], row["height_px"]) for row in rows}
 
 
 class _Written(NamedTuple):
@@ -352,8 +353,7 @@ def _questions(written: list[_Written], names: dict[str, str], _: Dataset) -> It
 
 def _boxes(written: list[_Written], names: dict[str, str], dataset: Dataset) -> Iterator[Row]:
     """Yield each box once, whoever drew it: the next round asks about it by id."""
-    rows = dataset.rows("images", ["image_id", "width_px", "height_px"])
-    sizes = {row["image_id"]: (row["width_px"], row["height_px"]) for row in rows}
+    sizes = _sizes(dataset)
 
     def box_of(each: _Written) -> DrawnBox:
         assert each.vote.box is not None

@@ -78,7 +78,6 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
       guide: instructions to read before starting.
       reasons: why an item may be dropped or skipped; keys 1 to 9 select them.
       seconds: typical duration of an item, for the estimate.
-      source: citation.
       of: purpose in a few words; like `needs`, empty for user-defined protocols.
       needs: required content of a sample: an image with texts that are true or false of it,
         two images with a caption each, or anything.

@@ -217,7 +217,6 @@ def _ask(
     regions: Mapping[str, Sequence["Box"]],
     settings: AnswerSettings,
 ) -> tuple[Any, str]:
-    """Return the answer to a question, or why there is none."""
     from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
     from eqforge.models.answerers import BlipGrounder
     from eqforge.sources.vlue import regions_of

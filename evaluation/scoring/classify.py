@@ -99,7 +99,6 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
 
 
 def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
-    """Return the name of each class in a prompt."""
     if path is None:
         return [name.replace("_", " ") for name in classes]
     found = dict[str, str]()

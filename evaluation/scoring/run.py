@@ -67,8 +67,6 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
       scorer: loaded model, for scoring in one process; None loads the model of the settings.
 
     Raises:
-      InputError: dataset, model or settings cannot be used, the folder has other contents, or
-        no image could be scored.
       BuildError: out of memory, or a process was killed; the next run resumes.
     """
     dataset = open_dataset(settings.dataset)

@@ -258,6 +258,5 @@ def as_latex(title: str, columns: Sequence[Column], rows: Sequence[Row], notes: 
 
 
 def _best(column: Column, place: int, rows: Sequence[Row]) -> str:
-    """Return the best number of a column as it is shown."""
     shown = [row.texts[place] for row in rows if row.is_model and row.texts[place] != "-"]
     return (min if column.lower else max)(shown, key=float, default="")

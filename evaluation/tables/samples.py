@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.visible import counted, visible
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.sources.errata import by_reason, read_errata, unknown, unknown_errata
+from eqforge.sources.errata import by_reason, read_errata, unknown, unmatched
 
 EVERYTHING = "all"
 MACRO = "macro average"
@@ -132,7 +132,7 @@ def wrong_samples(
     errata = read_errata(path)
     if lost := unknown(errata, set(ids)):
         raise InputError(
-            f"--errata {path}: {unknown_errata(lost)}; only ids of measured samples are allowed"
+            f"--errata {path}: {unmatched(lost)}; only ids of measured samples are allowed"
         )
     wrong = [erratum for erratum in errata if erratum.action != "note"]
     wrong_ids = frozenset(erratum.id for erratum in wrong)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -302,7 +303,8 @@ def _judge(
             most={CIDER: 10.0},
         )
         for subset, part, members in _parts(name, whole, keys, questions.labels):
-            yield subset, part, None if words is None else bleu(*(_only(w, members) for w in words))
+            some: Any = None if words is None else [list(compress(each, members)) for each in words]
+            yield subset, part, None if some is None else bleu(*some)
         if name == "vqa" and (both := _pairs(whole, rows, questions.pairs)) is not None:
             firsts = [keys[first] for first, _ in questions.pairs]
             for subset, part, _ in _parts(PAIRS, both, firsts, questions.labels):
@@ -318,10 +320,6 @@ def _as_read(path: Path, task: AnswerTask, answers: Mapping[str, Any]) -> Iterat
             raise InputError(
                 f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
             ) from error
-
-
-def _only(values: Sequence[Any], members: Flags) -> list[Any]:
-    return [value for value, is_one in zip(values, members, strict=True) if is_one]
 
 
 def _parts(

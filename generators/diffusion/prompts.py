@@ -168,7 +168,6 @@ class PromptPair:
     Words are counted from 0, in the order of `str.split`.
 
     Attributes:
-      sample_id: the id the sample will have.
       kind, change, group: see Edit.
       thing: the object of the first prompt.
       captions: caption i describes image i; a sentence with a full stop.

@@ -50,7 +50,6 @@ class EditRequest:
 
     Attributes:
       image: uint8 [height, width, 3], RGB, upright; any size.
-      target: caption of the edited image.
       instruction: such as "replace the dog with a cat"; None for editors without need.
       mask: bool [height, width], True where the image may change; None for editors without need.
     """

@@ -96,7 +96,6 @@ class GeneratedPipeline(Pipeline[Configured, Record]):
 
     Attributes:
       unit: the count of `measure` that is the number of candidate pairs.
-      type: its tables.
     """
 
     config: Any

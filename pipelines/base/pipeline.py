@@ -182,8 +182,6 @@ class PilotCost:
       num_bytes: size of the images it stored, in bytes.
       start_s: start-up time of a process before its first record, in seconds.
       kept: pairs that became samples.
-      rejects: all rejected records.
-      images: the scores of each image.
       pairs: the measures and the other scores of each pair.
     """
 

@@ -117,7 +117,6 @@ def plan_dataset(
         pilots: records to build and discard, to estimate the cost.
         checks_output: check that the output folder is free or holds the same dataset.
         show: called with the lines of the plan, then with the lines of the pilot.
-        recipe: the recipe that the settings come from, if any.
     """
     fetch_inputs()
     pipeline.check()

@@ -45,11 +45,7 @@ class RecipeSettings:
     _usual: Any
 
     def check_given(self, labels: Mapping[str, str]) -> None:
-        """Check that a user sets exactly what the recipe leaves open.
-
-        Args:
-            labels: label for messages of each setting, by name.
-        """
+        """Check that a user sets exactly what the recipe leaves open."""
         settings = {name: found for name, *found in _settings(self._usual, self._values)}
         chosen = set(_of_the_run(self._usual))
         for name, label in labels.items():

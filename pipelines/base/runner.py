@@ -182,7 +182,6 @@ class _Job:
     """A build that holds the lock of its output folder.
 
     Attributes:
-      census: the media that it reads.
       replaces: whether to keep a finished dataset until this one is complete.
       scratch: a folder of this machine for progress notes.
     """

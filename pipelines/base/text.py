@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.find_file import MissingFile
@@ -20,6 +20,7 @@ from eqforge.pipelines.base.pipeline import (
     Pipeline,
     Record,
     RunSettings,
+    Target,
     files_of,
 )
 from eqforge.sources.caption_sources import Source, detect_source
@@ -30,6 +31,9 @@ from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select_whole
 from eqforge.transforms.dataset.tables import Table, media_tables
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import Text
+
+if TYPE_CHECKING:
+    import apache_beam as beam
 
 BATCH = 256
 
@@ -67,10 +71,16 @@ class CaptionDataset(DatasetConfig):
 
 
 class TextPipeline(Pipeline[Configured, Record]):
-    """A dataset whose records name images that a folder may hold, as captions do."""
+    """A dataset whose records name images that a folder may hold, as captions do.
+
+    Attributes:
+      make: returns the rows of a record, given the rules.
+    """
 
     config: Any
     record: type[Record]
+    make: Callable[..., Any]
+    rules: Callable[..., Any]
 
     def inputs(self) -> Iterator[Input]:
         captions = self.config.captions if isinstance(self.config, CaptionDataset) else None
@@ -130,6 +140,17 @@ class TextPipeline(Pipeline[Configured, Record]):
         self.check_images()
         check_language(self.config.language)
         tagger_of(self.config.spacy_model)
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.steps import MakeRows, ReadPlan, WriteDataset
+
+        ((counted, _),) = self.steps
+        _ = (
+            root
+            | ReadPlan(target.plan_files, self.record)
+            | MakeRows(self.make, self.rules(), counted, target.notes)
+            | WriteDataset(target.dataset)
+        )
 
     def image_folder(self) -> ImageFolder | None:
         if self.place("images") is None:

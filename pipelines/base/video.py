@@ -366,12 +366,9 @@ class VideoPipeline(Pipeline[Videos, Clip]):
 
         rules = self.rules()
         rules = replace(rules, work=folder, videos=replace(rules.videos, index=None))
-        extract, extractor = steps.ExtractFrames(rules), rules.extractor()
-        started = time.perf_counter()
-        try:
+        extract, started = steps.ExtractFrames(rules), time.perf_counter()
+        with rules.extractor() as extractor:
             stored = [work for clip in clips for work in extract.make(clip, extractor)]
-        finally:
-            extractor.close()
         scored = [steps.ScoreImages(rules).make(work) for work in stored]
         clean = [steps.DropFrames(rules).make(work) for work in scored]
         measured = [steps.MeasurePairs(rules).make(work) for work in clean]

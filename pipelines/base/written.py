@@ -130,9 +130,6 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
     def defaults(cls, mode: Mode) -> dict[str, Any]:
         return defaults_of_model(mode)
 
-    def rules(self) -> Any:
-        raise NotImplementedError
-
     @property
     def is_by_rules(self) -> bool:
         return self.config.mode != "paper" and self.config.language == "en"

@@ -219,7 +219,6 @@ def of_record(record: Mapping[str, Any]) -> list[str | None]:
 
 
 def origins(values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the lineage of images in an annotation."""
     return [values[name] for name in ORIGINS if isinstance(values.get(name), dict)]
 
 

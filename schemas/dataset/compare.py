@@ -181,7 +181,6 @@ def compare_tables(
 
 
 def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
-    """Return the key of a table, from whichever dataset has it."""
     found = {
         dataset.folder: kind.key
         for dataset in (a, b)

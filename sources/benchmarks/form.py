@@ -16,12 +16,11 @@ from eqforge.core.identity import short_digest
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.sources.text_pairs import box_of
+from eqforge.sources.text_pairs import BOX, box_of
 
 SPLIT: Final = "test"
 """Split of records without one, as benchmarks are for testing."""
 
-BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 _LARGEST_ID: Final = 10**40
 
 NOT_CONFIRMED: Final = "not_confirmed"
@@ -39,7 +38,6 @@ class BenchmarkItem:
     Attributes:
       item_id: unique in its benchmark, whatever the order of the records; becomes `sample_id`.
       group: shared by rows of one record, or of one group of questions.
-      images: names of the one or two images.
       shown: names in the rows, if they differ from the file names; else empty.
       cells: for each image its table cell, or None for a file; empty if all are files.
       texts: of a pair its two captions; else the true captions, or the question.
@@ -146,7 +144,6 @@ class Fields:
     Attributes:
       images: one, or two of a pair.
       texts: the captions of a pair, else the true captions; or a question.
-      negatives: the false caption.
       ids: candidates for its own id, first match wins; then its key in a JSON object.
       kind: texts joined by `_`, or a function of the record; by default the file's name.
       split: candidates, first match wins.
@@ -154,7 +151,6 @@ class Fields:
       unnoted: other fields that do not.
       suffix: suffix of the images' files, if records omit it.
       without_folder: whether images are named by paths of another machine.
-      may_lack_image: whether an item may have no image.
       has_box: whether the fields of BOX give the described part of the image.
       check: returns why the publication leaves a record out, or an empty string; raises
         InputError for a record that does not belong to the benchmark.

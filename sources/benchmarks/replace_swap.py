@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.sources.benchmarks.form import (
-    BOX,
     ORDER,
     BenchmarkItem,
     Entry,
@@ -25,7 +24,7 @@ from eqforge.sources.benchmarks.form import (
     record_id,
     rest,
 )
-from eqforge.sources.text_pairs import box_of
+from eqforge.sources.text_pairs import BOX, box_of
 
 FIELDS: Final = frozenset(("image_path", "true_caption", "false_caption"))
 FOLDERS: Final = ("data", "swapped_data")

@@ -179,7 +179,6 @@ def _run(arguments: list[str]) -> int:
 
 
 def module_of(command: str) -> str:
-    """Return the module of a command, below eqforge."""
     return _MODULES.get(command, f"commands.{command}")
 
 

@@ -25,8 +25,7 @@ from eqforge.sources.errata import (
     dropped,
     read_errata,
     unknown,
-    unknown_decisions,
-    unknown_errata,
+    unmatched,
 )
 
 ERRATA_STAGE: Final = Stage("errata", {"erratum": "The file passed as --errata drops the sample."})
@@ -269,9 +268,9 @@ def _check_known(
     reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
     others = [each for each in errata if each.stage != REVIEW_STAGE.name]
     if ids := unknown(others, known):
-        fault = f"--errata: {unknown_errata(ids)}"
+        fault = f"--errata: {unmatched(ids)}"
     elif ids := sorted(reviewed - known):
-        fault = f"--decisions: {unknown_decisions(ids)}"
+        fault = f"--decisions: {unmatched(ids)}"
     else:
         return
     raise BuildError(

@@ -58,7 +58,6 @@ class ImageFolder:
 
     Attributes:
       root: the folder; nothing outside it is read, unless it follows links.
-      media_root: folder or URL of the media store.
       max_pixels: images and crops with more pixels are rejected.
       clip_boxes: whether crops are clipped to the image; else they are padded with black, as Pillow
         and the authors of ARO do.

@@ -118,7 +118,6 @@ class Piece:
 
     Attributes:
       table: name of the table; empty for the part's counts.
-      size: number of rows.
       rows: their positions in the group; None for all.
       duplicates: positions of samples that another part provides.
     """

@@ -1,17 +1,18 @@
 """The first and last steps of every pipeline: read the plan, write the dataset."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from operator import attrgetter
+from typing import Any, get_type_hints
 
 import apache_beam as beam
+from apache_beam.transforms.combiners import TupleCombineFn
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from eqforge.core.files import storage
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.combine import merge_images
 from eqforge.transforms.dataset.errata import (
     Errata,
@@ -28,7 +29,9 @@ from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
 from eqforge.transforms.dataset.tables import BatchWork, Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
+from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.engines.placement import on_gpu
 
 
 @dataclass
@@ -46,6 +49,33 @@ class ReadPlan(beam.PTransform):
             | "DealOut" >> beam.Reshuffle()
             | "ReadPlanned" >> beam.Map(partial(read_planned_record, self.kind))
         )
+
+
+@dataclass
+class MakeRows(beam.PTransform):
+    """Makes the rows of each batch of texts, and counts its texts when done.
+
+    Attributes:
+      make: returns the rows of a batch, given the rules.
+      counted: the texts' name in the progress display.
+    """
+
+    make: Callable[[Any, Any], Any]
+    rules: Any
+    counted: str
+    progress_folder: str
+
+    def expand(self, batches: beam.PCollection[Any]) -> beam.PCollection[Any]:
+        step = beam.Map(self._make).with_output_types(get_type_hints(self.make)["return"])
+        judging = getattr(self.rules, "judging", None)
+        if judging is not None and judging.uses_gpu:
+            step = on_gpu(step, batches.pipeline)
+        return batches | "Make" >> step
+
+    def _make(self, batch: Any) -> Any:
+        rows = self.make(batch, self.rules)
+        progress.count(self.progress_folder, self.counted, len(batch))
+        return rows
 
 
 class TakeOver(CountedStep[CombineRules]):
@@ -97,7 +127,7 @@ class WriteCombined(beam.PTransform):
             if table.name == "images":
                 found = (
                     found
-                    | "KeyImages" >> beam.Map(_with_id)
+                    | "KeyImages" >> beam.WithKeys(attrgetter("image_id"))
                     | "GroupImages" >> beam.GroupByKey()
                     | "MergeImages" >> beam.MapTuple(merge_images)
                 )
@@ -126,11 +156,11 @@ class WriteTables(beam.PTransform):
             rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
             for rows, table in zip(records, self.target.tables, strict=True)
         ]
-        counts = tallies | "AddUpCounts" >> beam.CombinePerKey(_add)
+        counts = tallies | "AddUpCounts" >> beam.CombinePerKey(TupleCombineFn(sum, sum))
         return (
             (*written, counts)
             | "FlattenResults" >> beam.Flatten()
-            | "ToOnePlace" >> beam.Map(_to_one_place)
+            | "ToOnePlace" >> beam.WithKeys(0)
             | "GroupResults" >> beam.GroupByKey()
             | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
         )
@@ -165,8 +195,8 @@ class WriteTable(beam.PTransform):
     target: DatasetTarget
 
     def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
-        shards = range(self.table.shards)
-        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
+        no_runs: list[tuple[int, tuple[Run, ...]]] = [(n, ()) for n in range(self.table.shards)]
+        every_shard = records.pipeline | "EveryShard" >> beam.Create(no_runs)
         runs = records | "SortRuns" >> beam.ParDo(SortRuns(self.table, self.target.output))
         return (
             (runs, every_shard)
@@ -209,25 +239,6 @@ def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:
 
 def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
     yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)
-
-
-def _with_id(row: ImageRow) -> tuple[str, ImageRow]:
-    return row.image_id, row
-
-
-def _to_one_place(result: Any) -> tuple[int, Any]:
-    return 0, result
-
-
-def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
-    return shard, ()
-
-
-def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    candidates = kept = 0
-    for some_candidates, some_kept in pairs:
-        candidates, kept = candidates + some_candidates, kept + some_kept
-    return candidates, kept
 
 
 def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:

@@ -3,7 +3,7 @@
 import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
 
 import apache_beam as beam
 
@@ -48,16 +48,13 @@ class CountedStep(beam.PTransform, Generic[Rules]):
         return result
 
 
-class Resource(Protocol):
-    """An object to close when a worker ends; pickled before its first use."""
-
-    def close(self) -> None: ...
-
-
 class WithResource(beam.DoFn):
-    """Holds one resource per worker; `make` converts an element with its help."""
+    """Holds one resource per worker; `make` converts an element with its help.
 
-    def __init__(self, resource: Resource, make: Callable[[Any, Any], Iterator[Any]]) -> None:
+    The resource is pickled before its first use, and closed when the worker ends.
+    """
+
+    def __init__(self, resource: Any, make: Callable[[Any, Any], Iterator[Any]]) -> None:
         self.resource, self.make = resource, make
 
     def process(self, element: Any) -> Iterator[Any]:

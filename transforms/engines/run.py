@@ -50,7 +50,6 @@ def run(
     """Build a pipeline, run it and wait for its end.
 
     Args:
-      wire: adds the steps.
       log: a file for the messages of worker processes and job servers.
       job: the path or URL being built. First, the job that a killed run into it left on a cluster
         is cancelled.

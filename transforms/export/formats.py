@@ -69,8 +69,6 @@ class Format:
 
     Attributes:
       module: in this folder; its `WRITERS` has the name.
-      columns: required columns of the rows.
-      image_files: whether it accepts --image-files.
     """
 
     name: str

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from eqforge.core.errors import InputError
-from eqforge.core.identity import derive_seed, fingerprint, picture_key, short_digest
+from eqforge.core.identity import derive_seed, fingerprint, short_digest
 from eqforge.core.ranges import check_range
 from eqforge.generators.editors.instructions import find_change, make_instruction
 from eqforge.generators.editors.settings import EditorSettings
@@ -264,8 +264,8 @@ def _negatives(
         for each in captions
     }
     missing = {each.text_id for each in captions if each.hard_negative is None}
-    images = {_picture(records[name]) for name in missing}
-    known = [record for record in records.values() if _picture(record) in images]
+    images = {records[name].picture for name in missing}
+    known = [record for record in records.values() if record.picture in images]
     edits: dict[str, CaptionEdit | Rejection] = {}
     if rules.writing is None or rules.writing.rest:
         edited = edit_captions(known, rules.edits)
@@ -292,10 +292,6 @@ def _negative(caption: EditCaption, edit: CaptionEdit | Rejection | None) -> _Ne
         return edit
     kind = WRITTEN if edit.kind == WRITTEN else edit.kind.rpartition("_")[2]
     return _Negative(text=edit.edited.text, kind=kind, change=edit.kind, generator=edit.generator)
-
-
-def _picture(record: CaptionRecord) -> str:
-    return picture_key(record.image, record.caption_id)
 
 
 def _analyses(

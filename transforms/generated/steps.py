@@ -89,37 +89,30 @@ class EditPhotographs(CountedStep[EditingRules]):
         return edit_photograph(work, self.rules)
 
 
-class MeasureGenerated(CountedStep[GeneratedRules]):
-    """Scores and measures made pairs, and queries the requested models."""
-
+class _Measured(CountedStep[GeneratedRules]):
     counted = MEASURED
 
     @property
     def uses_gpu(self) -> bool:
         return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
+
+
+class MeasureGenerated(_Measured):
+    """Scores and measures made pairs, and queries the requested models."""
 
     def make(self, work: PairWork) -> PairWork:
         return measure_generated(work, self.rules)
 
 
-@dataclass
-class DropGenerated(beam.PTransform):
+class DropGenerated(CountedStep[GeneratedRules]):
     """Drops measured pairs with a score beyond a limit."""
 
-    rules: GeneratedRules
-
-    def expand(self, pairs: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
-        return pairs | "Drop" >> beam.Map(drop_generated, self.rules)
+    def make(self, work: PairWork) -> PairWork:
+        return drop_generated(work, self.rules)
 
 
-class JudgeDrawn(CountedStep[GeneratedRules]):
+class JudgeDrawn(_Measured):
     """Measures and judges the drawings of each pair, and keeps the best."""
-
-    counted = MEASURED
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
 
     def make(self, drawings: Drawings) -> PairWork:
         return choose_best(drawings, self.rules)

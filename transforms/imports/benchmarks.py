@@ -46,6 +46,9 @@ class BenchmarkBatch:
 
     items: tuple[BenchmarkItem, ...]
 
+    def __len__(self) -> int:
+        return len(self.items)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkRules:

@@ -45,6 +45,9 @@ class VlueBatch:
 
     items: tuple[VlueItem, ...]
 
+    def __len__(self) -> int:
+        return len(self.items)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueRules:
@@ -175,7 +178,6 @@ def task_row(
     answers: frozenset[str] | None,
     size: tuple[int, int] | None,
 ) -> Any:
-    """Return an item's row of its task's table."""
     image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
     match item.task:
         case "retrieval":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.identity import derive_seed
 from eqforge.core.ledger import Ledger
 from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
@@ -164,13 +164,13 @@ def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list
     analyses = _analyses(records, rules)
     by_image: dict[str, list[str]] = {}
     for record in records:
-        by_image.setdefault(_picture(record), []).append(record.caption)
+        by_image.setdefault(record.picture, []).append(record.caption)
     known = {image: guarded(partial(known_words, texts)) for image, texts in by_image.items()}
     positives = _positives(records, analyses, rules)
     true: dict[str, set[str]] = {}
     for record, positive in zip(records, positives, strict=True):
         positive_texts = [positive.edited.text] if isinstance(positive, CaptionEdit) else []
-        true.setdefault(_picture(record), set()).update(
+        true.setdefault(record.picture, set()).update(
             map(text_key, [record.caption, *positive_texts])
         )
     return [
@@ -178,15 +178,11 @@ def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list
             record=record,
             analysis=analysis,
             positive=positive,
-            known=known[_picture(record)],
-            true=true[_picture(record)],
+            known=known[record.picture],
+            true=true[record.picture],
         )
         for record, analysis, positive in zip(records, analyses, positives, strict=True)
     ]
-
-
-def _picture(record: CaptionRecord) -> str:
-    return picture_key(record.image, record.caption_id)
 
 
 def positives_of(

@@ -77,7 +77,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
     captions = [
         Possible(
             name=each.edited.record.caption_id,
-            image=picture_key(each.edited.record.image, each.edited.record.caption_id),
+            image=each.edited.record.picture,
             true=each.edited.true,
             negatives=tuple(negative.edited.text for negative in each.negatives),
         )
@@ -214,8 +214,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> BatchWor
 
 def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
     """Return the free captions of a batch to edit, before their images are looked up."""
-    captions = [record for texts in batch.images for record in texts.captions]
-    return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
+    return admit_texts(_captions(batch), LIMITS, None, rules.only, language=rules.language).records
 
 
 def _judged(

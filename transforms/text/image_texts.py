@@ -62,6 +62,9 @@ class TextsBatch:
     images: tuple[ImageTexts, ...]
     drawn: Mapping[str, int] | None = None
 
+    def __len__(self) -> int:
+        return len(self.images)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextSources:

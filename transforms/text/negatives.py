@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated, Final, Literal
 
 from eqforge.core.errors import InputError
-from eqforge.core.identity import Trace, derive_seed, picture_key
+from eqforge.core.identity import Trace, derive_seed
 from eqforge.core.ledger import Ledger
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
@@ -139,7 +139,7 @@ def write_negatives(
     """
     true: dict[str, set[str]] = {}
     for each in known:
-        true.setdefault(_picture(each), set()).add(text_key(each.caption))
+        true.setdefault(each.picture, set()).add(text_key(each.caption))
     found: dict[str, CaptionEdit | Rejection] = {}
     left = list(captions)
     with _LOCK:
@@ -160,13 +160,9 @@ def write_negatives(
             ]
             answers = ask(writer, questions, writing.ledger)
             for each, question, answer in zip(left, questions, answers, strict=True):
-                found[each.caption_id] = _edit(each, question, answer, true[_picture(each)])
+                found[each.caption_id] = _edit(each, question, answer, true[each.picture])
             left = [each for each in left if isinstance(found[each.caption_id], Rejection)]
     return found
-
-
-def _picture(record: CaptionRecord) -> str:
-    return picture_key(record.image, record.caption_id)
 
 
 def _edit(

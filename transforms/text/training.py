@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
 from eqforge.schemas.records.judgements import JudgeAnswer, Part
@@ -113,7 +112,7 @@ def _answers(
         (
             JudgedTexts(
                 key=each.record.caption_id,
-                picture=picture_key(each.record.image, each.record.caption_id),
+                picture=each.record.picture,
                 caption=each.record.caption,
                 hard_positive=_made(each.positive),
                 hard_negative=_made(each.negative),

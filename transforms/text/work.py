@@ -65,6 +65,9 @@ class CaptionBatch:
 
     captions: tuple[CaptionRecord, ...]
 
+    def __len__(self) -> int:
+        return len(self.captions)
+
 
 def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
     image = record.image

@@ -190,7 +190,7 @@ def _see(
         return "object_invisible", None
     relations: dict[str, tuple[str, ...]] = {}
     for kind in RELATION_KINDS:
-        known = [canonical_relation(relation) for relation in getattr(found, kind)]
+        known = [_RELATIONS_BY_BARE.get(_bare(name)) for name in getattr(found, kind)]
         if None in known:
             return "unknown_relation", None
         relations[kind] = tuple(relation for relation in known if relation is not None)
@@ -251,10 +251,6 @@ _RELATIONS_BY_BARE = {_bare(name): name for name in (*_FIRST_SLOT, *_SECOND_SLOT
 
 def canonical_object(name: str) -> str | None:
     return _OBJECTS_BY_BARE.get(_bare(name))
-
-
-def canonical_relation(name: str) -> str | None:
-    return _RELATIONS_BY_BARE.get(_bare(name))
 
 
 def english_captions(

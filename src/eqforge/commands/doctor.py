@@ -75,7 +75,6 @@ class Fact:
       state: NECESSARY is missing, and nothing runs without it.
       found: a version, an amount, or what the system said.
       cost: what does not work without it.
-      remedy: how to get it.
     """
 
     name: str

@@ -4,7 +4,7 @@ import dataclasses
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import msgspec
 
@@ -24,17 +24,10 @@ MEMORY_GB = 8.0
 CPU_S = 4 * 3600.0
 
 
-class ImageSink(Protocol):
-    """Receives images, such as a media store."""
-
-    def put(self, data: bytes, suffix: str) -> str:
-        """Store the bytes of an image file, and return their SHA-256."""
-
-
 def extract_frames(
     video_path: str,
     requests: Sequence[FrameRequest],
-    store: ImageSink,
+    store: "MediaStore | _Outbox",
     settings: FrameSettings,
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
