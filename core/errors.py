@@ -53,6 +53,15 @@ class MissingExtra(EqforgeError):
         return type(self), (self.package, self.extra, self.then)
 
 
+@contextlib.contextmanager
+def importing(package: str, extra: str) -> Iterator[None]:
+    """Raise MissingExtra if an import in the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtra(package, extra) from error
+
+
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 _FREE_SPACE = "; free some space and run the same command again"
 _UNWRITABLE = {

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint, sha256_hex
@@ -109,11 +109,10 @@ class Preprocessor:
 
 
 def import_torch() -> Any:
-    try:
+    with importing("torch and transformers", "models"):
         importlib.import_module("transformers")
-        return importlib.import_module("torch")
-    except ImportError as error:
-        raise MissingExtra("torch and transformers", "models") from error
+        torch = importlib.import_module("torch")
+    return torch
 
 
 def exact_convolutions() -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json, read_all
@@ -66,12 +66,7 @@ class CaptionedVideo:
     refused: tuple[RefusedRecord, ...] = ()
 
 
-class _Named(Protocol):
-    @property
-    def video_id(self) -> str: ...
-
-
-Video = TypeVar("Video", bound=_Named)
+Video = TypeVar("Video", bound="CaptionedVideo | BoundaryVideo")
 
 
 def read_files(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.evaluation.metrics.simat import intersection_over_union
 from eqforge.evaluation.metrics.ties import Credits
 
@@ -168,10 +168,8 @@ def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:
 
 
 def _by_treebank(lines: Sequence[str]) -> list[list[str]]:
-    try:
+    with importing("nltk", "models"):
         from nltk.tokenize import TreebankWordTokenizer
-    except ImportError as error:
-        raise MissingExtra("nltk", "models") from error
     cut = TreebankWordTokenizer().tokenize
     return [[word.lower() for word in cut(line, convert_parentheses=True)] for line in lines]
 

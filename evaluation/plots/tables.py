@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.files import storage
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.visible import shortened
@@ -43,10 +43,8 @@ _STYLE = {
 def check_output(path: Path) -> None:
     if path.suffix not in _FORMATS:
         raise InputError(f"--output {path}: expected a name that ends in {', '.join(_FORMATS)}")
-    try:
+    with importing("matplotlib", "plots"):
         importlib.import_module("matplotlib")
-    except ImportError as error:
-        raise MissingExtra("matplotlib", "plots") from error
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.evaluation.shortcuts.judges import Judge, Question, split_folds, widening
 from eqforge.evaluation.shortcuts.probes import (
     PROBES,
@@ -160,11 +160,9 @@ class LanguageModelProbe:
     def __init__(
         self, model: str, revision: str | None = None, device: str = "cpu", batch_size: int = 64
     ) -> None:
-        try:
+        with importing("torch and transformers", "models"):
             import torch
             from transformers import AutoModelForCausalLM, AutoTokenizer
-        except ImportError as error:
-            raise MissingExtra("torch and transformers", "models") from error
         check_device(device)
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)

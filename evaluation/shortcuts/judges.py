@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.core.word_model import WordModel
 from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge, words_of
 from eqforge.models.pretrained import torch_threads
@@ -139,10 +139,8 @@ def split_folds(
     groups: npt.NDArray[Any], folds: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
     """Yield indices to train on and to judge for each fold; no group [n] is in both."""
-    try:
+    with importing("scikit-learn", "text"):
         from sklearn.model_selection import GroupKFold
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
     yield from GroupKFold(n_splits=folds).split(groups, groups=groups)
 
 

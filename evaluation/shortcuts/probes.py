@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.core.word_model import WORD
 
 Matrix = Any
@@ -89,10 +89,8 @@ PROBES: dict[str, Callable[[Sequence[str]], Featurizer]] = {
 
 
 def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
-    try:
+    with importing("scikit-learn", "text"):
         from sklearn.feature_extraction.text import CountVectorizer
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
     vectorizer = CountVectorizer(min_df=min(2, len(texts)), **settings)
     try:
         vectorizer.fit(texts)
@@ -140,12 +138,10 @@ def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]
 
 
 def fit_classifier(features: Matrix, labels: Sequence[Any], *, fit_intercept: bool = True) -> Any:
-    try:
+    with importing("scikit-learn", "text"):
         from sklearn.linear_model import LogisticRegression
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import MaxAbsScaler
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
     model = LogisticRegression(fit_intercept=fit_intercept, max_iter=1000)
     return make_pipeline(MaxAbsScaler(), model).fit(features, labels)
 

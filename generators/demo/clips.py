@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from PIL import Image, ImageOps
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.files.pictures import open_rgb
 
 if TYPE_CHECKING:
@@ -151,10 +151,8 @@ def film(clip: Clip, path: Path) -> None:
 
 
 def _encode(clip: Clip, path: Path) -> None:
-    try:
+    with importing("av", "video"):
         import av
-    except ImportError as error:
-        raise MissingExtra("av", "video") from error
 
     # The index comes first, as for streaming; without it, half a file would show nothing.
     muxing = {"fflags": "+bitexact", "movflags": "+faststart"}

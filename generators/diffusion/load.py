@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.files import storage
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
@@ -54,12 +54,10 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
 def import_libraries() -> None:
     # Required for deterministic matrix products on a GPU, before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    try:
+    with importing("torch, diffusers or transformers", "models"):
         import diffusers  # noqa: F401
         import torch  # noqa: F401
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise MissingExtra("torch, diffusers or transformers", "models") from error
 
 
 def revision_of(settings: ModelSettings) -> str | None:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from eqforge.core.console import Ticker
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.core.identity import bucket, derive_seed
 from eqforge.core.word_model import WORD, WordModel, words_of
 
@@ -193,10 +193,8 @@ def _mean_hashed(captions: Sequence[Possible], hashed: Any) -> Any:
 
 
 def _hash(analyzer: Analyzer) -> Any:
-    try:
+    with importing("scikit-learn", "text"):
         from sklearn.feature_extraction.text import HashingVectorizer
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
     return HashingVectorizer(analyzer=analyzer, n_features=_HASHED, norm=None, alternate_sign=False)
 
 

@@ -14,7 +14,7 @@ import re
 import unicodedata
 from typing import Any, Literal
 
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.generators.text.caption_lint import count_clip_tokens
 from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.words import word_set, word_spans
@@ -71,10 +71,8 @@ def known_words(text: str) -> float:
 
 @functools.cache
 def _identifier() -> Any:
-    try:
+    with importing("py3langid", "text"):
         from py3langid import langid
-    except ImportError as error:
-        raise MissingExtra("py3langid", "text") from error
     return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
 
 
@@ -126,10 +124,8 @@ def _is_known(word: str, short_frequency: float) -> bool:
 
 @functools.cache
 def _frequencies() -> dict[str, float]:
-    try:
+    with importing("wordfreq", "text"):
         from wordfreq import get_frequency_dict
-    except ImportError as error:
-        raise MissingExtra("wordfreq", "text") from error
     return get_frequency_dict("en", wordlist="large")
 
 

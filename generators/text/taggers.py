@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.identity import version
 from eqforge.generators.text.analysis import Analysis, Tagger, Token, find_tokens
 from eqforge.generators.text.parts import english, lemmatizer
@@ -124,10 +124,8 @@ class SpacyTagger:
     """
 
     def __init__(self, model: str) -> None:
-        try:
+        with importing("spacy", "text"):
             import spacy
-        except ImportError as error:
-            raise MissingExtra("spacy", "text") from error
         try:
             self._nlp = spacy.load(model)
         except (OSError, ValueError) as error:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.find_file import MissingFile
@@ -38,12 +39,6 @@ if TYPE_CHECKING:
 BATCH = 256
 
 
-class _HasId(Protocol):
-    @property
-    def text_id(self) -> str: ...
-
-
-Named = TypeVar("Named", bound=_HasId)
 Grouped = TypeVar("Grouped")
 
 
@@ -180,7 +175,7 @@ def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterat
     for_limit = partial(sorted, key=lambda text: (text.image, text.text_id))
     texts = (text for file in files for text in (file if run.limit is None else for_limit(file)))
     single = ((picture_key(text.image, text.text_id), (text,)) for text in texts)
-    return (text for (text,) in select_whole(single, run.selection, _id_of))
+    return (text for (text,) in select_whole(single, run.selection, attrgetter("text_id")))
 
 
 def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Text, ...]]:
@@ -194,18 +189,17 @@ def select_images(texts: Iterable[Text], run: RunSettings) -> Iterator[tuple[Tex
 
 
 def select_groups(
-    texts: Iterable[Named], run: RunSettings, key: Callable[[Named], str]
-) -> Iterator[tuple[Named, ...]]:
+    texts: Iterable[Grouped], run: RunSettings, key: Callable[[Grouped], str]
+) -> Iterator[tuple[Grouped, ...]]:
     """Yield the texts that the run settings select, in whole groups of one key, held in memory."""
-    groups: dict[str, list[Named]] = {}
+    groups: dict[str, list[Grouped]] = {}
     for text in texts:
         groups.setdefault(key(text), []).append(text)
-    whole = ((name, tuple(sorted(found, key=_id_of))) for name, found in sorted(groups.items()))
-    return select_whole(whole, run.selection, _id_of)
-
-
-def _id_of(text: _HasId) -> str:
-    return text.text_id
+    whole = (
+        (name, tuple(sorted(found, key=attrgetter("text_id"))))
+        for name, found in sorted(groups.items())
+    )
+    return select_whole(whole, run.selection, attrgetter("text_id"))
 
 
 def whole_groups(groups: Iterable[tuple[Grouped, ...]], size: int) -> Iterator[tuple[Grouped, ...]]:

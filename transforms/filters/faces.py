@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, MissingExtra, importing
 from eqforge.core.ranges import expect
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, import_cv2
@@ -195,10 +195,8 @@ _SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
 
 
 def _import_dlib() -> Any:
-    try:
+    with importing("dlib", "video"):
         import dlib
-    except ImportError as error:
-        raise MissingExtra("dlib", "video") from error
     return dlib
 
 

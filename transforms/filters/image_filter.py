@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from PIL import Image
 
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.schemas.records.scores import Rejection, Score
 
 if TYPE_CHECKING:
@@ -72,9 +72,7 @@ def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Ima
 
 def import_cv2() -> ModuleType:
     """Import OpenCV with its own threads off, because the runner already uses every core."""
-    try:
+    with importing("cv2", "video"):
         import cv2
-    except ImportError as error:
-        raise MissingExtra("cv2", "video") from error
     cv2.setNumThreads(1)
     return cv2

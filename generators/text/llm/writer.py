@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, importing
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint, sha256_hex
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
@@ -148,11 +148,9 @@ class CaptionWriter:
 
 
 def _load(settings: WriterSettings) -> tuple[Any, Any]:
-    try:
+    with importing("torch and transformers", "models"):
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-    except ImportError as error:
-        raise MissingExtra("torch and transformers", "models") from error
     transformers: Any = importlib.import_module("transformers")
     transformers.utils.logging.disable_progress_bar()  # it would break our own
     try:

@@ -29,7 +29,7 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from eqforge.core.errors import MissingExtra
+from eqforge.core.errors import importing
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Span, common_ends
 from eqforge.generators.text.perturbations.corrected import (
@@ -137,10 +137,8 @@ def tokenize_words(text: str) -> list[str]:
 
 @functools.cache
 def _word_tokenizer() -> Callable[[str], list[str]]:
-    try:
+    with importing("nltk", "text"):
         from nltk.tokenize import NLTKWordTokenizer
-    except ImportError as error:
-        raise MissingExtra("nltk", "text") from error
     tokenize: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
     return tokenize
 

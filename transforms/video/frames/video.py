@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, BinaryIO
 
-from eqforge.core.errors import EqforgeError, MissingExtra
+from eqforge.core.errors import EqforgeError, importing
 from eqforge.core.files.source_file import SourceFile, open_source
 from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameSettings
 
@@ -168,10 +168,8 @@ def open_video(
     Raises:
       VideoUnusable: nothing in the file can be decoded.
     """
-    try:
+    with importing("av", "video"):
         import av
-    except ImportError as error:
-        raise MissingExtra("av", "video") from error
 
     stored = _without_webp(source.stream, settings)
     if stored is not source.stream:
