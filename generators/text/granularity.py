@@ -17,8 +17,8 @@ Source: Hendriksen et al., "Assessing Brittleness of Image-Text Retrieval Benchm
 Vision-Language Models Perspective", sections 3.1 and 3.2, Table 1.
 """
 
-import dataclasses
 import functools
+from typing import Any
 
 from eqforge.generators.text.analysis import Analysis, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
@@ -27,11 +27,10 @@ from eqforge.generators.text.words import word_set
 _CONJUNCTIONS = word_set("granularity.conjunctions")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Granularity:
-    """The features of one caption.
+def measure_granularity(analysis: Analysis) -> dict[str, Any]:
+    """Return the features of a caption, as the table of captions names them.
 
-    Attributes:
+    Returns:
       complement_phrases: prepositions, each of which opens one ("on a bench"); the paper does not
         define them.
       articles: determiners: "a", "the", and also "some", "each" and "this", as the paper's figure
@@ -49,24 +48,6 @@ class Granularity:
         number of words, which are split at spaces ("dog." has no sense); None for a caption without
         a word.
     """
-
-    nouns: int
-    adjectives: int
-    complement_phrases: int
-    articles: int
-    quantifiers: int
-    adjectives_per_noun: float | None
-    complement_phrases_per_noun: float | None
-    articles_per_noun: float | None
-    quantifiers_per_noun: float | None
-    concept_depth: float | None
-    noun_depth: float | None
-    characters: int
-    words: int
-    concept_diversity: float | None
-
-
-def measure_granularity(analysis: Analysis) -> Granularity:
     words = [token for token in analysis.tokens if is_word(token)]
     nouns = [token for token in words if is_noun(token)]
     adjectives = sum(map(is_adjective, words))
@@ -77,22 +58,22 @@ def measure_granularity(analysis: Analysis) -> Granularity:
     quantifiers = sum(token.tag == "CD" for token in words)
     spaced = analysis.text.split() if words else []
     synonyms = set[str]().union(*map(_synonyms, spaced))
-    return Granularity(
-        nouns=len(nouns),
-        adjectives=adjectives,
-        complement_phrases=complement_phrases,
-        articles=articles,
-        quantifiers=quantifiers,
-        adjectives_per_noun=_ratio(adjectives, len(nouns)),
-        complement_phrases_per_noun=_ratio(complement_phrases, len(nouns)),
-        articles_per_noun=_ratio(articles, len(nouns)),
-        quantifiers_per_noun=_ratio(quantifiers, len(nouns)),
-        concept_depth=_mean([_depth(token.text.lower()) for token in words]),
-        noun_depth=_mean([_depth(token.lemma, "n") for token in nouns]),
-        characters=len(analysis.text),
-        words=len(words),
-        concept_diversity=_ratio(len(synonyms), len(spaced)),
-    )
+    return {
+        "nouns": len(nouns),
+        "adjectives": adjectives,
+        "complement_phrases": complement_phrases,
+        "articles": articles,
+        "quantifiers": quantifiers,
+        "adjectives_per_noun": _ratio(adjectives, len(nouns)),
+        "complement_phrases_per_noun": _ratio(complement_phrases, len(nouns)),
+        "articles_per_noun": _ratio(articles, len(nouns)),
+        "quantifiers_per_noun": _ratio(quantifiers, len(nouns)),
+        "concept_depth": _mean([_depth(token.text.lower()) for token in words]),
+        "noun_depth": _mean([_depth(token.lemma, "n") for token in nouns]),
+        "characters": len(analysis.text),
+        "words": len(words),
+        "concept_diversity": _ratio(len(synonyms), len(spaced)),
+    }
 
 
 @functools.lru_cache(maxsize=65_536)

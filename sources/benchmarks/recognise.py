@@ -28,7 +28,6 @@ _OF_ANSWERS: Final = (
 
 
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
-    """Return the form of a record."""
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
     for form in forms:

@@ -3,9 +3,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from eqforge.commands.inspection import _granularity
-from eqforge.generators.text.granularity import Granularity
+from eqforge.schemas.tables.texts import MeasuredCaption
 
-NAMES = [field.name for field in dataclasses.fields(Granularity)]
+ABOUT = ["caption_id", "image", "image_id", "split", "caption", "tagger"]
+NAMES = [field.name for field in dataclasses.fields(MeasuredCaption)][len(ABOUT) :]
 
 
 @dataclasses.dataclass

@@ -1,5 +1,6 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text.granularity import Granularity, measure_granularity
+from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.taggers import load_tagger
 
 
-def measure(text: str) -> Granularity:
-    return measure_granularity(*load_tagger().analyse([text]))
+def measure(text: str) -> Any:
+    return SimpleNamespace(**measure_granularity(*load_tagger().analyse([text])))
 
 
 def test_modifiers_and_determiners_are_counted_per_caption_and_per_noun(wordnet: Any) -> None:

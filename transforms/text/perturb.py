@@ -1,7 +1,7 @@
 """Perturbs captions in all 13 ways, and measures each caption once."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from eqforge.generators.text.analysis import Analysis, Tagger
@@ -123,5 +123,5 @@ def _make(
         split=record.split,
         caption=record.caption,
         tagger=analysis.tagger,
-        **asdict(measure_granularity(analysis)),
+        **measure_granularity(analysis),
     )

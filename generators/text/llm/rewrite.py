@@ -109,13 +109,11 @@ class Rewrite:
     """A caption as a language model rewrote it.
 
     Attributes:
-      attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
     """
 
     prompt: PromptName
     edited: EditedText
-    attempt: int
     seed: int | None
     model: str
 
@@ -158,7 +156,6 @@ def rewrite_captions(
                 results[index] = Rewrite(
                     prompt=prompt,
                     edited=edited,
-                    attempt=attempt,
                     seed=question.seed,
                     model=answer.model,
                 )

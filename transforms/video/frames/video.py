@@ -147,7 +147,6 @@ class Video:
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[SourceFile]:
-    """Open the file of a video."""
     _check_file(path)
     with contextlib.ExitStack() as opened:
         try:
