@@ -69,7 +69,7 @@ def test_an_archive_that_unpacks_to_more_than_memory_is_refused(tmp_path: Path) 
     with pytest.raises(InputError, match="do not fit in memory"):
         read_file(tmp_path / "m.npz", *TWO)
     np.savez(tmp_path / "m.npz", a=np.zeros(2), b=np.zeros(2))
-    with pytest.raises(InputError, match=r"or one array of numbers, .* found 2 arrays"):
+    with pytest.raises(InputError, match=r"or one array of numbers and .* found 2 arrays"):
         read_file(tmp_path / "m.npz", *TWO)
 
 
