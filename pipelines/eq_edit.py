@@ -74,11 +74,12 @@ class Config(CaptionDataset):
     edit."""
 
     max_side: int | None = None
-    """Longest side of a stored photograph in pixels. Larger photographs are scaled down before
-    editing."""
+    """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down
+    first."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of hard negatives that the rules write. Image editors often fail on the other kinds."""
+    """Kinds of hard negatives that the rules write. Image editors often fail on non-default
+    kinds."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

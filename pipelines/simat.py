@@ -59,7 +59,7 @@ class SimatSettings:
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     drop_synonyms: bool = True
-    """Reject queries whose two words are synonyms, or keep them with --no-drop-synonyms."""
+    """Reject queries whose two words are synonyms. --no-drop-synonyms keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -75,7 +75,7 @@ class ConverseSettings:
     """PyTorch device, such as cuda:0."""
 
     threads: int = 1
-    """Number of CPU threads. A different number can change answers."""
+    """Number of CPU threads. Changing this number can change answers."""
 
     shard_samples: int = 100
     """Number of pairs per output file. A resumed run repeats only the unfinished file."""

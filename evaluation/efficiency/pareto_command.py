@@ -51,10 +51,10 @@ class ParetoSettings:
     accuracy)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or that of a random choice."""
+    """Credit for a tie: none, one half, or the expected credit of a random choice."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Drop a model only if another model is better in both score and time."""
+    """Exclude a model only if another model is better in both score and time."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

@@ -55,7 +55,7 @@ class EfficiencySettings:
     """Seconds per image that a separate object detector takes, if the model needs a detector."""
 
     threads: int | None = None
-    """Number of CPU threads (default: PyTorch's own)."""
+    """Number of CPU threads (default: PyTorch's default)."""
 
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels per image. Larger images are skipped."""

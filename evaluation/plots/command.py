@@ -67,7 +67,7 @@ class PlotSettings:
     """For bars and lambdas: subset to draw, such as test (default: all)."""
 
     measure: str = "ssim"
-    """For minimality: numeric column of the samples, such as ssim."""
+    """For minimality: numeric column by which to group the pairs."""
 
     bins: int = 5
     """For minimality: number of bins. All bins have about the same number of pairs."""

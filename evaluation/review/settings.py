@@ -54,13 +54,13 @@ class Plan:
     """Number of items to review, chosen by hash (default: all)."""
 
     each: str | None = None
-    """Column by which to sample, such as group or kind. With this option, --sample is the number of
-    items for each value of the column."""
+    """Column by which to sample, such as group or kind. --sample is then the number of items for
+    each value of this column."""
 
     of: Path | None = None
-    """JSON Lines file of items that the dataset does not contain. For picture-ranking, each item is
-    a query with id, text and images. For vlue-expressions, pass the boxes that `review import`
-    wrote."""
+    """JSON Lines file of items that are not in the dataset. For picture-ranking, each item is a
+    query with id, text and images. For vlue-expressions, pass the file of boxes from `review
+    import`."""
 
     answer_list: Path | None = None
     """For vlue-questions: file of the allowed answers, as JSON or one per line."""
@@ -99,7 +99,7 @@ class Import:
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
     earlier: Path | None = None
-    """Decisions from an earlier round. New decisions replace these decisions, unless the new
+    """Decisions from an earlier round. A new decision replaces an earlier one, unless the new
     decision is `unsure`."""
 
     of: Path | None = None

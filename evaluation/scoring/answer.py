@@ -30,7 +30,7 @@ _OWN_TEXT = {"nlvr2": "statement", "vqa": "question", "captioning": "image_id"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerSettings:
-    """Answer VLUE's questions, statements, captions or phrases with a local model."""
+    """Solve a VLUE task with a local model: VQA, NLVR2, captioning or grounding."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of a dataset that `eqforge build vlue` built with images."""

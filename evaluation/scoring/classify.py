@@ -49,7 +49,7 @@ class ClassifySettings:
     in CLIP."""
 
     output: Path | None = None
-    """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads it."""
+    """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads this folder."""
 
     image_batch: int = 64
     """Number of images per batch. Smaller batches need less memory."""

@@ -61,13 +61,13 @@ class ScoreSettings:
     """Compute in bfloat16 where PyTorch considers it safe. Scores are still float32."""
 
     captions: Path | None = None
-    """Text file of extra captions to encode, one per line. Only for models that write vectors."""
+    """Text file of extra captions to encode, one per line. Only for dual encoders."""
 
     candidates: Path | None = None
-    """Folder of dual-encoder vectors used to preselect retrieval pairs for a fusion encoder."""
+    """Folder of dual-encoder vectors that preselect retrieval pairs for a fusion encoder."""
 
     top: int = 128
-    """Number of candidates per image and per caption with --candidates."""
+    """With --candidates: number of candidates per image and per caption."""
 
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels per image. Larger images are rejected."""

@@ -33,7 +33,7 @@ class AuditSettings:
     `kind` is possible."""
 
     language_model: str | None = None
-    """Causal language model to audit in addition: a folder, or an id on the Hugging Face Hub."""
+    """Causal language model to audit as well: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""

@@ -53,11 +53,11 @@ class TablesSettings:
     """Columns of the paper's tables to show: a heading such as Eq-SD, or "Eq-SD Text"."""
 
     digits: int | None = None
-    """Number of decimals (default: as printed)."""
+    """Number of decimals (default: as in the paper)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95 % confidence intervals below each of your models. Text output also has a
-    row with the number of your samples, where it is known."""
+    """Add a row of 95 % confidence intervals below each of your models. Text output also shows the
+    number of your samples, if this number is known."""
 
     show: Literal["text", "latex"] = "text"
     """Output format. LaTeX output needs the package booktabs and prints the best numbers in

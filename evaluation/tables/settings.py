@@ -58,8 +58,8 @@ class MetricsSettings:
     format: Format = "dataset"
     """Type of input: a dataset with scores, or only score files. `eqben` reads EqBen's vectors.
     `pairs`, `hard-positives` and `foils` read scores without a dataset. `boundaries` reads scores
-    of frames around event boundaries. `gap` compares two metrics.json or metrics.csv files, in
-    domain and out of domain."""
+    of frames around event boundaries. `gap` compares two metrics.json or metrics.csv files: one in
+    domain, and one out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
@@ -67,10 +67,10 @@ class MetricsSettings:
 
     columns: tuple[str, ...] = ()
     """Rename columns of your score files to eqforge's names, such as c0_i0=left sample_id=id. The
-    column c1_i0 holds the score of caption 1 with image 0."""
+    column c1_i0 is the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or that of a random choice."""
+    """Credit for a tie: none, one half, or the expected credit of a random choice."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
@@ -88,8 +88,8 @@ class MetricsSettings:
     mode: Literal["corrected", "paper"] = "corrected"
     """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, unchanged
     captions are kept. R@k of perturbed captions is the number of true candidates among the first k,
-    divided by min(5, k) captions or by 1 image. For VLUE, a query counts if any true candidate is
-    among the first k. For SIMAT, only the query's own region is excluded from the gallery."""
+    divided by min(5, k) captions or by 1 image. For VLUE, a query is correct if any true candidate
+    is among the first k. For SIMAT, only the query's own region is excluded from the gallery."""
 
     relevance: Path | None = None
     """Folder of scores with vectors, for the retrieval metric DCG_CM. The paper uses CLIP

@@ -83,24 +83,24 @@ class FinetuneSettings:
     """Weight decay of matrices. Gains and biases have no weight decay."""
 
     max_grad_norm: float | None = None
-    """Maximum gradient norm. Longer gradients are clipped to this norm."""
+    """Maximum gradient norm. Larger gradients are clipped to this norm."""
 
     exclude_repeats: bool = True
-    """Exclude negatives with the same image or caption, or keep them with --no-exclude-repeats."""
+    """Exclude negatives that repeat the image or caption. --no-exclude-repeats keeps them."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
     """Add all hard negatives in the batch to infonce as extra texts for each image."""
 
     close: ClosePairs = "known"
-    """Source of EqSim's close pairs: the dataset, the nearest in the batch, or a random draw. For
-    fusion encoders, the close pairs are also the hard negatives."""
+    """Source of EqSim's close pairs: the dataset, the batch's nearest samples, or a random draw.
+    For fusion encoders, the close pairs are also the hard negatives."""
 
     close_count: int = 4
-    """Number of close texts per sample, and of close images. Fusion encoders use only close
+    """Number of close texts, and of close images, per sample. Fusion encoders use only close
     texts."""
 
     distant_count: int = 4
-    """For fusion encoders: number of other random texts per image in itm, ranking and eqsim-v1."""
+    """For fusion encoders: number of random texts per image for itm, ranking and eqsim-v1."""
 
     eqsim_scores: EqsimScores = "cosine"
     """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image.
@@ -127,7 +127,7 @@ class FinetuneSettings:
     run `accelerate launch`."""
 
     workers: int = 2
-    """Number of processes that decode images. At 0, images are decoded between steps."""
+    """Number of processes that decode images. With 0, images are decoded between steps."""
 
     checkpoint_every: int = 500
     """Number of steps between checkpoints."""

@@ -82,7 +82,7 @@ class DiffusionSettings:
     """Width and height of the images in pixels (default: the model's training size)."""
 
     cpu_threads: int = 4
-    """Number of CPU threads. A different number changes the images slightly."""
+    """Number of CPU threads. Changing this number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
     """Number of batch rows per denoising pass. Fewer rows need less memory. If memory runs out,
@@ -104,8 +104,8 @@ class EditSettings:
     """Prompt-to-prompt settings: how the first image of a pair guides the second image."""
 
     cross_replace: float = 0.8
-    """Fraction of steps that reuse the first image's attention to shared words, from the first
-    step."""
+    """Fraction of the steps, from the first one, that reuse the first image's attention to shared
+    words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
@@ -117,13 +117,13 @@ class EditSettings:
     """Fraction of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Copy the first image outside the changed area, or redraw all pixels with --no-local-blend."""
+    """Copy the first image outside the changed area. --no-local-blend redraws all pixels."""
 
     blend_threshold: float = 0.3
     """Fraction of the maximum attention above which a pixel belongs to a word."""
 
     alignment: Literal["exact", "published"] = "exact"
-    """Match the words of the two prompts exactly (`exact`), or like the authors' code
+    """Match the words of the two prompts exactly (`exact`), or as the authors' code does
     (`published`)."""
 
     def __post_init__(self) -> None:

@@ -56,7 +56,7 @@ class EditorSettings:
     side, edited, and scaled back."""
 
     cpu_threads: int = 4
-    """Number of CPU threads. A different number changes the images slightly."""
+    """Number of CPU threads. Changing this number changes the images slightly."""
 
     def __post_init__(self) -> None:
         for name in ("steps", "resolution", "cpu_threads"):

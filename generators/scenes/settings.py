@@ -20,7 +20,7 @@ MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: larg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
-    """Pairs, objects and cameras to propose, and limits on the renderings."""
+    """Pairs, objects and cameras to try, and limits on the renderings."""
 
     pairs: int = 6000
     """Number of pairs, split evenly among the kinds. The paper uses 2,000 per kind."""

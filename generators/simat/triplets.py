@@ -44,7 +44,7 @@ class TripletSettings:
     """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions that show a triplet, or number of images in corrected mode."""
+    """Minimum number of regions (in corrected mode: images) that show a triplet."""
 
     min_relations: int = 2
     """Minimum number of different relations in which an object appears."""

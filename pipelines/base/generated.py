@@ -72,7 +72,7 @@ class PairFilters(ImageFilters):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs with two identical captions, or keep them with --no-distinct-captions."""
+    """Reject pairs with two identical captions. --no-distinct-captions keeps them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

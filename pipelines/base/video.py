@@ -76,7 +76,7 @@ class VideoSettings(ImageFilters, _Frames):
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
-    """Reject pairs with two identical captions, or keep them with --no-distinct-captions."""
+    """Reject pairs with two identical captions. --no-distinct-captions keeps them."""
 
     max_pairs_per_video: int | None = None
     """Maximum number of pairs per video. If a video has more pairs, a hash of their ids decides

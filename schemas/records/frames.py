@@ -51,14 +51,14 @@ class FrameSettings:
     jpeg_quality: int = 95
     """JPEG quality, 1 to 95."""
     max_side: int | None = None
-    """Longest side of a stored frame in pixels. Larger frames are scaled down."""
+    """Maximum width and height of a frame, in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels exactly as in the file, even if they are not square, interlaced or of high
-    dynamic range."""
+    """Store the pixels exactly as in the file, even if the video is interlaced, HDR, or has
+    non-square pixels."""
     end_tolerance_s: float = 0.1
     """Use the last frame for times up to this number of seconds after the end of the video."""
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels (width times height) of a video. Larger videos are rejected."""
+    """Maximum number of pixels (width times height) of a frame. Larger videos are rejected."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:

@@ -32,7 +32,7 @@ class ExportSettings:
     """Maximum number of rows per Parquet file or tar shard."""
 
     max_side: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """Longest side of an image in pixels. Larger images are scaled down."""
+    """Maximum width and height of an image, in pixels. Larger images are scaled down."""
 
     image_format: Literal["keep", "jpeg", "png"] = "keep"
     """Format of the exported images: unchanged, JPEG (quality 95) or PNG."""

@@ -65,7 +65,7 @@ class FaceSettings:
 
     face_upsample: int = 1
     """Number of times to double the image size before detection, 0 to 4. At 0, the smallest
-    detectable face has 80 pixels. Each doubling halves this size and takes four times as long.
+    detectable face is 80 pixels wide. Each doubling halves this size and takes four times as long.
     `yunet` ignores this option."""
 
     face_threshold: float = 0.8

@@ -35,7 +35,7 @@ REASONS = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PerceptualSettings:
-    """Model that measures the perceptual distance between two images, and its limit."""
+    """Model that measures the perceptual distance between two images, and the maximum distance."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
     """Model that encodes the images: `dinov2:MODEL`, or a dual encoder, as in --oracle. The

@@ -36,7 +36,7 @@ KIND: Final = "likelihood"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PlausibilitySettings:
-    """Language model that measures how plausible captions are, and its limit."""
+    """Language model that measures how plausible captions are, and the limit on its score."""
 
     plausibility: Annotated[str | None, TraceOf(weighers_of)] = None
     """Causal language model that scores captions before images are generated. The score is the

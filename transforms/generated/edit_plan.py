@@ -149,7 +149,7 @@ class LockSettings:
     """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Keep the photograph's pixels outside the mask, or use the edited pixels with --no-lock."""
+    """Keep the photograph's pixels outside the mask. --no-lock uses the edited pixels."""
 
     feather_px: int = 0
     """Width in pixels of the gradual transition from photograph to edit, inside the mask's edge."""

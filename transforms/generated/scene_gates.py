@@ -106,8 +106,8 @@ class SceneGates:
     """For `graded`: minimum visible difference, as a fraction of the intended step."""
 
     min_posture_margin: float | None = 0.1
-    """For `posture`: minimum log2 of how much taller and narrower the object looks upright than
-    lying."""
+    """For `posture`: minimum log2 of the ratio of heights, upright to lying, and of widths, lying
+    to upright."""
 
     min_trim_area: float | None = 0.0015
     """For `trim`: minimum extra area in the captioned colour compared with the other image, as a

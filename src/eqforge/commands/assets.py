@@ -105,7 +105,7 @@ class Adopt:
     """JSON file of caption words by asset name, phrase or category: {"mug": {"noun": "mug"}}."""
 
     axis_up: Literal["Z", "Y"] | None = None
-    """Upward axis in the files (default: Z for OBJ, Y for GLB and glTF)."""
+    """Axis that points up in the files (default: Z for OBJ, Y for GLB and glTF)."""
 
     licence: str = SCANS_LICENCE
     """Licence of the scans. The default is the licence of the Google Scanned Objects."""

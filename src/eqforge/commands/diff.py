@@ -44,8 +44,8 @@ class Arguments:
     """Replace the report in the folder if it shows a different comparison."""
 
     examples: int = 3
-    """Number of records to list per table and kind of change. The option --json lists all
-    records."""
+    """Number of records to list per table and kind of change. With --json, all records are
+    listed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

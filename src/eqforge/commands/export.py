@@ -47,7 +47,7 @@ class Arguments(ExportSettings):
     """Folder or URL for the files. It must be new, empty, or contain an earlier export."""
 
     overwrite: bool = False
-    """Replace a different export. Only files listed in its eqforge-export.json are deleted."""
+    """Replace an earlier export. Only the files listed in its eqforge-export.json are deleted."""
 
 
 def export_command(arguments: Arguments) -> None:

@@ -42,14 +42,14 @@ class Arguments:
     """Image file to write: a contact sheet of samples with their texts."""
 
     boxes: bool = False
-    """Also draw the objects' boxes if the dataset has them."""
+    """Also draw the boxes of objects, if the dataset has boxes."""
 
     rejects: str | None = None
     """List the candidates that were rejected for this reason, or draw them with --sheet."""
 
     id: str | None = None
     """Show the sample or rejected candidate with this id. A unique part of the id is enough. With
-    --sheet, the image is drawn instead."""
+    --sheet, its images are drawn instead."""
 
     full: bool = False
     """Show every column of the samples, and the columns and types of every table."""

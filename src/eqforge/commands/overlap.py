@@ -37,22 +37,22 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     output: str
-    """Parquet file to write. For each image, it states whether the model saw the image, and why."""
+    """Parquet file to write. Each row states whether the model saw an image, and on what
+    evidence."""
 
     training_ids: tuple[str, ...] = ()
-    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. Ids or file names are
-    a JSON array, or one per line. If ids are plain numbers, pass coco=FILE, vg=FILE or
-    flickr=FILE."""
+    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids or file names, as JSON
+    arrays or one per line. If ids are plain numbers, pass coco=FILE, vg=FILE or flickr=FILE."""
 
     links: tuple[Path, ...] = ()
-    """Files that link several ids of a photograph, such as Visual Genome's image_data.json. Images
-    in these files do not count as seen."""
+    """Files that list several ids of the same photograph, such as Visual Genome's image_data.json.
+    Images in these files do not count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
     """Splits of a list that count as training. `all` selects every split."""
 
     names_are: Collection | None = None
-    """Collection that the images are from. Needed if their names are only numbers, such as
+    """Collection that the images come from. Required if their names are only numbers, such as
     1000092795.jpg."""
 
     images: tuple[Path, ...] = ()
@@ -62,7 +62,7 @@ class Arguments:
     """Datasets whose images count as seen, by COCO, VG or Flickr id, or by appearance."""
 
     max_distance: int = 24
-    """Maximum number of differing bits, out of 192, for images to look the same."""
+    """Maximum number of bits, out of 192, in which the hashes of matching images differ."""
 
     workers: int = 1
     """Number of processes that hash the training images."""

@@ -34,13 +34,13 @@ class Arguments:
     """Model scores to show with the samples, in any form that `eqforge metrics` accepts."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
-    """Type of the scores in your files. Folders written by `eqforge score` record it."""
+    """Type of the scores in your files. Folders written by `eqforge score` record this type."""
 
     thumbnails_only: bool = False
     """Show only thumbnails (320 pixels wide), and leave out the full-size images."""
 
     overwrite: bool = False
-    """Overwrite an earlier report of a different dataset, or with different scores."""
+    """Overwrite an earlier report, even if its dataset or scores differ."""
 
 
 def report_command(arguments: Arguments) -> None:
