@@ -48,9 +48,11 @@ class Config(VideoDataset):
 
     def __post_init__(self) -> None:
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):
-            raise InputError("--min-changed-relations: expected 1, 2 or 3")
+            raise InputError(
+                f"--min-changed-relations {self.min_changed_relations}: expected 1 to 3"
+            )
         if self.skip_frames < 0:
-            raise InputError("--skip-frames: expected 0 or more")
+            raise InputError(f"--skip-frames {self.skip_frames}: expected 0 or more")
 
 
 class EqAg(VideoPipeline[Config]):

@@ -105,13 +105,13 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         self.prepare_models()
         judges = prepare_oracle(settings.oracle).judges
         if settings.ranking.best_by == "oracle_margin" and not judges:
-            raise InputError("--best-by oracle_margin needs an oracle; specify one with --oracle")
+            raise InputError("--best-by oracle_margin needs an oracle; pass one with --oracle")
         prepare_plausibility(settings.plausibility)
         if device != "cpu" and workers > 1:
             raise InputError(
-                f"--workers {workers}: each worker would load its own copy of the model onto "
-                f"{device} and wait for the others, so one worker is as fast; to use several "
-                f"GPUs, build {part} on each GPU, into separate folders"
+                f"--workers {workers}: several workers on {device} are no faster than one, because "
+                "each would load its own copy of the model; to use several GPUs, build "
+                f"{part} on each GPU, in separate folders"
             )
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:

@@ -181,8 +181,8 @@ class GeneratedPipeline(Pipeline[Configured, Record]):
         def judge(numbers: Numbers) -> Judged:
             first = min(draws.start for draws in numbers.values())
             if first:
-                more = ", ".join(f"{len(draws):,} of {kind}" for kind, draws in numbers.items())
-                self._print(f"drawing more to replace rejected pairs: {more}")
+                more = ", ".join(f"{len(draws):,} {kind}" for kind, draws in numbers.items())
+                self._print(f"drawing pairs to replace rejected ones: {more}")
             run(written(numbers, f"draws-{first}"), "draws", wire)
             return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
 

@@ -164,7 +164,7 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
             for name, version in ({**dict.fromkeys(existing.versions), **header.versions}).items()
             if existing.versions.get(name) != version
         ]
-        _check_same(run, "contains", identity(existing), header, extras)
+        _check_same(run, "contains a build of", identity(existing), header, extras)
         return existing
     if storage.exists(started):
         known = _read_identity(run, started)
@@ -184,8 +184,8 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
         if run.overwrite:
             return None
         raise InputError(
-            f"--output {run.output}: contains an unfinished build, and {url} is damaged; "
-            "choose a different folder, or add --overwrite to build there anyway"
+            f"--output {run.output}: contains an unfinished build, but {url} is damaged; "
+            "choose a different folder, or add --overwrite to start again"
         ) from error
 
 
@@ -198,8 +198,8 @@ def _check_same(
     found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {state} {dataset}; --only builds only a part of the samples, "
-            "so choose a different folder"
+            f"--output {run.output}: {state} {dataset}; --only builds only some samples, so choose "
+            "a separate folder"
         )
     check_differences(run, f"{state} {dataset}", found)
 
@@ -253,7 +253,7 @@ def _check_free(output: str) -> None:
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {output}: contains other files ({foreign[0]}); choose a different folder"
+            f"--output {output}: is not empty (contains {foreign[0]}); choose an empty folder"
         )
 
 

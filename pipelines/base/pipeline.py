@@ -87,7 +87,7 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
-        expect(self, "max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1")
+        expect(self, "max_error_rate", 0 <= self.max_error_rate <= 1, "a fraction from 0 to 1")
         expect(self, "samples_per_file", self.samples_per_file >= 1, "1 or more")
         expect(self, "images_per_file", self.images_per_file >= 1, "1 or more")
         expect(self, "cache_gb", self.cache_gb > 0, "more than 0")
@@ -101,7 +101,7 @@ class RunSettings:
             share = float(number) / 100 if sign and not rest else -1.0
         except ValueError:
             share = -1.0
-        expect(self, "sample", 0 <= share <= 1, "a share such as 1% or 12.5%")
+        expect(self, "sample", 0 <= share <= 1, "a percentage such as 1% or 12.5%")
         return Selection(only=self.only, limit=self.limit, sample=share)
 
 

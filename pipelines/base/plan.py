@@ -310,7 +310,7 @@ def limit_hints(
         near = sorted(found, reverse=not is_upper)
         looser = {_outward(near[math.ceil(len(near) * q) - 1], is_upper) for q in (0.25, 0.75)}
         effects = [
-            f"{each:g} would pass {sum(x <= each if is_upper else x >= each for x in near):,}"
+            f"{each:g} would keep {sum(x <= each if is_upper else x >= each for x in near):,}"
             for each in sorted(looser, reverse=not is_upper)
         ]
         tries.append(f"--{option} {effects[0].partition(' ')[0]}")

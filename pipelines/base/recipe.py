@@ -24,7 +24,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.filters.plausibility import KIND
 
-OTHER_BYTES = "whose content differs from the recipe's"
+OTHER_BYTES = "the recipe has different bytes for"
 SHOWN = 10
 _TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
 """Texts that a recipe may set. The user sets all others, which may name code or files to load."""
@@ -57,14 +57,14 @@ class RecipeSettings:
             if value not in (None, False):
                 use = f"sets this option to {shown(value)}"
             raise InputError(
-                f"{label}: the recipe {self.url} {use}; leave it out, or build without the recipe"
+                f"{label}: the recipe {self.url} {use}; leave out the option or the recipe"
             )
         for name, (value, usual, hint) in settings.items():
             if _is_named(name, hint) and value and value != usual and name not in labels:
                 flag = name.replace("_", "-")
                 raise InputError(
                     f"the recipe {self.url} was made with --{flag} {shown(value)}, which you "
-                    "must pass yourself, because a recipe never names code or models to load"
+                    "must pass yourself, because recipes never name code or models to load"
                 )
 
 
@@ -73,9 +73,9 @@ def settings_of_recipe(
 ) -> RecipeSettings:
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
-        raise InputError(f"{url}: expected the mode paper or corrected, found {shown(recipe.mode)}")
+        raise InputError(f"{url}: the mode is {shown(recipe.mode)}; expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: its mode is {mode}, but its settings name {shown(named)}")
+        raise InputError(f"{url}: its mode is {mode}, but its settings say {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):
@@ -96,7 +96,7 @@ def changed_inputs(recipe: Manifest, manifest: Manifest) -> tuple[str, ...]:
 def named_line(names: Sequence[str], kind: str, fault: str) -> Iterator[str]:
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
-        yield f"{counted(len(names), kind)} {fault}: {', '.join([*names[:SHOWN], *more])}"
+        yield f"{fault} {counted(len(names), kind)}: {', '.join([*names[:SHOWN], *more])}"
 
 
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
@@ -110,8 +110,8 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
     if unknown := [name for name in values if name not in names]:
         hint = nearest(unknown[0], names)
         raise InputError(
-            f"{url}: this version has no setting {name_of(unknown[0])}{hint}; use the version of "
-            "eqforge that wrote the recipe"
+            f"{url}: this version of eqforge has no setting {name_of(unknown[0])}{hint}; use "
+            "the version that wrote the recipe"
         )
     found = {}
     for name, value in values.items():

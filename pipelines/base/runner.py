@@ -159,7 +159,7 @@ def _is_finished(pipeline: AnyPipeline, header: Manifest, plan: PlanFiles) -> bo
         return False
     dataset = Dataset(folder=run.output, manifest=manifest)
     changed = list(compare_media(dataset, pipeline.media(plan)))
-    check_differences(run, f"contains {pipeline.name}", changed)
+    check_differences(run, f"contains a build of {pipeline.name}", changed)
     return is_complete(manifest, run.output)
 
 
@@ -239,7 +239,7 @@ def _report(
     if outcome == "submitted":
         job = options.view_as(GoogleCloudOptions).job_name
         show(
-            f"{output}: dry run only; the job is valid, and nothing was submitted"
+            f"{output}: the job is valid; it was not submitted, because this is a dry run"
             if placement.is_dry(options)
             else f"{output}: submitted as {job}; the build is complete when {FILE_NAME} exists"
         )
@@ -305,10 +305,7 @@ def warning_of(
     if not found:
         return f"{warning}, because no record has the id {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
-    why = (
-        f"most candidates were rejected by {known.name}, {reason} {count:,}: "
-        f"{_sentence(known, reason)}"
-    )
+    why = f"{known.name} rejected {count:,} candidates for {reason}: {_sentence(known, reason)}"
     return f"{warning}; {why}"
 
 

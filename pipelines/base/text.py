@@ -99,8 +99,8 @@ class TextPipeline(Pipeline[Configured, Record]):
             example = example or name
         if example == "":
             raise InputError(
-                f"--images {folder.root}: the captions contain no image names, so images cannot "
-                "be found; leave --images out"
+                f"--images {folder.root}: the captions contain no image names, so eqforge cannot "
+                "find the images; leave out --images"
             )
         if example is not None:
             raise InputError(

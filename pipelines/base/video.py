@@ -167,9 +167,9 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--frames-fps: --videos {folder.root}: a web server does not list its files, so "
-                "eqforge cannot read folders of frames there; copy the folders to this machine, "
-                "or put the frames into tar shards"
+                f"--videos {folder.root}: a web server does not list its files, so --frames-fps "
+                "cannot read folders of frames there; copy the folders to this machine, or put "
+                "the frames into tar shards"
             )
         if find_spec("av") is None:
             raise MissingExtra("av", "video")
@@ -286,7 +286,7 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         if first is None:
             return ""
         name, why = first
-        looked_for = f"looked for {storage.join(videos, name)}, also with {_ENDINGS}"
+        looked_for = f"eqforge looked for {storage.join(videos, name)}, also with {_ENDINGS}"
         advice = looked_for if why == MISSING else why.detail
         hint = namesakes(self.folder("videos"), [name], VIDEO_SUFFIXES).get(name, "")
         return f"--videos {videos}: the folder contains none of the planned videos; {advice}{hint}"
@@ -338,19 +338,19 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
             yield (
                 "  a pair needs two usable frames of one video, so videos with fewer frames "
-                "make no pairs"
+                "give no pairs"
             )
         if samples:
             yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"
         wrong = self._none_there(example) if total["missing"] == total["videos"] else ""
         if wrong:
-            yield f"  WARNING: a build would reject this: {wrong}"
+            yield f"  WARNING: a build would fail: {wrong}"
         if unrated and self.config.frames_fps is None:
-            yield f"  WARNING: a build would reject this: {rate_missing(unrated)}"
+            yield f"  WARNING: a build would fail: {rate_missing(unrated)}"
 
     def _missing_lines(self, lost: Sequence[tuple[str, MissingFile]], number: int) -> Iterator[str]:
         if lost:
-            yield f"  missing below --videos {self.config.videos}:"
+            yield f"  missing from --videos {self.config.videos}:"
         hints = namesakes(self.folder("videos"), [name for name, _ in lost], VIDEO_SUFFIXES)
         for name, why in lost:
             yield f"    {name}: {why.detail}{hints.get(name, '')}"

@@ -202,7 +202,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         """
         super().confirm(plan)
         if most := self.config.judging.check_requests(plan.counts.get(self.judged, 0)):
-            print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
+            print(f"judges will ask servers at most {most:,} questions", file=sys.stderr)
         written = self._written()
         model = None if written is None else open_model(written.model)
         is_asked = written and not (written.ledger and written.ledger.exists())
@@ -244,13 +244,12 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
     def _check_budget(self, found: Estimate) -> None:
         config, most = self.config, found.tries * found.questions
         less = (
-            "raise the limit, ask less often with --model-retries, or build less with --limit "
-            "or --sample"
+            "raise the limit, lower --model-retries, or build fewer samples with --limit or "
+            "--sample"
         )
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
-                f"--model-requests {config.model_requests:,}: {most:,} questions may be asked; "
-                f"{less}"
+                f"--model-requests {config.model_requests:,}: the build may need {most:,}; {less}"
             )
         if config.model_budget is not None and config.model_prices is not None:
             price = found.tries * found.price(config.model_prices)
@@ -296,12 +295,12 @@ def check_writer(config: ModelSettings, mode: Mode) -> None:
     for each in fields(ModelSettings):
         if getattr(config, each.name) != usual.get(each.name, each.default):
             flag = each.name.replace("_", "-")
-            raise InputError(f"--{flag}: needs a language model; specify it with --model")
+            raise InputError(f"--{flag}: needs a language model; pass one with --model")
 
 
 def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator[str]:
     def price(times: int) -> str:
-        return "" if prices is None else f"; at your prices {times * found.price(prices):,.2f}"
+        return "" if prices is None else f"; {times * found.price(prices):,.2f} at your prices"
 
     known = f", and {found.known:,} more that are already answered" if found.known else ""
     yield (

@@ -63,9 +63,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="eqforge-beam-boot", description=__doc__)
     parser.add_argument("--id", required=True, help="the worker's name")
-    parser.add_argument("--provision_endpoint", required=True, help="address of a service")
+    parser.add_argument("--provision_endpoint", required=True, help="address of the service")
     for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
-        parser.add_argument(f"--{name}", help="address to use if the provision service names none")
+        parser.add_argument(f"--{name}", help="address to use if the provision service gives none")
     found = parser.parse_known_args(argv)[0]
     found.id = found.id.strip("'")  # Prism 2.77 puts quotes around it
     return found
@@ -92,9 +92,8 @@ def _enter(folder: str | None) -> None:
         os.chdir(folder)
     except OSError as error:
         _leave(
-            f"the folder in which the build was started is not on this host: {folder}: "
-            f"{error.strerror}; start the build in a folder that all hosts share, such as the "
-            "output folder"
+            f"this host cannot open {folder}, where you started the build: {error.strerror}; "
+            "start it in a folder that all hosts share, such as the output folder"
         )
 
 
@@ -110,8 +109,8 @@ def check_versions(expected: dict[str, str]) -> None:
             continue
         if found != wanted:
             _leave(
-                f"{package} is {found} in {sys.prefix}, but {wanted} where the build was "
-                "started; install the same versions on all hosts"
+                f"{package} is version {found} in {sys.prefix}, but the build was started with "
+                f"{wanted}; install the same versions on all hosts"
             )
 
 
@@ -124,7 +123,7 @@ def _provision(endpoint: str, worker: str) -> Any:
             return service.GetProvisionInfo(request, metadata=metadata, timeout=TIMEOUT_S).info
         except Exception as error:
             why = error.details() if hasattr(error, "details") else error
-            _leave(f"no answer from the runner's provision service at {endpoint}: {why}")
+            _leave(f"the runner's provision service at {endpoint} did not answer: {why}")
 
 
 def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
@@ -141,8 +140,8 @@ def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
         except Exception as error:
             why = (error.details() if hasattr(error, "details") else error) or "no reason given"
             _leave(
-                f"the job's files did not come from the runner's service at {endpoint}: {why}; "
-                "with several hosts, pass a folder that all hosts share with --artifacts_dir"
+                f"could not fetch the job's files from the runner's service at {endpoint}: {why}; "
+                "if you use several hosts, set --artifacts_dir to a folder that all hosts share"
             )
     return str(folder)
 
@@ -173,9 +172,7 @@ def staged_name(artifact: Any) -> str:
     payload = beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(artifact.role_payload)
     name = os.path.basename(payload.staged_name)
     if name.endswith(_TO_INSTALL):
-        _leave(
-            f"the job wants to install {name}; install this package on every host before the build"
-        )
+        _leave(f"the job needs the package {name}; install it on every host before the build")
     return name
 
 

@@ -33,7 +33,7 @@ COMMANDS = {
     "metrics": "Compute the tables of the papers from scores, with confidence intervals.",
     "tables": "Print your numbers in the layout of a paper's tables, next to the paper's numbers.",
     "converse": "Ask a multimodal language model which caption belongs to which image.",
-    "answer": "Answer VLUE's questions, statements and captions with a local model.",
+    "answer": "Solve a VLUE task, such as VQA or captioning, with a local model.",
     "classify": "Classify images without training, by prompts for each class.",
     "efficiency": "Measure a model's speed, for single images and in batches.",
     "pareto": "Find the models on the Pareto front of accuracy against time.",
@@ -199,7 +199,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     usage = _help(summaries, f"eqforge {command} {kind.upper()}", kind)
     does = "plans" if command == "plan" else "rebuilds"
     usage += (
-        f"\n\neqforge {command} --recipe RECIPE {does} a dataset from its recipe and lists changes."
+        f"\n\neqforge {command} --recipe RECIPE {does} the recipe's dataset and lists differences."
     )
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
@@ -207,7 +207,7 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in known:
         if other := _other_command(name, command):
-            print(f"eqforge: {name} is not a {kind}: {other}", file=sys.stderr)
+            print(f"eqforge: {name} is not a {kind}; {other}", file=sys.stderr)
             return 2
         return _refuse(name, known, usage, kind)
     run = _import("pipelines.base.command")
@@ -224,10 +224,10 @@ def _other_command(name: str, command: str) -> str:
     if dataset is not None and command == "import":
         built = f"eqforge build {name}"
         if not dataset.released:
-            return built
+            return f"run {built}"
         note = "" if dataset.released.startswith(built) else f"; for new samples, run {built}"
         return f"to read the released files, run {dataset.released}{note}"
-    return f"eqforge import {name}" if name in made_by["import"] else ""
+    return f"run eqforge import {name}" if name in made_by["import"] else ""
 
 
 def _import(module: str) -> Any:
@@ -280,7 +280,7 @@ def _help(texts: Mapping[str, str], usage: str, kind: str) -> str:
 
 def _refuse(name: str, known: Iterable[str], usage: str, kind: str) -> int:
     begin = [each for each in known if name and each.startswith(name)]
-    hint = f"; there are {', '.join(begin)}" if begin else nearest(name, known)
+    hint = f"; did you mean {', '.join(begin)}?" if begin else nearest(name, known)
     shown = "" if hint else f"\n\n{usage}"
     print(f"eqforge: no {kind} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2

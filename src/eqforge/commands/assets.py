@@ -142,7 +142,7 @@ def choose(chosen: Chosen) -> Iterator[Asset]:
     categories = {asset.category for asset in library.assets.values()}
     if unknown := sorted(set(chosen.category) - categories):
         raise InputError(
-            f"{library.url}: no category {unknown[0]!r}; the categories are "
+            f"{library.url}: has no category {unknown[0]!r}; the categories are "
             f"{', '.join(sorted(categories))}"
         )
     ids = [library.asset(name).asset_id for name in chosen.ids] or sorted(library.assets)
@@ -241,7 +241,7 @@ def _adopt(arguments: Adopt) -> int:
             if number % PINNED_EVERY == 0:
                 grow()
     for key in sorted(unused):
-        line = f"{arguments.nouns}: no scan matches the words for {key!r}"
+        line = f"{arguments.nouns}: the words for {key!r} match no scan"
         print(visible(line), file=sys.stderr)
     print(f"{_total(url)}, {failures} rejected")
     return 1 if failures else 0
@@ -276,7 +276,7 @@ def _grown(url: str, name: str, assets: Mapping[str, Asset]) -> Iterator[Callabl
 def _total(url: str) -> str:
     there = read_manifest(url).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
-    return f"{url}: {len(there)} assets, of which {mute} have no caption words"
+    return f"{url}: {len(there)} assets, {mute} without caption words"
 
 
 def _called(asset: Asset) -> str:
@@ -286,7 +286,7 @@ def _called(asset: Asset) -> str:
 
 def _over(known: Asset | None, asset: Asset) -> str:
     is_other = known is not None and known.sha256 != asset.sha256
-    return "; replaces another asset with the same id" if is_other else ""
+    return "; replaces an asset with the same id" if is_other else ""
 
 
 main = Command("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)

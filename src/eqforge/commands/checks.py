@@ -44,7 +44,7 @@ def check_files(dataset: Dataset) -> Iterator[str]:
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
     yield from (f"{path}: is not listed in the manifest" for path in sorted(there - listed))
     yield from (
-        f"{table}: no such table" for table in ("samples", "rejects") if not dataset.files(table)
+        f"{table}: is missing" for table in ("samples", "rejects") if not dataset.files(table)
     )
     yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
 
@@ -63,7 +63,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
             if is_as_long and disk.digest_stream(stream)[1] == file.sha256:
                 return None
     except FileNotFoundError:
-        return "missing"
+        return "is missing"
     except OSError as error:
         return f"cannot be read: {error.strerror}"
     except InputError as error:
@@ -91,7 +91,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
-        yield f"{croissant.FILE_NAME}: does not match the file {shortened(path, 300)}"
+        yield f"{croissant.FILE_NAME}: its entry for {shortened(path, 300)} is wrong"
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
@@ -106,14 +106,14 @@ def _beside(dataset: Dataset, name: str) -> bytes:
 def check_schemas(dataset: Dataset) -> Iterator[str]:
     for table, files in dataset.manifest.tables.items():
         if (kind := table_type(dataset.manifest.dataset, table)) is None:
-            yield f"{table}: {dataset.manifest.dataset} datasets have no such table"
+            yield f"{table}: {dataset.manifest.dataset} datasets have no table of this name"
             continue
         for file in files:
             try:
                 with dataset.open_file(file.path) as opened:
                     schema = opened.schema
             except InputError as error:
-                yield f"{file.path}: not readable: {error}"
+                yield f"{file.path}: cannot be read: {error}"
                 continue
             if not schema.equals(kind.schema):
                 yield f"{file.path}: its columns do not match the table {table}"
@@ -151,18 +151,18 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
     for stage, counts in manifest.stages.items():
         reported.update({(stage, reason): count for reason, count in counts.reasons.items()})
         if known[stage] is None:
-            yield f"{stage}: not a documented stage"
+            yield f"{stage}: is not a documented stage"
         if not counts.is_balanced():
             yield (
-                f"{stage}: {counts.candidates} candidates do not equal {counts.kept} kept plus "
-                f"{counts.rejected} rejected"
+                f"{stage}: {counts.kept} kept and {counts.rejected} rejected candidates do not add "
+                f"up to {counts.candidates}"
             )
     for stage, reason in sorted(counted | reported):
         if counted[stage, reason] != reported[stage, reason]:
             rows, entries = counted[stage, reason], reported[stage, reason]
-            yield f"{stage}, {reason}: {rows} rows, but the manifest counts {entries}"
+            yield f"{stage}, {reason}: rejects has {rows} rows, but the manifest counts {entries}"
         if not (known.get(stage) or Stage(stage)).may_reject_for(reason):
-            yield f"{stage}, {reason}: not a documented reason"
+            yield f"{stage}, {reason}: is not a documented reason"
     findings: Counter[tuple[str, str]] = Counter()
     if "findings" in manifest.tables:
         found = dataset.rows("findings", ["task", "rule"])
@@ -171,19 +171,19 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
         findings.subtract({(task, rule): count for rule, count in rules.items()})
     for (task, rule), count in sorted(findings.items()):
         if count:
-            yield f"{task}, {rule}: {count:+} findings compared with the manifest"
+            yield f"{task}, {rule}: findings differ from the manifest by {count:+}"
     if manifest.unchanged is not None and "words_changed" in dataset.columns("samples"):
         changed = (row["words_changed"] for row in dataset.rows("samples", ["words_changed"]))
         unchanged = sum(not one for one in changed)
         if unchanged != manifest.unchanged:
             yield (
-                f"{unchanged} samples have no changed words, but the manifest counts "
+                f"{unchanged} samples have unchanged words, but the manifest counts "
                 f"{manifest.unchanged}"
             )
     kept = [counts.kept for counts in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield (
-            f"{sum(kept)} candidates were kept, but there are {manifest.num_rows('samples')} "
+            f"{sum(kept)} candidates were kept, but the table has {manifest.num_rows('samples')} "
             "samples"
         )
 
@@ -199,12 +199,12 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
             if row["dataset"] not in datasets:
-                yield f"sample {row['sample_id']}: belongs to the dataset {row['dataset']}"
+                yield f"sample {row['sample_id']}: has the wrong dataset {row['dataset']}"
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
     if "task" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "task"]):
             if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: has no row in {row['task']}"
+                yield f"sample {row['sample_id']}: has no row in the table {row['task']}"
     for table, found in ids.items():
         yield from (
             f"{table}: {count} rows have the id {name}"
@@ -218,7 +218,7 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
             yield f"{key}: refers to {row_label(other, referred)}, which does not exist"
     for kind in kinds:
         for name in sorted(unused.get(kind.name, ())):
-            yield f"{row_label(kind, name)}: not used by any row"
+            yield f"{row_label(kind, name)}: is not used by any row"
 
 
 def kinds_of(dataset: Dataset) -> list[TableType]:
@@ -263,7 +263,7 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
     data = (row["image"] or {}).get("bytes") or b""
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
-        return "the bytes do not match the digest or size"
+        return "its bytes do not match its digest or size"
     try:
         suffix, pixels = read_untrusted(data, row["width_px"] * row["height_px"])
     except BadImage as error:
@@ -309,12 +309,12 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
 def notes(check: str, dataset: Dataset) -> Iterator[str]:
     """Yield what a check without findings skipped."""
     if check == "description" and not _beside(dataset, SUMS):
-        yield f"{SUMS} is missing, so the documents are not checked; to write it, run eqforge card"
+        yield f"{SUMS} is missing, so the documents were not checked; run eqforge card to write it"
     for table in dataset.manifest.tables if check == "rows" else ():
         if (rows := dataset.manifest.num_rows(table)) > MAX_MEASURED:
             yield (
-                f"{table}: about {MAX_MEASURED:,} of {rows:,} rows, chosen by hash, are measured "
-                "again"
+                f"{table}: only about {MAX_MEASURED:,} of {rows:,} rows, chosen by hash, were "
+                "measured again"
             )
 
 

@@ -41,13 +41,13 @@ def draw_sheet(
         why = f"contains no images to draw; {dataset.remedy}"
         raise InputError(f"{dataset.folder}: {why if found else 'has no samples to draw'}")
     if boxes and not any(pane.boxes for item in items for pane in item.panes):
-        raise InputError(f"{dataset.folder}: its samples have no boxes")
+        raise InputError(f"{dataset.folder}: its samples have no boxes; leave out --boxes")
     wanted = {pane.image_id for item in items for pane in item.panes[:MOST_PANES]} - {None}
     pictures = make_shelf(dataset).read(wanted)
     if lost := wanted - pictures.keys():
         name = name_of(min(map(str, lost)))
         raise InputError(
-            f"{dataset.folder}: no image {name}; run eqforge verify to find all damage"
+            f"{dataset.folder}: image {name} is missing; run eqforge verify to find all damage"
         )
     return draw_items(dataset, items, pictures, file, boxes)
 
@@ -127,7 +127,7 @@ def wrapped(paragraphs: Sequence[str], width_px: int) -> str:
     lines: list[str] = []
     for text in paragraphs:
         if not _is_drawable(text):
-            text = "(this font cannot show the text; use eqforge report)"
+            text = "(this font cannot show the text; eqforge report can)"
         characters = len(text) * width_px / max(1.0, _font().getlength(text.replace("\n", " ")))
         lines += textwrap.wrap(text, max(8, int(0.95 * characters)))
     return "\n".join(lines)

@@ -104,7 +104,7 @@ def demo(arguments: Arguments) -> int:
         chosen = {name: build for name, build in chosen.items() if name not in LARGE}
     missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
     for name, text in missing.items():  # printed before the work, and at its end
-        print(visible(f"{name} is left out: {text}"), file=sys.stderr)
+        print(visible(f"skipping {name}: {text}"), file=sys.stderr)
     built = [name for name in chosen if name not in missing]
     status = max(_build(name, chosen[name], arguments) for name in built)
     if arguments.all and (text := _missing(Build((), drawn.check_installed))):
@@ -116,9 +116,9 @@ def demo(arguments: Arguments) -> int:
     draw_sheet(open_dataset(str(shown)), 6, False, sheet)
     print(f"\nthe demo took {time.monotonic() - started:.0f} s")
     for name, text in missing.items():
-        print(visible(f"{name} was left out: {text}"))
-    print(f"eqforge inspect {shlex.quote(str(arguments.output / built[0]))} shows a dataset's rows")
-    print(f"Look at the pairs: {shlex.quote(str(sheet))}")
+        print(visible(f"skipped {name}: {text}"))
+    print(f"to see a dataset's rows, run eqforge inspect {shlex.quote(str(shown))}")
+    print(f"to see its pairs, open {shlex.quote(str(sheet))}")
     return status
 
 

@@ -71,7 +71,7 @@ def diff_command(arguments: Arguments) -> int:
     print(in_lines(difference_lines(found)))
     if arguments.report is not None:
         page = write_report(arguments, arguments.report)
-        print(f"{visible(page)}: open it in a browser")
+        print(f"open {visible(page)} in a browser")
     print_document(found)
     return 0 if found.is_equal else 1
 
@@ -133,8 +133,8 @@ def diff_datasets(
 def _check_known(option: str, names: tuple[str, ...], known: list[str]) -> None:
     for name in names:
         if name not in known:
-            hint = nearest(name, known) or f"; there are {', '.join(known)}"
-            raise InputError(f"{option} {name}: exists in neither dataset{hint}")
+            hint = nearest(name, known) or f"; the names are {', '.join(known)}"
+            raise InputError(f"{option} {name}: neither dataset contains it{hint}")
 
 
 def difference_lines(found: Difference, examples: int = 50) -> Iterator[str]:
@@ -149,7 +149,7 @@ def difference_lines(found: Difference, examples: int = 50) -> Iterator[str]:
         yield f"  {name}: {_value(a)} → {_value(b)}"
     verdict = "are equal in all records" if found.is_equal else "differ"
     beside = "; their manifests differ" if found.is_equal and found.manifest else ""
-    yield f"{found.a} and {found.b}: {verdict}{beside}"
+    yield f"{found.a} and {found.b} {verdict}{beside}"
 
 
 def _table_lines(name: str, table: TableDifference, examples: int) -> Iterator[str]:
@@ -158,7 +158,7 @@ def _table_lines(name: str, table: TableDifference, examples: int) -> Iterator[s
     yield f"{name}: {', '.join([*parts, f'{table.equal:,} equal'])}"
     for side, columns in (("A", table.only_in_a), ("B", table.only_in_b)):
         if columns:
-            yield f"  only in {side}: {counted(len(columns), 'columns')}, {', '.join(columns)}"
+            yield f"  {counted(len(columns), 'columns')} only in {side}: {', '.join(columns)}"
     for column, (a, b) in table.types.items():
         yield f"  type of {column}: {a} → {b}"
     for column, number in table.columns.items():

@@ -48,9 +48,9 @@ _BLOCKED_BY: Final = {
     "memory": ("limits", ("memory",)),
 }
 _SANDBOX_REMEDY: Final = {
-    "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; in a container, a profile "
-    "that allows its system calls",
-    "seccomp": "Linux on x86-64 or ARM64; in a container, a profile that allows seccomp",
+    "landlock": "Linux 5.13 or later with `landlock` in its lsm= list; a container also needs "
+    "a profile that allows landlock",
+    "seccomp": "Linux on x86-64 or ARM64; a container also needs a profile that allows seccomp",
     "limits": "a system that can limit address space (RLIMIT_AS)",
 }
 _GIB: Final = 2**30
@@ -114,7 +114,7 @@ def facts() -> Iterator[Fact]:
     cost, remedy = "no hard negatives, perturbations or granularity", "eqforge setup wordnet"
     yield _fact("WordNet", version, cost, remedy, fault=fault)
     java = _first_line("java", "-version")
-    yield _fact("Java", java, "no Flink in this process", "apt-get install openjdk-17-jre-headless")
+    yield _fact("Java", java, "no local Flink jobs", "apt-get install openjdk-17-jre-headless")
     yield from _resources()
 
 
@@ -138,7 +138,7 @@ def _packages() -> Iterator[Fact]:
     yield Fact(
         name="eqforge",
         state="NECESSARY" if lacking[""] else "ok",
-        found=f"{version}, without {', '.join(lacking[''])}" if lacking[""] else version,
+        found=f"{version}; not installed: {', '.join(lacking[''])}" if lacking[""] else version,
         cost="nothing works" if lacking[""] else "",
         remedy="pip install eqforge" if lacking[""] else "",
     )
@@ -149,7 +149,7 @@ def _packages() -> Iterator[Fact]:
             ", ".join(extras[extra]) if not missing else None,
             f"no {_COSTS[extra]}",
             (extra == EXTRA and no_blender()) or f"pip install 'eqforge[{extra}]'",
-            fault=f"lacks {', '.join(missing)}",
+            fault=f"not installed: {', '.join(missing)}",
         )
     if find_spec("av") is not None:
         import av
@@ -182,7 +182,7 @@ def _sandbox() -> Iterator[Fact]:
         yield _fact(
             f"sandbox: {name}",
             None if passed else f"blocked: {', '.join(tries)}",
-            f"the sandbox does not restrict {name} for decoders",
+            f"the sandbox does not limit the use of {name} by decoders",
             _SANDBOX_REMEDY[part],
             fault=f"not blocked: {', '.join(passed)}",
         )
@@ -210,9 +210,8 @@ def _resources() -> Iterator[Fact]:
         yield _fact(
             name,
             f"{folder}: {free / _GIB:.1f} GiB free" if is_writable else None,
-            "no builds" if name == "temporary folder" else "no downloads of `eqforge setup`",
-            "set a folder that you can write to: "
-            f"{'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'}",
+            "no builds" if name == "temporary folder" else "no downloads with `eqforge setup`",
+            f"set {'TMPDIR' if 'temp' in name else 'EQFORGE_CACHE'} to a writable folder",
             fault=f"{folder}: cannot be written",
             is_necessary=name == "temporary folder",
         )

@@ -80,7 +80,7 @@ def inspect(arguments: Arguments) -> None:
     if arguments.rows < 0:
         raise InputError(f"--rows {arguments.rows}: expected 0 or more")
     if arguments.id is not None and arguments.rejects is not None:
-        raise InputError("pass either --id or --rejects")
+        raise InputError("pass --id or --rejects, not both")
     dataset = open_dataset(arguments.dataset)
     if arguments.rejects is not None:
         found = _show_rejects(dataset, arguments.rejects, arguments)
@@ -132,7 +132,7 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
             known = stage_of(manifest, stage)
             meanings = {} if known is None else known.reasons
             for reason, count in stage_counts.reasons.items():
-                meaning = meanings.get(reason, "this record caused an exception")
+                meaning = meanings.get(reason, "the record caused an exception")
                 reasons.append((stage, reason, f"{count:,}", meaning))
         yield _table(("stage", "reason", "rejected", "meaning"), reasons)
     if manifest.findings:
@@ -269,8 +269,8 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
     if len(found) > 1:
         examples = ", ".join(map(visible, found[:_MOST_IDS]))
         raise InputError(
-            f"--id {part}: matches {len(found):,} ids; pass a complete id, or a part that matches "
-            f"only one: {examples}{', …' if len(found) > _MOST_IDS else ''}"
+            f"--id {part}: matches {len(found):,} ids; pass a longer part or a whole id, such as "
+            f"{examples}{', …' if len(found) > _MOST_IDS else ''}"
         )
     return found[0]
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
 
 REASONS: Final[dict[str, str]] = {
-    "id": "The image's own id or name is in a list.",
-    "linked_id": "The id that the same photograph has in another collection is in a list.",
+    "id": "A list contains the image's id or name.",
+    "linked_id": "A list contains an id of the same photograph in another collection.",
     "near_duplicate": "A training image looks the same.",
 }
 
@@ -137,16 +137,14 @@ def overlap_command(arguments: Arguments) -> None:
 
     if not (arguments.training_ids or arguments.images or arguments.datasets):
         options = "--training-ids FILE, --images FOLDER or --datasets FOLDER"
-        raise InputError(f"nothing to compare with: pass {options}")
+        raise InputError(f"name the training images: pass {options}")
     if not 0 <= arguments.max_distance <= HASH_BITS:
         raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
     check_workers(arguments.workers)
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
-        raise InputError(
-            f"{dataset.folder}: its rows contain no image names; compare images with --images"
-        )
+        raise InputError(f"{dataset.folder}: its rows contain no image names, so pass --images")
     others = [open_dataset(folder) for folder in arguments.datasets]
     collection = collection_of(dataset) or arguments.names_are
     lists = arguments.training_ids, arguments.links, arguments.splits
@@ -171,9 +169,9 @@ def overlap_command(arguments: Arguments) -> None:
     _print(rows, sum(each.unreadable for each in hash_lists))
     if unknown := len(not_compared(shown, named, collection, bool(hash_lists))):
         print(
-            f"{unknown:,} of the images count as unseen but could not be compared: their names are "
-            "not ids of a listed collection, and no images were compared. If the names are plain "
-            "numbers, pass --names-are. To compare images, pass --images or --datasets."
+            f"{unknown:,} images count as unseen only because their names are not ids of a listed "
+            "collection. If the names are plain numbers, pass --names-are. To compare the images "
+            "themselves, pass --images or --datasets."
         )
     print(f"{arguments.output}: {len(rows):,} rows")
 
@@ -212,7 +210,7 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     number = sum(images.values()) - images[None]
     table.add_row("seen", f"{number:,}", f"{len(seen):,}", "")
     table.add_row(
-        "unseen", f"{images[None]:,}", f"{len(unseen):,}", "None of its images were seen."
+        "unseen", f"{images[None]:,}", f"{len(unseen):,}", "None of the sample's images were seen."
     )
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)

@@ -96,7 +96,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         _check_command(command, manifest.dataset, url)
         if argv[0] in MADE_BY[command]:
             if argv[0] != manifest.dataset:
-                raise InputError(f"{url}: is a recipe of {manifest.dataset}, not of {argv[0]}")
+                raise InputError(f"the recipe {url} is for {manifest.dataset}, not for {argv[0]}")
             rest = rest[1:]
         pipeline = pipeline_of(manifest.dataset)
         settings = settings_of_recipe(pipeline, manifest, url, UNNAMED if is_plan else tyro.MISSING)
@@ -154,16 +154,14 @@ def _check_command(command: str, name: str, url: str) -> None:
     if name in MADE_BY[other]:
         raise InputError(f"{url}: to rebuild {name}, run eqforge {other} {OPTION}")
     if name in COMBINED:
-        raise InputError(f"{url}: a combined dataset has no recipe; pass recipes of its parts")
+        raise InputError(f"{url}: a combined dataset has no recipe; pass the recipes of its parts")
     hint = nearest(name, MADE_BY[command])
-    raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
+    raise InputError(f"the recipe {url} is for {name_of(name)}, which eqforge does not know{hint}")
 
 
 def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
     if build.manifest is None:
-        print(
-            f"when the build is complete, compare with: eqforge diff {recipe.folder} {build.output}"
-        )
+        print(f"to compare the finished build, run eqforge diff {recipe.folder} {build.output}")
         return RecipeReport(build=build)
     found = diff_datasets(recipe.folder, build.output, examples=NAMED)
     there, here = sources_of(recipe), sources_of(open_dataset(build.output))
@@ -180,7 +178,7 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
         *named_line(
             report.missing_sources,
             "sources",
-            "whose records are missing (the table rejects has the reasons)",
+            "no records (the table rejects has the reasons) for",
         ),
         *difference_lines(found, SHOWN),
     )

@@ -140,7 +140,7 @@ class StoredRejects:
 
     def _why_none(self, rejects: Sequence[Row]) -> str:
         if not rejects:
-            return "no rejects to draw; raise --rows"
+            return "--rows selects no rejects to draw; raise --rows"
         if not storage.list_names(self._work):
             return (
                 f"the images of rejected candidates no longer exist, because the folder {WORK} "
@@ -152,7 +152,7 @@ class StoredRejects:
                 f"videos, drawings or renderings{_LIST}"
             )
         reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"there is nothing to draw, because no image of {reasons} is stored{_LIST}"
+        return f"no images of {reasons} rejects are stored{_LIST}"
 
 
 def _generated_pairs(

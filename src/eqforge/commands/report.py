@@ -46,13 +46,10 @@ class Arguments:
 def report_command(arguments: Arguments) -> None:
     written = report_dataset(arguments)
     things = counted(written.samples, "items"), counted(written.rejects, "rejects")
-    print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
+    print(f"{visible(written.page)}: {things[0]}, {things[1]}; open this page in a browser")
     if written.undecodable:
-        pictures = counted(written.undecodable, "pictures")
-        print(
-            f"  {pictures} cannot be decoded and are not shown; to list the damaged images, run "
-            "eqforge verify"
-        )
+        pictures = counted(written.undecodable, "images")
+        print(f"  {pictures} could not be decoded or shown; to list the damage, run eqforge verify")
     print_document(written)
 
 
@@ -69,8 +66,8 @@ def report_dataset(arguments: Arguments) -> "Report":
     if output is None:
         if not storage.is_local(arguments.dataset):
             raise InputError(
-                f"--output: pass a folder for the report; {public(arguments.dataset)} is not a "
-                "local folder, so there is no default place next to it"
+                f"--output: {public(arguments.dataset)} is not a local folder; pass a folder for the "
+                "report"
             )
         folder = Path(storage.locate(arguments.dataset)[1])
         output = Path(f"{folder if folder.name not in ('', '..') else folder.resolve()}-report")

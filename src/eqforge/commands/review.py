@@ -28,7 +28,7 @@ def review_command(arguments: Plan | Import) -> None:
         lines.append(f"  {name}: {work if tasks else 'no tasks'}")
     if written.unjudged:
         left_out = counted(written.unjudged, "samples")
-        lines.append(f"  left out: {left_out}, because no judge was asked about them")
+        lines.append(f"  left out: {left_out} that no judge was asked about")
     print(in_lines(lines))
     print_document(written)
 

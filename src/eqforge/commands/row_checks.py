@@ -72,7 +72,7 @@ def _misfits(record: Any, place: str) -> Iterator[str]:
         value = getattr(record, name)
         several = value if isinstance(value, tuple) else (value,)
         if value == "0" * 64:
-            yield f"{place}{name} is not a digest"
+            yield f"{place}{name} is not a valid digest"
         elif name in _JSON:
             try:
                 json.loads(value)
@@ -95,7 +95,7 @@ def measured_faults(record: Any) -> Iterator[str]:
         if record.words_changed == is_same:
             yield f"words_changed is {record.words_changed}, but the texts show the opposite"
     if isinstance(record, RetrievalCaption) and record.words != count_words(record.caption):
-        yield f"words is {record.words}, but the caption has {count_words(record.caption)}"
+        yield f"words is {record.words}, but the caption has {count_words(record.caption)} words"
 
 
 def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) -> Iterator[str]:
@@ -143,7 +143,7 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
         if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
             yield f"sample {row['sample_id']}: its mask and its images differ in size"
         elif (pixels[0] != pixels[1])[masks[0] == 0].any():
-            where = "outside the mask, although that area was locked"
+            where = "outside the mask, although this area was locked"
             yield f"sample {row['sample_id']}: its images differ {where}"
 
 
@@ -158,7 +158,7 @@ def _check_pairs(dataset: Dataset) -> Iterator[str]:
         for name, tolerance in TOLERANCES.items():
             value, now = row[name], getattr(found, name)
             if value is not now and (None in (value, now) or not abs(value - now) <= tolerance):
-                yield f"sample {row['sample_id']}: {name} is {value}, but its images measure {now}"
+                yield f"sample {row['sample_id']}: {name} is {value}, but its images give {now}"
 
 
 def check_specs(dataset: Dataset) -> Iterator[str]:

@@ -285,8 +285,8 @@ def _run(run: Callable[[Any], Result], kind: type, given: Mapping[str, Any]) -> 
 def _pipeline(dataset: str) -> type[AnyPipeline]:
     known = MADE_BY["plan"]
     if dataset not in known:
-        hint = nearest(dataset, known) or f"; there are {', '.join(known)}"
-        raise InputError(f"no dataset {dataset!r}{hint}")
+        hint = nearest(dataset, known) or f"; the datasets are {', '.join(known)}"
+        raise InputError(f"there is no dataset {dataset!r}{hint}")
     return pipeline_of(dataset)
 
 
@@ -309,7 +309,7 @@ def _config(
     opened = open_recipe(str(recipe))
     url = storage.join(opened.folder, FILE_NAME)
     if opened.manifest.dataset != pipeline.name:
-        raise InputError(f"{url}: is a recipe of {opened.manifest.dataset}, not of {pipeline.name}")
+        raise InputError(f"the recipe {url} is for {opened.manifest.dataset}, not {pipeline.name}")
     # What is wrong in the recipe is not the caller's: its options keep the names they have there.
     usual = settings_of_recipe(pipeline, opened.manifest, url)
     for table in opened.manifest.tables:

@@ -88,7 +88,7 @@ class OpenDataset:
         self._check(name)
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
-            raise InputError(f"{self.folder}: this version does not know the records of {name!r}")
+            raise InputError(f"{self.folder}: this version of eqforge cannot read {name!r}")
         try:
             for file in self._dataset.files(name):
                 yield from read_records(self._dataset, file.path, kind)
@@ -158,7 +158,7 @@ class OpenDataset:
     def _images(self, named: Mapping[str, str]) -> dict[str, Image.Image]:
         found = self._shelf.read(list(named.values())) if named else {}
         if lost := [image for image in named.values() if image not in found]:
-            raise InputError(f"{self.folder}: no image {name_of(lost[0])}")
+            raise InputError(f"{self.folder}: has no image {name_of(lost[0])}")
         return {_without_id(c): self._opened(image, found[image]) for c, image in named.items()}
 
     def _opened(self, image_id: str, data: bytes) -> Image.Image:
@@ -174,7 +174,7 @@ class OpenDataset:
     def _check(self, name: str) -> None:
         if name not in self.manifest.tables:
             raise InputError(
-                f"{self.folder}: no table {name!r}; the tables are {', '.join(self.tables)}"
+                f"{self.folder}: has no table {name!r}; the tables are {', '.join(self.tables)}"
             )
 
 
