@@ -84,15 +84,18 @@ def test_its_words_go_to_the_build_s_log_where_that_can_be_reached(tmp_path: Pat
 
     before, said = log.read_text().splitlines()
     assert before == "before"
-    assert f"is not on this host: {tmp_path / 'none'}: No such file or directory" in said
+    assert (
+        f"cannot open {tmp_path / 'none'}, where you started the build: No such file or directory"
+        in said
+    )
     variables["EQFORGE_WORKER_LOG"] = str(tmp_path / "elsewhere" / "log")
-    assert "is not on this host" in call(*arguments, **variables).stderr
+    assert "this host cannot open" in call(*arguments, **variables).stderr
 
 
 def test_other_versions_than_the_driver_s_are_refused() -> None:
     boot.check_versions({"python": sys.version.split()[0], "no-such-package": "1"})
     for package, found in (("python", sys.version.split()[0]), ("pyarrow", "")):
-        with pytest.raises(SystemExit, match=rf"{package} is {found}.* but 0 where the build was"):
+        with pytest.raises(SystemExit, match=rf"{package} is version {found}.* started with 0;"):
             boot.check_versions({package: "0"})
 
 
@@ -166,7 +169,10 @@ def test_a_file_that_does_not_come_is_not_waited_for_without_end(
         env=environment(TMPDIR=str(tmp_path)), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert f"did not come from the runner's service at {runner.address}: " in done.stderr
+    assert (
+        f"could not fetch the job's files from the runner's service at {runner.address}: "
+        in done.stderr
+    )
     assert "Deadline Exceeded" in done.stderr
     wait_for(lambda: not list(tmp_path.glob("eqforge-beam-*")))
 
@@ -178,9 +184,7 @@ def test_files_keep_their_names_and_never_leave_their_folder() -> None:
 
 @pytest.mark.parametrize("name", ["requirements.txt", "workflow.tar.gz", "eqforge-0.1.whl"])
 def test_what_would_have_to_be_installed_is_refused(name: str) -> None:
-    with pytest.raises(
-        SystemExit, match=rf"wants to install {name}; install this package on every"
-    ):
+    with pytest.raises(SystemExit, match=rf"needs the package {name}; install it on every host"):
         boot.staged_name(artifact(name))
     with pytest.raises(SystemExit, match="with an unknown role: other"):
         boot.staged_name(artifact(name, role="other"))

@@ -50,13 +50,13 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
         (
             "import",
             "aro",
-            "eqforge: no benchmark 'aro'; there are aro-relation, aro-attribution, aro-order",
+            "eqforge: no benchmark 'aro'; did you mean aro-relation, aro-attribution, aro-order?",
         ),
-        ("import", "eq-video", "eqforge: eq-video is not a benchmark: eqforge build eq-video"),
+        ("import", "eq-video", "eqforge: eq-video is not a benchmark; run eqforge build eq-video"),
         (
             "import",
             "simat",
-            "eqforge: simat is not a benchmark: to read the released files, run eqforge build "
+            "eqforge: simat is not a benchmark; to read the released files, run eqforge build "
             "simat "
             "--retrieval-db retrieval_db.tsv "
             "--triplets triplets.csv --transfos transfos.csv --captions captions.txt "
@@ -65,11 +65,11 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
         (
             "import",
             "hard-positives",
-            "eqforge: hard-positives is not a benchmark: to read the released files, run eqforge "
+            "eqforge: hard-positives is not a benchmark; to read the released files, run eqforge "
             "import replace-swap SOURCE --output OUT; for new samples, run eqforge build "
             "hard-positives",
         ),
-        ("build", "valse", "eqforge: valse is not a dataset: eqforge import valse"),
+        ("build", "valse", "eqforge: valse is not a dataset; run eqforge import valse"),
     ],
 )
 def test_the_command_that_makes_it_is_named(
@@ -153,10 +153,10 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
 
     out, err = capsys.readouterr()
     lines = out.splitlines()
-    (left_out,) = (line for line in lines if line.startswith("eq-kubric was left out"))
+    (left_out,) = (line for line in lines if line.startswith("skipped eq-kubric"))
     assert left_out.endswith("bpy is not installed: pip install 'eqforge[render]'")
-    assert lines[-1] == f"Look at the pairs: {tmp_path / 'pairs.png'}"
-    assert err.index("eq-kubric is left out") < err.index("eq-video")
+    assert lines[-1] == f"to see its pairs, open {tmp_path / 'pairs.png'}"
+    assert err.index("skipping eq-kubric") < err.index("eq-video")
 
 
 def test_inspect_shows_the_numbers(demo_output: Path, capsys: pytest.CaptureFixture[str]) -> None:

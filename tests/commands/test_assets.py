@@ -60,7 +60,7 @@ def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
     output = tmp_path / "gso"
     status, out = run(capsys, "fetch", "--manifest", f"{google}/GSO.json", "--output", str(output))
     assert status == 0
-    assert out == f"{output}/manifest.json: 2 assets, of which 1 have no caption words\n"
+    assert out == f"{output}/manifest.json: 2 assets, 1 without caption words\n"
     library = AssetLibrary(f"{output}/manifest.json", str(tmp_path / "cache"))
     mug = library.asset("Cole_Hardware_Mug_Classic_Blue")
     assert mug.sha256 == sha256_hex((output / "Cole_Hardware_Mug_Classic_Blue.tar.gz").read_bytes())

@@ -93,7 +93,7 @@ def test_inspect_gives_rejects_by_reason_and_single_rows(
     [
         (["--rejects", "change_too_smal"], "did you mean 'change_too_small'?"),
         (["--id", "eq-video/own/tour.mkv/own-000-own_00"], "did you mean 'eq-video/own/tour.mkv/"),
-        (["--id", "a", "--rejects", "b"], "pass either --id or --rejects"),
+        (["--id", "a", "--rejects", "b"], "pass --id or --rejects, not both"),
     ],
 )
 def test_inspect_names_the_nearest(

@@ -145,12 +145,12 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "a sample twice": (
         _rewritten(SAMPLES, lambda rows: [rows[0], *rows]),
         "books",
-        ["10 candidates were kept, but there are 11 samples"],
+        ["10 candidates were kept, but the table has 11 samples"],
     ),
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
         "books",
-        ["pairs: 14 candidates do not equal 10 kept plus 9 rejected"],
+        ["pairs: 10 kept and 9 rejected candidates do not add up to 14"],
     ),
     "another reason": (
         _rewritten(REJECTS, changed(0, reason="same_image")),
@@ -217,7 +217,7 @@ def test_a_damaged_picture_is_found(
     rewrite(dataset, IMAGES, damage)
     (line,) = problems(dataset, capsys)["images"]
     assert (
-        line.endswith("the bytes do not match the digest or size") or "but its row says 7x" in line
+        line.endswith("its bytes do not match its digest or size") or "but its row says 7x" in line
     )
 
 
@@ -239,7 +239,7 @@ def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
 
     assert problems(dataset, capsys)["ids"] == [
         f"images: 2 rows have the id {twice}",
-        f"image {new_id}: not used by any row",
+        f"image {new_id}: is not used by any row",
     ]
 
 
@@ -282,7 +282,7 @@ def test_a_mask_with_other_bytes_is_found(
 
     (line,) = problems(generated, capsys)["images"]
     assert line.startswith("mask ")
-    assert line.endswith("the bytes do not match the digest or size")
+    assert line.endswith("its bytes do not match its digest or size")
 
 
 def test_a_missing_mask_and_one_nobody_uses_are_found(
@@ -296,7 +296,7 @@ def test_a_missing_mask_and_one_nobody_uses_are_found(
 
     # Each of the two samples refers to it twice.
     assert sum(": refers to mask " in line for line in lines) == 4
-    assert f"mask {'0' * 64}: not used by any row" in lines
+    assert f"mask {'0' * 64}: is not used by any row" in lines
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,7 +89,7 @@ def test_the_job_that_the_launcher_would_send_writes_the_same_bytes(
 
     parameter = f"--arguments={shlex.join([*own, '--', '--dry_run=True'])}"
     assert main(launcher()["command"]([f"--dataset={dataset}", parameter, *JOB])) == 0
-    assert f"{output}: dry run only" in capsys.readouterr().out
+    assert f"{output}: the job is valid" in capsys.readouterr().out
     assert dataset_bytes(output) == expected, "a dry run changes nothing"
 
     (job,) = jobs

@@ -105,7 +105,7 @@ def test_a_stopped_adoption_looks_at_nothing_twice_and_ends_with_the_same_bytes(
     monkeypatch.setattr(ScanLooker, "look", look)
     assert command.main([*arguments, str(output)]) == 0
     assert len(looked) == 3
-    assert "replaces another asset" not in capsys.readouterr().err
+    assert "replaces an asset" not in capsys.readouterr().err
     assert command.main([*arguments, str(tmp_path / "whole")]) == 0
     assert files(output) == files(tmp_path / "whole")
 
@@ -205,7 +205,7 @@ def test_the_command_writes_a_manifest_that_builds_take(
     assert command.main(["adopt", str(source), "--output", out, "--nouns", str(nouns)]) == 1
     said = capsys.readouterr()
     assert "Broken" in said.out
-    assert "3 assets, of which 0 have no caption words, 1 rejected" in said.out
+    assert "3 assets, 0 without caption words, 1 rejected" in said.out
     assert "Sorter_Blue: blue file sorter; its surfaces show texture.png" in said.err
     assets = read_manifest(f"{out}/manifest.json").assets
     assert list(assets) == sorted(names)

@@ -252,7 +252,7 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
     [
         ({"captoins": "x"}, "no setting 'captoins'; did you mean 'captions'?"),
         ({"captions": 3}, "captions=3: Expected a path, got `int`"),
-        ({"captions": "x", "videos": "y"}, "not given: output"),
+        ({"captions": "x", "videos": "y"}, "pass a value for output"),
         ({"captions": "x", "videos": "y", "output": "z", "only": "a"}, "Expected a list"),
         (
             {"captions": "x", "videos": "y", "output": "z", "mode": "some"},
@@ -272,7 +272,7 @@ def test_wrong_settings_are_one_sentence(given: dict[str, Any], said: str) -> No
 
 
 def test_an_unknown_dataset_names_those_there_are() -> None:
-    with pytest.raises(eqforge.InputError, match="no dataset 'eq'; there are eq-youcook2, "):
+    with pytest.raises(eqforge.InputError, match="no dataset 'eq'; the datasets are eq-youcook2, "):
         eqforge.plan("eq")
 
 

@@ -54,8 +54,8 @@ def refuse(
         (["--workers", "100000"], "--workers 100000: expected at most"),
         (["--samples-per-file", "0"], "--samples-per-file 0: expected 1 or more"),
         (["--images-per-file", "-5"], "--images-per-file -5: expected 1 or more"),
-        (["--max-error-rate", "7"], "--max-error-rate 7.0: expected a share from 0 to 1"),
-        (["--max-error-rate", "nan"], "--max-error-rate nan: expected a share from 0 to 1"),
+        (["--max-error-rate", "7"], "--max-error-rate 7.0: expected a fraction from 0 to 1"),
+        (["--max-error-rate", "nan"], "--max-error-rate nan: expected a fraction from 0 to 1"),
         (["--decoder-timeout-s", "0"], "--decoder-timeout-s 0.0: expected more than 0 seconds"),
         (["--limit", "-1"], "--limit -1: expected 0 or more"),
         (["--limit", "0"], "there is nothing to build"),
@@ -72,7 +72,7 @@ def refuse(
             "--max-changed-area 30.0: expected 0 to 1; write 0.3 for 30 %",
         ),
         (["--face-upsample", "9"], "--face-upsample 9: expected 0 to 4"),
-        (["--sample", "5"], "--sample 5: expected a share such as 1% or 12.5%"),
+        (["--sample", "5"], "--sample 5: expected a percentage such as 1% or 12.5%"),
         (["--sample", "nan%"], "--sample nan%: expected a share"),
         (["--sample", "101%"], "--sample 101%: expected a share"),
         (
@@ -199,7 +199,7 @@ def test_a_dataset_of_another_name_is_left_alone(
 
     for more in ([], ["--overwrite"]):
         err = refuse(capsys, [*named, "--output", str(dataset), *more], eq_youcook2.main)
-        assert "contains eq-video; choose a different folder" in err
+        assert "contains a build of eq-video; choose a different folder" in err
 
     assert (dataset / "dataset.json").read_bytes() == before
 
@@ -238,7 +238,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "--only builds only a part of the samples" in err
+    assert "--only builds only some samples" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 
@@ -259,7 +259,7 @@ def test_a_folder_with_none_of_the_videos_is_refused(
 
     err = refuse(capsys, [*command, "--videos", str(tmp_path / "empty")])
 
-    assert "the folder contains none of the planned videos; looked for" in err
+    assert "the folder contains none of the planned videos; eqforge looked for" in err
     assert not (tmp_path / "out").exists()
 
 
@@ -318,7 +318,7 @@ def test_a_folder_with_other_files_is_left_alone(
 
     err = refuse(capsys, command)
 
-    assert "contains other files" in err
+    assert "is not empty (contains " in err
     found = {str(f.relative_to(tmp_path / "out")) for f in (tmp_path / "out").rglob("*.*")}
     assert found - {".git"} == {name for name in names if "." in name.rpartition("/")[2]}
     assert all((tmp_path / "out" / name).read_text() == "mine" for name in names)

@@ -196,7 +196,7 @@ def test_a_rate_that_is_needed_and_missing_is_an_error_before_any_work(
     assert "pass the frame rate with --frames-fps" in error
     assert not (tmp_path / "out").exists()
     assert main(["plan", *arguments(said, frames, tmp_path / "out")[1:], "--pilot", "0"]) == 0
-    assert "WARNING: a build would reject this: a is a folder" in capsys.readouterr().out
+    assert "WARNING: a build would fail: a is a folder" in capsys.readouterr().out
     for rate in ("0", "-1", "nan", "inf"):
         argv = arguments(said, frames, tmp_path / "out", f"--frames-fps={rate}")
         assert "--frames-fps" in refused(argv, capsys)

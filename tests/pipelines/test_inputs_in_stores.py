@@ -263,7 +263,10 @@ def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"videos": "{url}/nowhere"}, "the folder contains none of the planned videos; looked for"),
+        (
+            {"videos": "{url}/nowhere"},
+            "the folder contains none of the planned videos; eqforge looked for",
+        ),
         ({"videos": "http://localhost:1/v"}, "--videos http://localhost:1/v: Cannot connect"),
         (
             {"videos": "memory://nowhere"},

@@ -71,7 +71,7 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
     assert plan_command(eq_video.EqVideo, [*inputs, "--pilot", "0"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    start = lines.index(f"  missing below --videos {folder}:") + 1
+    start = lines.index(f"  missing from --videos {folder}:") + 1
     named = dict(line.strip().split(": ", 1) for line in lines[start : start + 10])
     assert named.items() <= (expected | lost).items()
     assert len(named) == 10
@@ -230,7 +230,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
 
     values = sorted(row["value"] for row in rows(tmp_path / "out", "rejects"))
     found = re.search(
-        r"--min-minimality 0.97 rejected (\d+) by .*; ([\d.]+) would pass (\d+)", printed
+        r"--min-minimality 0.97 rejected (\d+) by .*; ([\d.]+) would keep (\d+)", printed
     )
     assert found is not None
     assert found[0] in planned
@@ -240,7 +240,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
     looser = [*argv, "--min-minimality", found[2], "--overwrite"]
     assert eq_video.main(looser) == 0
     assert len(rows(tmp_path / "out", "samples")) == int(found[3])
-    assert "would pass" not in capsys.readouterr().out
+    assert "would keep" not in capsys.readouterr().out
 
 
 def test_hints_of_limits_go_away_from_the_limit() -> None:
@@ -249,8 +249,8 @@ def test_hints_of_limits_go_away_from_the_limit() -> None:
     config = replace(usual, settings=replace(usual.settings, gates=gates))
     rejects = [("ssim", 0.5, 0.6), ("luminance_shift", -40.0, 20.0), ("ssim", -0.11, 0.6)]
     assert list(limit_hints(config, [*rejects, ("ssim", 0.2, 0.1)])) == [
-        "  --min-ssim 0.6 rejected 2 by ssim; 0.5 would pass 1, -0.11 would pass 2",
-        "  --max-luminance-shift 20 rejected 1 by luminance_shift; 40 would pass 1",
+        "  --min-ssim 0.6 rejected 2 by ssim; 0.5 would keep 1, -0.11 would keep 2",
+        "  --max-luminance-shift 20 rejected 1 by luminance_shift; 40 would keep 1",
         "to keep more, run the same command with --min-ssim 0.5 and --overwrite",
     ]
     assert list(limit_hints(config, [])) == []

@@ -83,7 +83,7 @@ def test_captions_that_could_not_be_changed_are_counted_apart(
     manifest.write_text(json.dumps(found | {"unchanged": 1}))
     assert verify.main([str(tmp_path / "out")]) == 1
     assert (
-        f"{unchanged} samples have no changed words, but the manifest counts 1"
+        f"{unchanged} samples have unchanged words, but the manifest counts 1"
         in capsys.readouterr().out
     )
 

@@ -159,7 +159,7 @@ def test_one_item_alone_is_the_same_as_in_the_whole_dataset(
     [
         ([], "pass the file of at least one task: --retrieval, --nlvr2"),
         (["--retrieval", "none.json"], "none.json"),
-        (["--retrieval", "r.json", "--answer-list", "a.json"], "without --vqa FILE"),
+        (["--retrieval", "r.json", "--answer-list", "a.json"], "with --vqa FILE"),
         (["--retrieval", "r.json", "--images", "nowhere"], "no such folder"),
         (["--retrieval", "r.json", "--min-words", "-1"], "--min-words -1: expected 0 or more"),
     ],

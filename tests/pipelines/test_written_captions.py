@@ -270,7 +270,7 @@ def test_a_dataset_made_again_needs_no_server(captions: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model-requests", 24), "--model-requests 24: 25 questions may be asked"),
+        (("--model-requests", 24), "--model-requests 24: the build may need 25"),
         (
             ("--model-prices", 1000, 2000, "--model-budget", 1.5),
             "--model-budget 1.50: the answers may cost 3.03",
@@ -321,7 +321,7 @@ def test_questions_that_no_count_foresees_do_not_pass_the_budget(
     said = capsys.readouterr().err
     assert left.value.code == 2
     assert f"language model: 0 questions, and {asked} more that are already answered" in said
-    assert "25 questions may be asked" in said or "may cost" in said
+    assert "the build may need 25" in said or "may cost" in said
     assert len(server.asked) == asked == 25
 
 

@@ -104,7 +104,7 @@ def test_equal_datasets_have_a_page_that_says_so(
 ) -> None:
     a = str(both[0])
     assert diff.main([a, a, "--report", str(tmp_path / "r")]) == 0
-    assert f"{tmp_path}/r/index.html: open it in a browser" in capsys.readouterr().out
+    assert f"open {tmp_path}/r/index.html in a browser" in capsys.readouterr().out
     assert sorted(path.name for path in (tmp_path / "r").glob("*.html")) == ["index.html"]
 
 
