@@ -191,7 +191,7 @@ class GeneratedPipeline(Pipeline[Configured, Record]):
         for kind, found in draws.items():
             if found.kept < wanted[kind] and found.number >= most[kind]:
                 self._print(
-                    f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of the kind {kind} were "
+                    f"WARNING: only {found.kept:,} of {wanted[kind]:,} {kind} pairs were "
                     f"kept after {found.number:,} draws; to draw more, raise --max-draws-per-pair"
                 )
         settled = written({kind: range(each.number) for kind, each in draws.items()}, "settled")

@@ -194,7 +194,7 @@ def test_damage_is_found(
 @pytest.mark.parametrize(
     ("change", "check", "part"),
     [
-        (changed(0, caption_0=" "), "captions", "caption_0: empty_caption"),
+        (changed(0, caption_0=" "), "captions", "caption_0 is rejected: empty_caption"),
         (lambda rows: [rows[0], *rows], "ids", ": 2 rows have the id"),
     ],
 )

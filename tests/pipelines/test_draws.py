@@ -172,4 +172,4 @@ def test_what_cannot_be_had_is_said(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     assert len(rows(tmp_path, "rejects")) == 4
     told = capsys.readouterr()
-    assert "WARNING: 0 of 2 pairs of the kind object were kept after 4 draws" in told.err
+    assert "WARNING: only 0 of 2 object pairs were kept after 4 draws" in told.err

@@ -40,7 +40,7 @@ MAX_ROTATION_DEG = 45
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MinimalitySettings:
-    """Selection of pairs by their minimality scores."""
+    """Selection of pairs by minimality: whether a scene changes only in what captions name."""
 
     min_minimality: float | None = None
     """Minimum minimality score of a pair, in [0, 1]. For the error rates, see

@@ -289,10 +289,10 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
     for row in dataset.rows("samples", ["sample_id", "caption_0", "caption_1"]):
         for name in ("caption_0", "caption_1") if limits is not None else ():
             if rejection := lint_caption(row[name], CaptionSettings(**limits)):
-                yield f"sample {row['sample_id']}: {name}: {rejection.reason}"
+                yield f"sample {row['sample_id']}: {name} is rejected: {rejection.reason}"
         equal = lint_pair(row["caption_0"], row["caption_1"])
         if equal is not None and settings["distinct_captions"]:
-            yield f"sample {row['sample_id']}: {equal.reason}"
+            yield f"sample {row['sample_id']}: its captions are rejected: {equal.reason}"
 
 
 def check_lints(dataset: Dataset) -> Iterator[str]:

@@ -85,9 +85,9 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         decided = ", ".join(f"{name} {count:,}" for name, count in found.decisions.items())
         yield f"decisions by {found.rule}: {decided}"
     for somebody in found.people:
-        yield f"{somebody.name} against the other reviewers: {_correlated(somebody)}"
+        yield f"{somebody.name} compared with other reviewers: {_correlated(somebody)}"
     for model in found.models:
-        yield f"{model.name} against people: {_correlated(model)}"
+        yield f"{model.name} compared with people: {_correlated(model)}"
     for rule, count in found.broken.items():
         yield f"{counted(count, 'texts')} left out: {rule}"
 

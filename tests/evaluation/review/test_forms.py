@@ -396,7 +396,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
     taken(dataset, files, tmp_path / "o.jsonl", "--scores", scores)
     said = " ".join(capsys.readouterr().out.split())
     assert "Krippendorff's alpha 1.000" in said
-    assert "against people: Spearman's rho 1.000" in said
+    assert "compared with people: Spearman's rho 1.000" in said
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
