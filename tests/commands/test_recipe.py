@@ -258,7 +258,7 @@ def test_recipes_in_python(
 
     with pytest.raises(eqforge.InputError, match=r"seed=3: the recipe .* sets this option to 7"):
         eqforge.build("eq-video", recipe=recipe, **mine, output=tmp_path / "x", seed=3)
-    with pytest.raises(eqforge.InputError, match="not given: captions"):
+    with pytest.raises(eqforge.InputError, match="pass a value for captions"):
         eqforge.build("eq-video", recipe=recipe, videos=mine["videos"], output=tmp_path / "x")
     with pytest.raises(eqforge.InputError, match="is for eq-video, not eq-ag"):
         eqforge.plan("eq-ag", recipe=recipe)
@@ -389,8 +389,8 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
-    (_config(mode="corrected"), "its mode is paper, but its settings name 'corrected'"),
-    (_config(shell="rm"), "this version has no setting shell"),
+    (_config(mode="corrected"), "its mode is paper, but its settings say 'corrected'"),
+    (_config(shell="rm"), "eqforge has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
     (_config(frames_fps=-1.0), "--frames-fps -1.0: expected more than 0"),

@@ -122,7 +122,7 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "there is nothing to draw, because no image of video_missing is stored" in said
+    assert "no images of video_missing rejects are stored" in said
     assert said.endswith("to list the rejects, leave out --sheet")
 
     moved = tmp_path / "published"

@@ -223,7 +223,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
     [
         (
             ["--device", "cuda:0", "--workers", "2"],
-            "each worker would load its own copy of the model onto cuda:0",
+            "several workers on cuda:0 are no faster than one",
         ),
         (["--pairs", "2", "--scene-pairs", "1"], "--pairs: specify either"),
         (["--pairs", "-1"], "-1 pairs: expected 0 or more"),

@@ -227,7 +227,7 @@ def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str])
 
     (line,) = capsys.readouterr().err.splitlines()
     assert (
-        "--output: pass a folder for the report; memory://bucket/pairs is not a local folder"
+        "--output: memory://bucket/pairs is not a local folder; pass a folder for the report"
         in line
     )
 
