@@ -305,8 +305,8 @@ def warning_of(
     if not found:
         return f"{warning}, because no record has the id {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
-    why = f"{known.name} rejected {counted(count, 'candidates')} for {reason}: {_sentence(known, reason)}"
-    return f"{warning}; {why}"
+    why = f"{counted(count, 'candidates')} for {reason}: {_sentence(known, reason)}"
+    return f"{warning}; {known.name} rejected {why}"
 
 
 def _num_samples(manifest: Manifest) -> int:
