@@ -124,7 +124,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "missing": (
         lambda dataset: (dataset / IMAGES).unlink(),
         "files and digests",
-        [f"{IMAGES}: missing"],
+        [f"{IMAGES}: is missing"],
     ),
     "cut short": (
         _cut_short,
@@ -156,23 +156,23 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
         _rewritten(REJECTS, changed(0, reason="same_image")),
         "books",
         [
-            "pairs, camera_cut: 8 rows, but the manifest counts 9",
-            "pairs, same_image: 1 rows, but the manifest counts 0",
+            "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
+            "pairs, same_image: rejects has 1 rows, but the manifest counts 0",
         ],
     ),
     "an undocumented reason": (
         _rewritten(REJECTS, changed(0, reason="because")),
         "books",
         [
-            "pairs, because: 1 rows, but the manifest counts 0",
-            "pairs, because: not a documented reason",
-            "pairs, camera_cut: 8 rows, but the manifest counts 9",
+            "pairs, because: rejects has 1 rows, but the manifest counts 0",
+            "pairs, because: is not a documented reason",
+            "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
         ],
     ),
     "no table": (
         _patched(lambda manifest: manifest["tables"].update(others=[])),
         "schemas",
-        ["others: eq-video datasets have no such table"],
+        ["others: eq-video datasets have no table of this name"],
     ),
     "other columns": (
         _without_a_column,
@@ -527,9 +527,9 @@ LIES = [
     ("eq-kubric", _without("masks"), "check_ids", "refers to mask"),
     ("simat", _without("gallery"), "check_ids", "refers to row 0 of gallery"),
     ("retrieval-perturbations", _without("captions"), "check_ids", "refers to row c0 of captions"),
-    ("vlue", _without("nlvr2"), "check_ids", "has no row in nlvr2"),
-    ("eq-youcook2", _named_otherwise, "check_ids", "belongs to the dataset eq-youcook2"),
-    ("eq-youcook2", _with_a_stage, "check_counts", "reviewed by hand: not a documented stage"),
+    ("vlue", _without("nlvr2"), "check_ids", "has no row in the table nlvr2"),
+    ("eq-youcook2", _named_otherwise, "check_ids", "has the wrong dataset eq-youcook2"),
+    ("eq-youcook2", _with_a_stage, "check_counts", "reviewed by hand: is not a documented stage"),
 ]
 
 
