@@ -317,7 +317,7 @@ def test_what_cannot_be_combined_is_refused(
     simat = [OLD / "simat", Path(shutil.copytree(OLD / "simat", tmp_path / "simat"))]
     rewritten(simat[1], "samples", rows(simat[1], "samples")[:1])
     assert "samples of simat cannot be combined" in refused(capsys, *simat, *to)
-    assert "--sample 3: expected a share" in refused(
+    assert "--sample 3: expected a percentage" in refused(
         capsys, gebc, OLD / "eq-ag", "--sample", 3, *to
     )
     assert "no such sample" in refused(capsys, gebc, OLD / "eq-ag", "--only", "zebra", *to)

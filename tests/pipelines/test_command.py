@@ -73,8 +73,8 @@ def refuse(
         ),
         (["--face-upsample", "9"], "--face-upsample 9: expected 0 to 4"),
         (["--sample", "5"], "--sample 5: expected a percentage such as 1% or 12.5%"),
-        (["--sample", "nan%"], "--sample nan%: expected a share"),
-        (["--sample", "101%"], "--sample 101%: expected a share"),
+        (["--sample", "nan%"], "--sample nan%: expected a percentage"),
+        (["--sample", "101%"], "--sample 101%: expected a percentage"),
         (
             ["--only", "eq-video/nobody/1-2"],
             "--only eq-video/nobody/1-2: the plan contains no such sample",
