@@ -51,7 +51,7 @@ class ParetoSettings:
     accuracy)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the expected credit of a random choice."""
+    """Credit for a tie: none, one half, or the average of a random choice."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Exclude a model only if another model is better in both score and time."""

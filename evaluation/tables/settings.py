@@ -70,7 +70,7 @@ class MetricsSettings:
     column c1_i0 is the score of caption 1 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the expected credit of a random choice."""
+    """Credit for a tie: none, one half, or the average of a random choice."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""

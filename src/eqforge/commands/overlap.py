@@ -41,8 +41,9 @@ class Arguments:
     evidence."""
 
     training_ids: tuple[str, ...] = ()
-    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids or file names, as JSON
-    arrays or one per line. If ids are plain numbers, pass coco=FILE, vg=FILE or flickr=FILE."""
+    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. A list is a JSON
+    array, or has one id or file name per line. If ids are plain numbers, pass coco=FILE, vg=FILE or
+    flickr=FILE."""
 
     links: tuple[Path, ...] = ()
     """Files that list several ids of the same photograph, such as Visual Genome's image_data.json.
@@ -62,7 +63,7 @@ class Arguments:
     """Datasets whose images count as seen, by COCO, VG or Flickr id, or by appearance."""
 
     max_distance: int = 24
-    """Maximum number of bits, out of 192, in which the hashes of matching images differ."""
+    """Maximum number of bits, out of 192, in which hashes of similar images differ."""
 
     workers: int = 1
     """Number of processes that hash the training images."""
