@@ -256,7 +256,7 @@ def test_letters_that_the_font_lacks_are_no_empty_boxes() -> None:
     [
         ([training("1", "A cup.", None)], "build it with --images FOLDER"),
         ([], "has no samples to draw"),
-        ([training("1", "A cup.", "green")], "no image green"),
+        ([training("1", "A cup.", "green")], "image green is missing"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_sentence(

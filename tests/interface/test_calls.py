@@ -196,7 +196,7 @@ def test_people_are_asked_and_heard(tmp_path: Path, capsys: pytest.CaptureFixtur
     told = json.loads(capsys.readouterr().out)
     assert told["decisions"] == found.decisions
 
-    with pytest.raises(eqforge.InputError, match=r"output .*: exists; add overwrite=True to"):
+    with pytest.raises(eqforge.InputError, match=r"output .* already exists; add overwrite=True"):
         eqforge.review_import(dataset, files[0], output=decisions)
     with pytest.raises(eqforge.InputError, match="overlap 3: expected 1 to 2"):
         eqforge.review_plan(dataset, **asked, output=tmp_path / "x", overlap=3)
