@@ -18,6 +18,7 @@ from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Identity, Picture, Scorer
+from eqforge.models.stored_vectors import VECTORS, StoredScorer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -228,6 +229,10 @@ SCORERS: Mapping[str, _Kind] = {
     ),
     "oscar": _Kind(load=_oscar, options=_HELD | {"features", "tags", "tokens", "regions"}),
     "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),
+    VECTORS: _Kind(
+        load=lambda spec: StoredScorer(Path(spec.source), spec.path("heads")),
+        options=frozenset({"heads"}),
+    ),
 }
 _OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")
 FAMILIES = tuple(dict.fromkeys([*(each.family for each in ARCHITECTURES.values()), *_OF_PAIRS]))

@@ -50,6 +50,7 @@ from eqforge.evaluation.scoring.work import (
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import Identity, Scorer, gives_log_odds, is_dual_encoder
 from eqforge.models.spec import load_model
+from eqforge.models.stored_vectors import StoredScorer
 from eqforge.schemas.dataset.manifest import WORK, to_json
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import FILE_NAME, Quantity, ScoresManifest, open_scores
@@ -80,6 +81,8 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     index = make_index(dataset, task, settings.more_captions())
     if not index.images:
         raise InputError(f"{dataset.folder}: no sample has an image; {dataset.remedy}")
+    if isinstance(scorer, StoredScorer):
+        scorer.stored.check(index.images, texts_to_encode(dataset, index))
     header = make_header(dataset, task, scorer, settings)
     folder = settings.output
     if (folder / FILE_NAME).exists():

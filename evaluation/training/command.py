@@ -21,19 +21,21 @@ Preset = Literal[
     "none", "eqsim-paper", "eqsim-meter", "eqsim-fiber", "hard-positives-paper", "simat-paper"
 ]
 Schedule = Literal["cosine", "linear", "constant"]
+Train = Literal["all", "heads", "mlp-heads"]
 Off = tyro.conf.FlagCreatePairsOff
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FinetuneSettings:
-    """Train a dual or fusion encoder, or linear heads on a CLIP model, on a dataset with images."""
+    """Train a dual or fusion encoder, or heads on frozen encoders, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
     """Dataset with images: pairs, captions with hard texts, or plain captions."""
 
     model: str
     """Model: clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion encoders are
-    blip-itm and vilt. All other kinds are dual encoders."""
+    blip-itm and vilt. All other kinds are dual encoders. vectors:FILE.npz trains heads on stored
+    vectors of images and captions."""
 
     output: Path
     """Folder for the trained model. Run the same command again to resume a stopped run."""
@@ -47,11 +49,12 @@ class FinetuneSettings:
     in-modal. Fusion encoders can use itm, ranking, eqsim-v1 and eqsim-v2. The fusion encoder
     blip-itm can also use infonce."""
 
-    train: Literal["all", "heads"] = "all"
-    """Train all weights (`all`), or only a linear layer per encoder (`heads`)."""
+    train: Train = "all"
+    """Train all weights (`all`), or only a linear layer per encoder (`heads`). For stored vectors,
+    `mlp-heads` trains four layers for images, and one for texts."""
 
     temperature: float = 0.1
-    """Fixed temperature of the logits with --train heads."""
+    """Fixed temperature of the logits with --train heads or mlp-heads."""
 
     split: str | None = None
     """Split to train on (default: all)."""

@@ -23,6 +23,7 @@ from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
 from eqforge.models.dual_encoders import Architecture, CaptionTokenizer
 from eqforge.models.pretrained import prepare_pixels
 from eqforge.models.scorer import Picture
+from eqforge.models.stored_vectors import StoredVectors
 from eqforge.schemas.dataset.reader import Dataset
 
 if TYPE_CHECKING:
@@ -169,6 +170,20 @@ def encode_frozen(
         captions=torch.cat(captions),
         image_rows={name: row for row, name in enumerate(image_ids)},
         caption_rows={text: row for row, text in enumerate(words)},
+        texts=texts,
+    )
+
+
+def stored_feed(stored: StoredVectors, units: Sequence[Unit], texts: Texts) -> VectorFeed:
+    import torch
+
+    matches = [match for unit in units for match in unit.matches]
+    stored.check((match.image_id for match in matches), texts.of(matches))
+    return VectorFeed(
+        images=torch.from_numpy(stored.images),
+        captions=torch.from_numpy(stored.captions),
+        image_rows=stored.image_rows,
+        caption_rows=stored.caption_rows,
         texts=texts,
     )
 

@@ -34,6 +34,7 @@ from eqforge.evaluation.training.feeds import (
     copy_pictures,
     encode_frozen,
     share_of_step,
+    stored_feed,
 )
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.evaluation.training.fusion import (
@@ -45,6 +46,7 @@ from eqforge.evaluation.training.fusion import (
 )
 from eqforge.evaluation.training.losses import Encoded, compute_losses
 from eqforge.evaluation.training.networks import (
+    SHARED,
     VISION_TEXT,
     DualNetwork,
     HeadsNetwork,
@@ -55,6 +57,7 @@ from eqforge.evaluation.training.networks import (
     save_trained,
 )
 from eqforge.models.fusion import TrainedFusion
+from eqforge.models.stored_vectors import StoredVectors
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
@@ -88,7 +91,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     _check_losses(settings, texts, examples)
     count = len(examples.units)
     steps = count_steps(count, settings.batch_size, settings.epochs, settings.steps)
-    start = load_start(settings.model, heads=settings.train == "heads")
+    start = load_start(settings.model, settings.train)
     is_fusion = isinstance(start.encoder, TrainedFusion)
     if is_fusion:
         check_fusion(settings, start.kind)
@@ -235,6 +238,13 @@ def _prepare(
     folder: RunFolder,
     accelerator: Any,
 ) -> tuple[DualNetwork | HeadsNetwork | FusionNetwork, PixelFeed | VectorFeed]:
+    seed = derive_seed(settings.seed, "heads", "start", 1)
+    if isinstance(start.encoder, StoredVectors):
+        stored = stored_feed(start.encoder, examples.units, texts)
+        with accelerator.main_process_first():
+            folder.begin()
+        sizes, mlp = (stored.images.shape[1], stored.captions.shape[1]), settings.train != "heads"
+        return HeadsNetwork(*sizes, SHARED, settings.temperature, seed, mlp), stored
     copied = folder.work / "pictures.arrow"
     with accelerator.main_process_first():
         folder.begin()
@@ -257,8 +267,8 @@ def _prepare(
         return DualNetwork(start.model, encoder), pixels
     start.model.to(accelerator.device)
     feed = encode_frozen(start, pictures, examples.units, texts, settings.workers)
-    seed = derive_seed(settings.seed, "heads", "start", 1)
-    return HeadsNetwork(start.model.config.projection_dim, settings.temperature, seed), feed
+    size = start.model.config.projection_dim
+    return HeadsNetwork(size, size, size, settings.temperature, seed), feed
 
 
 def train(job: Job) -> list[dict[str, float]]:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import nearest
+from eqforge.evaluation.training.command import Train
 from eqforge.evaluation.training.fusion import FUSIONS
-from eqforge.models.dual_encoders import ARCHITECTURES, Architecture, CaptionTokenizer
+from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.fusion import TrainedFusion
 from eqforge.models.pretrained import (
     Preprocessor,
@@ -22,9 +23,13 @@ from eqforge.models.pretrained import (
     load_preprocessor,
 )
 from eqforge.models.spec import parse_specs
+from eqforge.models.stored_vectors import VECTORS, StoredVectors
 
 VISION_TEXT = "vision-text"
 """A kind of model whose encoders were trained apart, so that its projections are its heads."""
+SHARED = 512
+"""Dimensions of heads on stored vectors. Source: Couairon et al. 2022 (SIMAT), figure 3."""
+MLP_LAYERS = 4
 MAX_SCALE = 100.0
 """Upper limit of CLIP's logit scale. Source: Radford et al. 2021, section 2.5."""
 
@@ -77,22 +82,29 @@ def freeze_encoders(model: Any, temperature: float) -> None:
 class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
     """Linear layers on an image encoder and on a text encoder, both frozen.
 
-    Both start near the identity: 1 on the diagonal, plus a hundredth of torch's default init.
+    They start near the identity: 1 on the diagonal, plus a hundredth of torch's default init. An
+    image head of four layers with ReLU keeps torch's default init; its width is not published.
 
     Source: Couairon et al. 2022 (SIMAT), section 4.3; the published `adaptation.py`, `init_head`.
     """
 
     fused = ()
 
-    def __init__(self, dimensions: int, temperature: float, seed: int) -> None:
+    def __init__(
+        self, image: int, text: int, shared: int, temperature: float, seed: int, mlp: bool = False
+    ) -> None:
         super().__init__()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.image, self.text = (nn.Linear(dimensions, dimensions) for _ in range(2))
+            self.image: Any = nn.Linear(image, shared)
+            self.text = nn.Linear(text, shared)
+            layers = [(nn.ReLU(), nn.Linear(shared, shared)) for _ in range(MLP_LAYERS - 1)]
         with torch.no_grad():
-            for head in (self.image, self.text):
-                head.weight.mul_(0.01).add_(torch.eye(dimensions))
+            for head in (self.text,) if mlp else (self.image, self.text):
+                head.weight.mul_(0.01).add_(torch.eye(*head.weight.shape))
                 head.bias.mul_(0.01)
+        if mlp:
+            self.image = nn.Sequential(self.image, *(part for pair in layers for part in pair))
         self.temperature = temperature
 
     def forward(self, images: Tensor, texts: Tensor) -> tuple[Tensor, ...]:
@@ -165,25 +177,30 @@ class Start:
     """The model that training starts from."""
 
     kind: str
-    encoder: Architecture | TrainedFusion
-    weights: Weights
+    encoder: Architecture | TrainedFusion | StoredVectors
+    weights: Weights | StoredVectors
     preprocessor: Preprocessor
     model: Any
-    tokenizer: CaptionTokenizer
+    tokenizer: Any
 
 
-def load_start(model: str, heads: bool) -> Start:
+def load_start(model: str, train: Train) -> Start:
     specs = parse_specs(model)
-    kind, kinds = specs[0].kind, (*ARCHITECTURES, *FUSIONS)
+    kind, kinds, heads = specs[0].kind, (*ARCHITECTURES, *FUSIONS, VECTORS), train != "all"
     if kind not in kinds or len(specs) != 1 or specs[0].options:
         known = f"expected KIND:FOLDER without options, with a KIND of {', '.join(kinds)}"
         hint = "" if kind in kinds else nearest(kind, kinds)
         raise InputError(f"--model {model}: {known}{hint}")
-    if heads and kind not in ("clip", VISION_TEXT):
-        raise InputError(
-            f"--train heads works only with models of kind clip and {VISION_TEXT}, which have "
-            "projections"
-        )
+    if kind == VECTORS:
+        if not heads:
+            raise InputError("--train all: stored vectors have no encoder; pass --train heads")
+        stored = StoredVectors(Path(specs[0].source))
+        none = Preprocessor(image=None, tokenizer=None, digest="none")
+        parts: dict[str, Any] = {"encoder": stored, "weights": stored, "preprocessor": none}
+        return Start(kind=kind, **parts, model=None, tokenizer=None)
+    if heads and (kind not in ("clip", VISION_TEXT) or train == "mlp-heads"):
+        known = VECTORS if train == "mlp-heads" else f"clip, {VISION_TEXT} and {VECTORS}"
+        raise InputError(f"--train {train} works only with models of kind {known}")
     weights = specs[0].weights()
     if kind in FUSIONS:
         fusion = FUSIONS[kind](weights)
@@ -216,9 +233,13 @@ def save_trained(folder: Path, start: Start, network: Any) -> None:
     """Write model, image processor and tokenizer as transformers does; heads also separately."""
     if isinstance(network, HeadsNetwork):
         heads = {name: part.cpu().contiguous() for name, part in network.state_dict().items()}
+        if isinstance(start.weights, StoredVectors):
+            save_file(heads, folder / "model.safetensors")
+            return
         save_file(heads, folder / "heads.safetensors")
         fold_heads(start.model, network)
     start.model.to("cpu").eval().save_pretrained(folder, safe_serialization=True)
+    assert isinstance(start.weights, Weights)
     # Reloaded: a used tokenizer would save the padding and truncation of its last call.
     preprocessor = load_preprocessor(start.weights)
     preprocessor.image.save_pretrained(folder)

@@ -143,7 +143,7 @@ def test_couples_have_their_counterparts_and_the_scores_of_the_scorer(
     from eqforge.evaluation.training.fusion import Couples, FusionNetwork
     from eqforge.evaluation.training.networks import load_start
 
-    start = load_start(f"{kind}:{folder / kind}", heads=False)
+    start = load_start(f"{kind}:{folder / kind}", "all")
     scorer: Any = start.encoder
     rng = np.random.default_rng(1)
     pixels = [torch.from_numpy(rng.normal(size=(3, 32, 32)).astype(np.float32)) for _ in range(N)]
