@@ -245,7 +245,7 @@ def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_p
     ("text", "message"),
     [
         ("blip:x", "expected KIND:SOURCE with a KIND of blip-itm, clip"),
-        ("clop:x", "vilt, lxmert, oscar, matrix; did you mean 'clip'\\?$"),
+        ("clop:x", "vilt, lxmert, oscar, matrix, vectors; did you mean 'clip'\\?$"),
         ("blip-itm:x+sigilp:y", "unknown KIND 'sigilp' after the \\+; did you mean 'siglip'\\?$"),
         ("clip:x,devcie=cpu", "clip has no option 'devcie'; .*; did you mean 'device'\\?$"),
         ("clip", "expected KIND:SOURCE"),
