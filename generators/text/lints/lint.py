@@ -20,6 +20,7 @@ from eqforge.generators.text.lints.word_edits import (
     exchanged_words,
     find_partial_edits,
     stays_true,
+    swaps_sides,
     words_of,
 )
 from eqforge.generators.text.words import read_table
@@ -137,7 +138,8 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
     if field == "negative" and exchanges:
         words, other = words_of(record.positive), words_of(text)
         if len(words) == len(other) and sorted(words) == sorted(other):
-            yield _finding(record, "word_order_only", "negative", text)
+            kind = "sides_swapped" if swaps_sides(words, other) else "word_order_only"
+            yield _finding(record, kind, "negative", text)
         elif stays_true(words, exchanges):
             detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
             yield _finding(record, "near_synonym_negative", "negative", detail)

@@ -163,6 +163,26 @@ def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 _ARTICLES = frozenset(("a", "an", "the"))
+_JOINS = frozenset(("and", "or"))
+_SHARED = 4  # most words with which both sides may begin, or end: "a tennis ball and a tennis net"
+
+
+def swaps_sides(words: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Return True if two texts of equal length differ only by the order around an "and" or "or".
+
+    A side before "of" is rejected: in "a pear and a pile of apples" the apples belong to the pile.
+    """
+    changed = [
+        index for index, pair in enumerate(zip(words, other, strict=True)) if len({*pair}) > 1
+    ]
+    first, last = changed[0], changed[-1] + 1
+    for start in range(max(0, first - _SHARED), first + 1):
+        for end in range(last, min(len(words), last + _SHARED) + 1):
+            moved = words[start:end]
+            sides = {(*moved[i + 1 :], w, *moved[:i]) for i, w in enumerate(moved) if w in _JOINS}
+            if other[start:end] in sides:
+                return words[end : end + 1] != ("of",)
+    return False
 
 
 def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> bool:
