@@ -55,7 +55,7 @@ def asked_help(
     elif wanted in groups:
         shown = _sections({wanted: groups[wanted]}, options)
     else:
-        known = nearest(wanted, groups) or f"; {_names(groups)}"
+        known = nearest(wanted, groups) or f"; the groups are {', '.join(groups)}"
         raise InputError(f"--help {wanted}: unknown group{known}")
     required = [each for each in options if each.default is tyro.MISSING]
     needed = map(_label, sorted(required, key=lambda each: not each.is_positional))

@@ -133,7 +133,7 @@ def local_path(text: str) -> Path:
     if "://" in text and (copy := copy_of(text)) is not None:
         return copy
     if _URL.match(text):
-        raise InputError(f"{text}: is a URL; expected a local file or folder")
+        raise InputError(f"{text} is a URL; expected a local file or folder")
     return Path(text)
 
 

@@ -212,4 +212,4 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
         return value.tolist()
-    raise Unreadable(f"it holds a {type(value).__name__}, which annotations never contain")
+    raise Unreadable(f"it contains a {type(value).__name__}, which annotations never use")

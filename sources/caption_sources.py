@@ -85,8 +85,7 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: the end of the file name matches no caption format; {KNOWN}; rename the file, or "
-        "pass --source"
+        f"{path}: the file name fits no caption format; {KNOWN}; rename the file, or pass --source"
     )
 
 
@@ -193,7 +192,7 @@ def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator
         seen.add(record.caption_id)
         yield record
     if not seen:
-        raise InputError(f"{file}: contains no captions")
+        raise InputError(f"{file} contains no captions")
 
 
 class _CocoImage(msgspec.Struct, frozen=True):

@@ -102,7 +102,7 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
         if len(captions) != 1 and any(values.values()):
             named = next(name for name, value in values.items() if value)
             raise InputError(
-                f"{file}: {where}: {named}: allowed only if the image has a single caption"
+                f"{file}: {where}: {named} is allowed only for images with a single caption"
             )
         for caption in captions:
             # In any order of the records, the same ones have the same id.
@@ -112,8 +112,8 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
             caption_id = namer(name) if caption.id is None else caption.id
             if values["mask"] is not None and not has_masks:
                 raise InputError(
-                    f"{file}: {caption_id} names a mask, {values['mask']!r}; pass the folder of "
-                    "masks with --masks"
+                    f"{file}: {caption_id} has the mask {values['mask']!r}; pass the mask "
+                    "folder with --masks"
                 )
             yield EditCaption(
                 caption_id=caption_id,

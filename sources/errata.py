@@ -40,12 +40,12 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
         _check(erratum, f"{path}: line {number}")
         if erratum in found:
             raise InputError(
-                f"{path}: line {number}: repeats line {found[erratum]}; remove one of the two lines"
+                f"{path}: line {number} repeats line {found[erratum]}; remove one of the two lines"
             )
         found[erratum] = number
         if len(found) > MAX_ERRATA:
             raise InputError(
-                f"{path}: has more than {MAX_ERRATA:,} errata; correct the annotations instead"
+                f"{path} has more than {MAX_ERRATA:,} errata; correct the annotations instead"
             )
     _check_together(found, str(path))
     return tuple(sorted(found))
@@ -56,7 +56,7 @@ def _check(erratum: Erratum, where: str) -> None:
         if not getattr(erratum, name).strip():
             raise InputError(f"{where}: {name}: expected a text, found none")
     if erratum.stage != "errata":
-        raise InputError(f"{where}: stage: reviewers' decisions belong in --decisions")
+        raise InputError(f"{where}: stage: pass reviewers' decisions with --decisions")
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):
         if bool(getattr(erratum, name).strip()) != is_correction:
@@ -78,16 +78,16 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
     for erratum, number in found.items():
         if erratum.action == "correct" and erratum.id in dropped:
             raise InputError(
-                f"{path}: line {number}: {shown(erratum.id)} is also dropped; remove one of the "
-                "two errata"
+                f"{path}: line {number} corrects {shown(erratum.id)}, which another line drops; "
+                "remove one of the two lines"
             )
         if erratum.action == "note":
             continue
         other = seen.setdefault((erratum.id, erratum.column), erratum)
         if other is not erratum:
             raise InputError(
-                f"{path}: lines {found[other]} and {number}: {shown(erratum.id)} appears twice "
-                f"with the action {erratum.action!r}; remove one of the two lines"
+                f"{path}: lines {found[other]} and {number} both {erratum.action} "
+                f"{shown(erratum.id)}; remove one of the two lines"
             )
 
 
@@ -128,8 +128,8 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
         if decision.id in found:
             before = found[decision.id][0]
             raise InputError(
-                f"{path}: lines {before} and {number}: {shown(decision.id)} has two decisions; "
-                "remove one of them"
+                f"{path}: lines {before} and {number} both decide about {shown(decision.id)}; "
+                "remove one of the two lines"
             )
         found[decision.id] = number, decision
     return tuple(sorted(decision for _, decision in found.values()))
@@ -141,7 +141,7 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
         return ()
     drops = [each for each in read_decisions(path) if each.decision == "drop"]
     if len(drops) > MAX_DROPPED:
-        raise InputError(f"{path}: drops {len(drops):,} samples; expected {MAX_DROPPED:,} at most")
+        raise InputError(f"{path} drops {len(drops):,} samples; the limit is {MAX_DROPPED:,}")
     return tuple(
         Erratum(
             id=each.id,

@@ -61,7 +61,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
     if not named:
         names = ", ".join(name_of(one.name) for one in found)
         raise InputError(
-            f"{root}: has the configurations {names}; pass one of them, such as "
+            f"{root} has the configurations {names}; pass one of them, such as "
             f"{root / found[0].name}"
         )
     return named[0]
@@ -96,7 +96,7 @@ def _parsed(head: str) -> Any:
     for event in yaml.parse(head, Loader=loader):
         if isinstance(event, yaml.AliasEvent):
             raise ValueError(
-                f"it contains the alias *{name_of(event.anchor)}; replace it with its value"
+                f"the alias *{name_of(event.anchor)} is not allowed; replace it with its value"
             )
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

@@ -80,7 +80,7 @@ class RowFolder:
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
-                f"{self.root}: has the splits {', '.join(splits)}; pass one of them, such as "
+                f"{self.root} has the splits {', '.join(splits)}; pass one of them, such as "
                 f"{self.root / splits[0]}"
             )
         tables = tuple(replace(table, split=None) for table in self.tables)
@@ -152,7 +152,7 @@ def _folder(root: Path) -> RowFolder | None:
     parquet, metadata = _parquet(root), _image_folder(root)
     if parquet and metadata:
         raise InputError(
-            f"{root}: contains both {_below(root, parquet[0])} and {_below(root, metadata[0])}; "
+            f"{root} contains both {_below(root, parquet[0])} and {_below(root, metadata[0])}; "
             "move the captions into a separate folder"
         )
     tables = sorted(parquet or metadata, key=lambda table: table.path)
@@ -198,13 +198,13 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     for file in state.data_files:
         path = folder / _plain_name(folder / STATE, file.filename)
         if not path.is_file():
-            raise InputError(f"{folder}: {STATE} names {file.filename}, which is missing")
+            raise InputError(f"{folder}: {STATE} lists {file.filename}, which is missing")
         yield RowFile(path=path, split=split or state.split)
 
 
 def _plain_name(file: Path, name: str) -> str:
     if not name or "/" in name or "\0" in name or name in (".", ".."):
-        raise InputError(f"{file}: expected the name of a file, found {name_of(name)!r}")
+        raise InputError(f"{file}: expected a file name, found {name_of(name)!r}")
     return name
 
 
@@ -226,7 +226,7 @@ def _parquet(root: Path) -> list[RowFile]:
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
         names = ", ".join(folder.name for folder in below)
         raise InputError(
-            f"{root}: has the configurations {names}; pass one of them, such as {next(iter(below))}"
+            f"{root} has the configurations {names}; pass one of them, such as {next(iter(below))}"
         )
     return [
         RowFile(path=path, split=path.parent.name) for paths in below.values() for path in paths
@@ -256,7 +256,7 @@ def _image_folder(root: Path) -> list[RowFile]:
     folders = Counter(path.parent for path in paths)
     if twice := [folder for folder, count in folders.items() if count > 1]:
         names = [path.name for path in paths if path.parent == twice[0]]
-        raise InputError(f"{twice[0]}: contains {' and '.join(names)}; keep one of them")
+        raise InputError(f"{twice[0]} contains {' and '.join(names)}; keep one of them")
     bases = [PurePosixPath(path.parent.relative_to(root).as_posix()) for path in paths]
     return [
         RowFile(path=path, base=base, split=base.parts[0] if base.parts else None)

@@ -90,7 +90,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
                 return read(dataset.rows("samples", columns))
         if "question" in names:
             raise InputError(
-                f"{path}: contains questions, which have no true and false captions to compare; "
+                f"{path} contains questions, which have no true and false captions to compare; "
                 "to see which questions can be answered from the text alone, run `eqforge audit`"
             )
         if not any(names.issuperset(columns) for columns in _COMPARED):
@@ -138,7 +138,7 @@ def _check_no_files(path: Path) -> None:
         return
     if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):
         raise InputError(
-            f"{path}: is a folder of files, not a dataset; pass the files themselves, such as "
+            f"{path} is a folder of files, not a dataset; pass the files themselves, such as "
             f"{path / found[0]}"
         )
 
@@ -170,8 +170,8 @@ def _simat_queries(
         source = triplets.get(region)
         if source is None or source.changed(part, target) not in captions:
             raise InputError(
-                f"{path.name}: the query {region}/{part}/{target}: expected a region of "
-                "triplets.csv and a target that makes one of its triplets"
+                f"{path.name}: the query {region}/{part}/{target}: triplets.csv does not list the "
+                "region or the target triplet"
             )
         yield LabelledCaptions(
             record_id=f"{region}/{part}/{target}",

@@ -95,7 +95,7 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
     if problems:
         example = min((each.language for each in chosen if each.language), default="en")
         raise InputError(
-            f"{path}: several subtitle files for one video: {listed(problems)}; choose a "
+            f"{path}: a video has several subtitle files: {listed(problems)}; choose a "
             f"language, as in --subtitle-language {example}, or keep only one file per video"
         )
     return sorted(chosen, key=attrgetter("file"))
@@ -237,7 +237,7 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
     rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
         raise InputError(
-            f"{path}: contains both {rows.files[0].name} and subtitles, such as "
+            f"{path} contains both {rows.files[0].name} and subtitles, such as "
             f"{subtitles[0].file.name}; move one of them into a separate folder"
         )
     if path.is_dir() and not subtitles and rows is None:
@@ -279,9 +279,7 @@ def _read_records(path: Path, language: str | None) -> Iterator[Record]:
         yield from readers[first.suffix.lower()](first) if dense is None else dense
     else:
         known = ", ".join([*readers, *ENDINGS])
-        raise InputError(
-            f"{path}: the end of the file name matches no caption format; expected {known}"
-        )
+        raise InputError(f"{path}: expected a file name that ends in {known}")
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:

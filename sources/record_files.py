@@ -112,7 +112,7 @@ def _records(path: Path, stream: io.TextIOWrapper) -> Iterator[str]:
     for number, line in enumerate(_lines(path, lines), start=1):
         if len(line) > _LONGEST_LINE:
             raise InputError(
-                f"{path}: line {number}: has more than {_LONGEST_LINE:,} characters; put each "
+                f"{path}: line {number} has more than {_LONGEST_LINE:,} characters; put each "
                 "record on its own line"
             )
         yield line

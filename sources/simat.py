@@ -159,13 +159,13 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file}: has {len(lines)} plain captions; expected one for each of the {len(order)} "
+            f"{file} has {len(lines)} plain captions; expected one for each of the {len(order)} "
             "triplets of --triplets, or JSON Lines with subject, relation, object and caption"
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():
             raise InputError(
-                f"{file}: line {number}: expected a caption of {triplet.triplet_id!r}, "
+                f"{file}: line {number}: expected a caption for {triplet.triplet_id!r}, "
                 f"found {line!r}"
             )
     return {triplet: line for triplet, (_, line) in zip(order, lines, strict=True)}

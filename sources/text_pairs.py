@@ -206,8 +206,8 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
         if required <= fields:
             return reader
     raise InputError(
-        f"{record.file}: {record.where}: not a known form of text pairs: expected one of these "
-        f"sets of fields: {', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; found "
+        f"{record.file}: {record.where}: expected the fields "
+        f"{' or '.join('+'.join(sorted(names)) for names, _ in _READERS)}; found "
         f"{', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
     )
 

@@ -85,7 +85,7 @@ def read_captioned_videos(
 def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
     bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
     if len(bad) == len(lines):
-        raise InputError(f"{path}: contains no captioned frame{problems_listed(bad)}")
+        raise InputError(f"{path} contains no captioned frame{problems_listed(bad)}")
     if len(bad) > (allowed := allowed_bad(max_bad_share, len(lines))):
         raise InputError(
             f"{path}: {len(bad):,} of {len(lines):,} records are not captioned frames, but "

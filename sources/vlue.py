@@ -136,13 +136,13 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
             raise InputError(f"{path.name}: {item.item_id}: expected an image, found ''")
         if item.item_id in seen:
             raise InputError(
-                f"{path.name}: two items have the id {item.item_id!r}; change the id of one"
+                f"{path.name}: two items have the id {item.item_id!r}; change one of them"
             )
         seen.add(item.item_id)
         number += 1
         yield item
     if not number:
-        raise InputError(f"{path.name}: contains no row of the task {task}")
+        raise InputError(f"{path.name} contains no row of the task {task}")
 
 
 def _read_retrieval(path: Path) -> Iterator[VlueItem]:
@@ -295,7 +295,7 @@ def read_answer_list(path: str | Path) -> frozenset[str]:
     else:
         answers = frozenset(line.strip() for _, line in text_lines(path))
     if not answers:
-        raise InputError(f"{path.name}: contains no answers")
+        raise InputError(f"{path.name} contains no answers")
     return answers
 
 

@@ -125,7 +125,7 @@ def _vqa(path: Path) -> Rows:
     for place, row in enumerate(questions.questions):
         where = f"questions[{place}]"
         if row.question_id not in answers:
-            raise InputError(f"{other.name}: has no answers to the question {row.question_id}")
+            raise InputError(f"{other.name} has no answers to the question {row.question_id}")
         yield (
             where,
             {

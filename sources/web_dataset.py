@@ -31,7 +31,7 @@ def shards_of(source: Path) -> list[Path]:
     if source.is_dir():
         return sorted([*source.glob(f"*{SUFFIX}"), *source.glob(f"data/*{SUFFIX}")])
     if source.name.lower().endswith(COMPRESSED):
-        raise InputError(f"{source}: is compressed; unpack it to a plain .tar file")
+        raise InputError(f"{source} is compressed; unpack it to a plain .tar file")
     return [source] if source.is_file() and source.suffix == SUFFIX else []
 
 

@@ -46,14 +46,14 @@ def open_plain(root: str, names: list[str], url: str) -> int:
             above, place = place, os.open(name, os.O_RDONLY | os.O_NOFOLLOW | kind, dir_fd=place)
             os.close(above)
         if not stat.S_ISREG(os.fstat(place).st_mode):
-            raise InputError(f"{url}: is not a regular file")
+            raise InputError(f"{url} is not a regular file")
     except (OSError, InputError) as error:
         os.close(place)
         if isinstance(error, InputError):
             raise
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise InputError(
-                f"{url}: is not a regular file, or is reached through a symbolic link"
+                f"{url} is not a regular file, or its path contains a symbolic link"
             ) from error
         raise OSError(error.errno, error.strerror, url) from error
     return place

@@ -56,7 +56,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
         with open_plain(path) as stream:
             table = TableFile(stream, is_foreign=True)
             if lacking := [name for name in columns if name not in table.schema.names]:
-                raise InputError(f"{path}: expected {expected}; missing: {', '.join(lacking)}")
+                raise InputError(f"{path}: expected {expected}; found no {', '.join(lacking)}")
             for batch in table.batches(None, list(columns), BATCH_ROWS):
                 for name, kind in columns.items():
                     column = batch.column(name)
@@ -110,9 +110,9 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
                 raise InputError(f"{path}: line 1: two columns have the same name")
             yield from reader
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8: {error}") from error
+        raise InputError(f"{path} is not UTF-8: {error}") from error
     except csv.Error as error:
-        raise InputError(f"{path}: is not valid CSV: {error}") from error
+        raise InputError(f"{path} is not valid CSV: {error}") from error
 
 
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:

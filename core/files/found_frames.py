@@ -150,7 +150,7 @@ class TrimmedClips:
         if len(names) > 1:
             raise InputError(
                 f"--videos {self.folder.root}: {names[0]} and {names[1]} are both clips of the "
-                f"video {video}, but the annotations refer to only one clip. Remove the other one"
+                f"video {video}, but the annotations refer to only one clip; remove the other clip"
             )
         return names[0] if names else video
 

@@ -45,7 +45,7 @@ def check_outputs(settings: Any, names: Collection[str] = ("output", "report", "
             for part in (each for each in (place, *place.parents) if each.name in _PARTS):
                 if any((part.parent / name).is_file() for name in _MANIFESTS):
                     raise InputError(
-                        f"--{field.name} {value}: is inside the dataset or the scores in "
+                        f"--{field.name} {value} is inside the dataset or the scores in "
                         f"{part.parent}; choose a different path"
                     )
             with contextlib.suppress(OSError):
@@ -68,8 +68,8 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         names = ", ".join(map(clipped, strays[:_NAMED]))
         more = f" and {len(strays) - _NAMED:,} more" if len(strays) > _NAMED else ""
         raise InputError(
-            f"{option} {folder}: contains {counted(len(strays), 'files')} not written by eqforge, "
-            f"or changed since then: {names}{more}; move them, or choose a different folder"
+            f"{option} {folder} contains {counted(len(strays), 'files')} that eqforge did not "
+            f"write, or that changed later: {names}{more}; move them, or choose a different folder"
         )
 
 

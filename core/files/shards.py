@@ -57,7 +57,7 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
 def _read_shard(shard: str) -> list[Member]:
     if shard.lower().endswith(COMPRESSED):
         raise InputError(
-            f"{public(shard)}: is compressed, so eqforge cannot read single files from it; "
+            f"{public(shard)} is compressed, so eqforge cannot read single files from it; "
             "unpack it to an uncompressed .tar (compression hardly shrinks videos and images)"
         )
     try:
@@ -70,7 +70,7 @@ def _read_shard(shard: str) -> list[Member]:
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         # Sizes, names and headers of headers that lie make `tarfile` raise these.
         raise InputError(
-            f"{public(shard)}: is not an uncompressed tar file, or it is damaged: {error}"
+            f"{public(shard)} is not an uncompressed tar file, or it is damaged: {error}"
         ) from error
 
 

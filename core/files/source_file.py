@@ -215,7 +215,7 @@ def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
 def _check_fetched(source: SourceFile, path: str | Path) -> None:
     if os.pread(source.stream.fileno(), len(LFS_POINTER), 0) == LFS_POINTER:
         raise InputError(
-            f"{path}: is a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
+            f"{path} is a Git LFS pointer, not the file itself; fetch the file with `git lfs pull`"
         )
 
 
@@ -311,7 +311,7 @@ class _Limited(io.RawIOBase):
         self._left -= len(data)
         if self._left < 0:
             raise InputError(
-                f"{self._path}: unpacks to more than {self._most:,} bytes, the limit for a file "
+                f"{self._path} unpacks to more than {self._most:,} bytes, the limit for a file "
                 f"of its size; {_ADVICE}"
             )
         buffer[: len(data)] = data
@@ -325,7 +325,7 @@ def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
         if not name.endswith("/") and not name.startswith("__MACOSX/")  # which the Finder adds
     ]
     if len(names) != 1:
-        raise InputError(f"{path}: contains {len(names):,} files; expected one table; {_ADVICE}")
+        raise InputError(f"{path} contains {len(names):,} files; expected one table; {_ADVICE}")
     return names[0]
 
 

@@ -76,16 +76,16 @@ class SourceFolder:
             cached.cache_clear()
         if "://" in self.root and public(self.root) != self.root:
             raise InputError(
-                f"--{flag} {public(self.root)}: contains a password or a signature, which would "
-                "appear in job descriptions and logs; store it where the tools of the cloud "
-                "provider look for credentials"
+                f"--{flag} {public(self.root)} contains a password or a signature, which would "
+                "appear in job descriptions and logs; store it where your cloud provider's tools "
+                "look for credentials"
             )
         kind = _kind(self.root)
         if kind == "disk":
             if not os.path.isdir(self.root):
-                found = "is a file; expected a folder"
-                found = found if os.path.exists(self.root) else "no such folder"
-                raise InputError(f"--{flag} {self.root}: {found}")
+                found = " is a file; expected a folder"
+                found = found if os.path.exists(self.root) else ": no such folder"
+                raise InputError(f"--{flag} {self.root}{found}")
             return
         if kind == "listed":
             storage.check_reachable(self.root)

@@ -55,7 +55,7 @@ def locate(url: str) -> tuple[Any, str]:
     scheme = fsspec.core.split_protocol(url)[0]
     if "::" in url or (scheme in known_implementations and scheme not in _STORES):
         raise InputError(
-            f"{public(url)}: is not a supported store; use a local folder, or a URL that starts "
+            f"{public(url)} is not a supported store; use a local folder, or a URL that starts "
             "with gs://, s3://, abfs://, hdfs://, hf:// or https://"
         )
     try:

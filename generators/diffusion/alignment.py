@@ -158,8 +158,8 @@ def refinement(
     )
     if [word.text for word in kept] != [word.text for word in others]:
         raise InputError(
-            f"the prompts {first.prompt!r} and {second.prompt!r} must differ only in their words "
-            f"number {changed[0]} and {changed[1]}"
+            f"the prompts {first.prompt!r} and {second.prompt!r} may differ only in the words at "
+            f"positions {changed[0]} and {changed[1]}"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.ones(second.length, dtype=np.float32)

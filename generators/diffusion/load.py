@@ -63,9 +63,7 @@ def import_libraries() -> None:
 def revision_of(settings: ModelSettings) -> str | None:
     if settings.model == TINY:
         if settings.revision is not None:
-            raise InputError(
-                "--revision: eqforge creates the model `tiny` itself, so it has no revision"
-            )
+            raise InputError("--revision: the model `tiny` has no revision; leave out this option")
         return None
     if Path(settings.model).is_dir():
         if settings.revision is not None:

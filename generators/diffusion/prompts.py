@@ -234,7 +234,7 @@ def prompt_pairs(
         most = num_pairs(vocabulary, kind, seed, additions) if span else 0
         if span and span.stop > most:
             raise InputError(
-                f"the vocabulary has only {most:,} pairs that change the {kind}; {span.stop:,} "
+                f"the vocabulary has only {most:,} pairs that change the {kind}, but {span.stop:,} "
                 "are needed; ask for fewer pairs, or extend the vocabulary"
             )
     first = min((span.start for span in numbers.values() if span), default=0)

@@ -90,7 +90,7 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     )
     meshes = [each for each in scene.geometry.values() if isinstance(each, trimesh.Trimesh)]
     if not meshes:
-        raise ValueError(f"{name}: contains no mesh")
+        raise ValueError(f"{name} contains no mesh")
     scale = _numbers(shape.get("scale", "1 1 1"), 3)
     return [_hull(np.asarray(mesh.vertices)[np.unique(mesh.faces)] * scale) for mesh in meshes]
 

@@ -73,7 +73,7 @@ class SceneProposer:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
                     f"--pairs {settings.pairs}: {wanted:,} of them are of the kind {kind}, but the "
-                    f"manifest allows only {most:,} different pairs{self._what_lacks(kind)}"
+                    f"manifest allows only {most:,} pairs{self._what_lacks(kind)}"
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:

@@ -44,7 +44,7 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     """Return the scan folders in a folder (or the folder itself), and all other entries."""
     if not folder.is_dir():
         raise InputError(
-            f"{folder}: {'is a file; pass its' if folder.exists() else 'no such'} folder"
+            f"{folder}{' is a file; pass its' if folder.exists() else ': no such'} folder"
         )
     folder = folder.resolve()
     folders = [each for each in _files(folder) if each.is_dir() and each.name not in _OWN]
@@ -52,8 +52,8 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     meshes = _meshes(folder)
     if meshes and scans:
         raise InputError(
-            f"{folder}: contains both {meshes[0].name} and folders with meshes, such as "
-            f"{scans[0].name}; move one of the two elsewhere"
+            f"{folder} contains both {meshes[0].name} and folders with meshes, such as "
+            f"{scans[0].name}; move one of them elsewhere"
         )
     loose = [each for each in _files(folder) if each.is_file() and _ends(each, OTHER_MESHES)]
     if meshes or (loose and not scans):
@@ -71,7 +71,7 @@ def mesh_of(folder: Path) -> Path:
     if not found:
         others = [path.name for path in _below(folder, OTHER_MESHES)] or ["only collision meshes"]
         raise InputError(
-            f"{folder}: contains {others[0]}, but eqforge reads only .obj, .glb and .gltf"
+            f"{folder} contains {others[0]}, but eqforge reads only .obj, .glb and .gltf"
         )
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
@@ -182,7 +182,7 @@ class _Packer:
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path}: refers to {reference[:200]}, which does not exist")
+        raise InputError(f"{path} refers to {reference[:200]}, which does not exist")
 
 
 class _Names:

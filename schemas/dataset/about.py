@@ -122,7 +122,7 @@ def _check(about: About, file: str) -> None:
     urls += [(f"authors[{n}].url", author.url) for n, author in enumerate(about.authors)]
     for name, url in urls:
         if url and not re.fullmatch(r"https?://[^\s\"<>]+", url):
-            raise InputError(f"{file}: {name}: expected a URL with https://, found {url!r}")
+            raise InputError(f"{file}: {name}: expected an https:// URL, found {url!r}")
     for language in about.languages:
         if not _LANGUAGE.fullmatch(language):
             raise InputError(
@@ -132,7 +132,7 @@ def _check(about: About, file: str) -> None:
         if not _TAG.fullmatch(tag):
             raise InputError(f"{file}: tags: expected words, found {tag!r}")
     if any(not author.name.strip() for author in about.authors):
-        raise InputError(f"{file}: authors: an author has no name; add one")
+        raise InputError(f"{file}: authors: an author has no name; add the name")
     if "```" in about.citation:
         raise InputError(f"{file}: citation: expected BibTeX without three backticks")
 

@@ -206,7 +206,7 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
         with storage.open_below(folder, FILE_NAME) as stream:
             data = stream.read(MAX_BYTES + 1)
     except NotADirectoryError as error:
-        raise InputError(f"{folder}: is a file; expected the folder of a dataset") from error
+        raise InputError(f"{folder} is a file; expected a dataset folder") from error
     except FileNotFoundError as error:
         if storage.is_local(folder) and not storage.exists(folder):
             raise InputError(f"{folder}: no such folder") from error
@@ -252,8 +252,8 @@ def manifest_of(
     _check(manifest, f"{url}: not {kind}")
     if manifest.dataset in REMOVED:
         raise InputError(
-            f"{url}: eqforge no longer has the dataset {manifest.dataset}; other programs can "
-            "still read its Parquet files"
+            f"{url}: eqforge no longer supports the dataset {manifest.dataset}; other programs "
+            "can still read its Parquet files"
         )
     return manifest
 

@@ -77,7 +77,7 @@ class Dataset:
         """Check that there are samples; a table without rows has no identifying columns."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
-                f"{self.folder}: has no samples; run eqforge inspect to see why none were kept"
+                f"{self.folder} has no samples; run eqforge inspect to see why none were kept"
             )
 
     def batches(
@@ -139,7 +139,7 @@ class Dataset:
             return  # whoever deleted or changed it did not build it again
         if now != self.manifest:
             raise InputError(
-                f"{self.folder}: was rebuilt while eqforge read it; run the command again"
+                f"{self.folder} was rebuilt while eqforge read it; run the command again"
             )
 
     def fingerprint(self, path: str) -> str:
@@ -163,7 +163,7 @@ class Dataset:
             found, expected = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
             if found != expected:
                 raise InputError(
-                    f"{self.url(path)}: has {found[0]:,} bytes and {found[1]:,} rows, but the "
+                    f"{self.url(path)} has {found[0]:,} bytes and {found[1]:,} rows, but the "
                     f"manifest says {expected[0]:,} bytes and {expected[1]:,} rows; {ADVICE}"
                 )
             yield opened

@@ -169,7 +169,7 @@ def open_recipe(folder: str) -> Dataset:
             data = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
-            f"{folder} contains no {FILE_NAME}; expected the folder of a recipe; to write one, run "
+            f"{folder} contains no {FILE_NAME}, so it is not a recipe; to write a recipe, run "
             "eqforge export DATASET --format recipe"
         ) from error
     except OSError as error:

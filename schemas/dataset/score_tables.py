@@ -187,7 +187,7 @@ def _url(folder: str, path: str) -> str:
     is_below = path.isprintable() and not {"", ".", ".."} & set(parts) and "\\" not in path
     if not is_below or (storage.is_local(url) and not Path(storage.locate(url)[1]).is_file()):
         raise InputError(
-            f"{folder}: its {FILE_NAME} names {shown(path)}, but the folder has no such file"
+            f"{folder}: {FILE_NAME} lists {shown(path)}, but the folder has no such file"
         )
     return url
 
@@ -208,13 +208,13 @@ def _checked(
 ) -> pa.RecordBatch:
     for name in batch.schema.names if columns is None else columns:
         if batch.schema.names.count(name) != 1:
-            raise InputError(f"{url}: expected one column {name!r}; {advice}")
+            raise InputError(f"{url}: expected a single column {name!r}; {advice}")
         column = batch.column(name)
         parts = column.flatten() if pa.types.is_nested(column.type) else column
         lacks_value = bool(column.null_count or parts.null_count)
         if lacks_value or not _KINDS.get(name, _is_text)(column.type):
             raise InputError(
-                f"{url}: the column {name!r} is of the type {shown(str(column.type))} or has "
+                f"{url}: the column {name!r} has the type {shown(str(column.type))} or has "
                 f"missing values; {advice}"
             )
     return batch

@@ -40,7 +40,7 @@ class Shelf:
 
 def make_shelf(dataset: Dataset) -> Shelf:
     if not dataset.files("images"):
-        raise InputError(f"{dataset.folder}: has no images; {dataset.remedy}")
+        raise InputError(f"{dataset.folder} has no images; {dataset.remedy}")
     places: dict[str, tuple[str, int]] = {}
     for file in dataset.files("images"):
         for number, table in enumerate(dataset.groups(file.path, ["image_id"])):
@@ -60,7 +60,7 @@ def check_picture_id(picture_id: object, folder: str) -> str:
     if isinstance(picture_id, str) and _SHA256.fullmatch(picture_id):
         return picture_id
     raise InputError(
-        f"{folder}: the id {name_of(picture_id)} of an image is not a SHA-256 digest; {ADVICE}"
+        f"{folder}: the image id {name_of(picture_id)} is not a SHA-256 digest; {ADVICE}"
     )
 
 
@@ -69,7 +69,7 @@ def check_suffix(suffix: object, folder: str) -> str:
     if isinstance(suffix, str) and suffix in FILE_SUFFIXES:
         return suffix
     raise InputError(
-        f"{folder}: the suffix {name_of(suffix)} of an image is not one of "
+        f"{folder}: the image suffix {name_of(suffix)} is not one of "
         f"{', '.join(FILE_SUFFIXES)}; {ADVICE}"
     )
 

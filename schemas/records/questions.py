@@ -157,10 +157,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), for captions with a "
-        f"foil ({', '.join(_FOIL)}), or for questions ({', '.join(_QUESTION)}); for vlue, pass "
-        f"--table {' or '.join(VLUE)}; the samples have the columns "
-        f"{', '.join(sorted(columns)) or 'none'}"
+        f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), captions with a foil "
+        f"({', '.join(_FOIL)}) or questions ({', '.join(_QUESTION)}), but the samples have "
+        f"{', '.join(sorted(columns)) or 'none'}; for vlue, pass --table {' or '.join(VLUE)}"
     )
 
 

@@ -66,7 +66,7 @@ def arrow_type(hint: Any) -> pa.DataType:
         return pa.string()
     if isinstance(hint, type) and is_dataclass(hint):
         return pa.struct(_columns(hint))
-    raise TypeError(f"no column can hold {hint}")
+    raise TypeError(f"no column type for {hint}")
 
 
 def holds_pictures(schema: pa.Schema) -> bool:

@@ -65,7 +65,7 @@ class Columns:
         for field, column in self.names:
             if column not in seen:
                 columns = (
-                    f"its columns are {names_of(seen)}" if seen else "its records have no names"
+                    f"its columns are {names_of(seen)}" if seen else "its records have no keys"
                 )
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column "
@@ -226,8 +226,7 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     elif suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         if path.suffix.lower() in ENDINGS:
             raise InputError(
-                f"{path}: holds a {suffix} file, which is compressed; unpack it, and pass the "
-                "file inside"
+                f"{path} contains a compressed {suffix} file; unpack it, and pass the unpacked file"
             )
         for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
@@ -314,7 +313,7 @@ def read_items(
             item_id = f"{prefix}{item.item_id}{suffix}"
             yield replace(item, item_id=item_id, group=group, cells=cells)
     if not number:
-        raise InputError(f"{source}: contains no records")
+        raise InputError(f"{source} contains no records")
     if first is not None and count == records:
         raise first
     if count > (allowed := allowed_bad(max_bad_share, records)):

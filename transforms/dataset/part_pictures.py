@@ -46,7 +46,7 @@ class Part:
 def _open(folder: str, sha256: str) -> Dataset:
     dataset = open_dataset(folder)
     if dataset.sha256 != sha256:
-        raise InputError(f"{folder}: was rebuilt while this command ran; run the command again")
+        raise InputError(f"{folder} was rebuilt while this command ran; run the command again")
     return dataset
 
 

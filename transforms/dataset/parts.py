@@ -53,8 +53,7 @@ def open_parts(arguments: Sequence[str]) -> list[tuple[str, Dataset]]:
     for name, each in opened:
         if name and names[name] > 1:
             raise InputError(
-                f"{name}={each.folder}: another part has the same name; give every part a "
-                "different name"
+                f"{name}={each.folder}: another part has the same name; rename one of them"
             )
     return opened
 
@@ -77,8 +76,7 @@ def kind_of(datasets: dict[str, str]) -> str:
     for folder, name in datasets.items():
         if name not in TYPES:
             raise InputError(
-                f"{folder}: contains the dataset {name!r}, which this version of eqforge does not "
-                "know"
+                f"{folder} contains the dataset {name!r}, which this eqforge version does not know"
             )
     tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
     if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):

@@ -70,7 +70,7 @@ def _open(options: PipelineOptions) -> str | None:
     is_submitted = kind == "flink" and flink.flink_submit_uber_jar
     if kind in ("fnapi", "dataflow") or portable.job_endpoint or is_submitted:
         return None  # nothing, or a server that is not ours to start
-    return f"--runner {options.view_as(StandardOptions).runner}: listens on all network addresses"
+    return f"--runner {options.view_as(StandardOptions).runner} listens on all network addresses"
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:

@@ -45,18 +45,18 @@ class PlacementOptions(PipelineOptions):
         parser.add_argument(
             "--gpu_accelerator",
             default="type:nvidia-l4;count:1;install-nvidia-driver",
-            help="Dataflow's accelerator for the steps on a GPU.",
+            help="Dataflow accelerator for GPU steps.",
         )
         parser.add_argument(
-            "--gpu_min_ram", default="16GB", help="Memory of a machine with a GPU, at least."
+            "--gpu_min_ram", default="16GB", help="Minimum memory of a GPU machine."
         )
         parser.add_argument(
-            "--render_min_ram", default="8GB", help="Memory of a machine that renders, at least."
+            "--render_min_ram", default="8GB", help="Minimum memory of a rendering machine."
         )
         parser.add_argument(
             "--allow_open_ports",
             action="store_true",
-            help="Run an engine whose ports other hosts reach; see docs/about/reliability.md.",
+            help="Allow engines whose ports other hosts can reach; see docs/about/reliability.md.",
         )
 
 
@@ -82,7 +82,7 @@ def is_dry(options: PipelineOptions) -> bool:
 def check_reach(options: PipelineOptions, output: str) -> None:
     if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
         raise InputError(
-            f"--output {output}: is a local folder, which Dataflow's machines cannot access; "
+            f"--output {output} is a local folder, which Dataflow's machines cannot access; "
             "pass a folder in a bucket, such as gs://BUCKET/eq-sd"
         )
 

@@ -100,7 +100,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
-                    f"{storage.join(folder, clipped(name))}: already exists and was not written by "
+                    f"{storage.join(folder, clipped(name))} already exists and was not written by "
                     "an export; choose a folder that is new, empty, or contains an earlier export"
                 )
         ledger = Ledger(folder, note)
@@ -112,7 +112,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         ledger.is_finished = unfinished is None and len(ledger.done) == len(earlier.files)
     elif not overwrite:
         raise InputError(
-            f"{folder}: already contains an export of {earlier.dataset} as "
+            f"{folder} already contains an export of {earlier.dataset} as "
             f"{earlier.settings.get('format')}, from a different dataset or with different "
             "settings or versions; pass --overwrite to replace it"
         )

@@ -130,7 +130,7 @@ def _refuse_recipe(dataset: Dataset, table: str) -> str:
     if dataset.manifest.dataset in COMBINED:
         return "a combined dataset has no recipe; write a recipe of each part"
     if table != "samples":
-        return "a recipe contains the records of all tables; leave --table out"
+        return "a recipe contains the records of all tables; leave out --table"
     return ""
 
 

@@ -152,7 +152,7 @@ def _write_winoground(export: Export) -> None:
             stream.write(json.dumps(written, ensure_ascii=False).encode() + b"\n")
             stream.rows += 1
     if other_names:
-        count = counted(len(other_names), "pictures")
+        count = counted(len(other_names), "images")
         print(
             f"examples.jsonl: a suffix was added to the file names of {count}; {_NEEDS_PNG}",
             file=sys.stderr,
@@ -278,7 +278,7 @@ def _kinds(export: Export) -> dict[str, str]:
         found |= {kind or "" for kind in batch.column(0).unique().to_pylist()}
     if len(found) > MOST_KINDS:
         raise InputError(
-            f"{export.dataset.folder}: has {len(found):,} kinds of rows, but "
+            f"{export.dataset.folder} has {len(found):,} kinds of rows, but "
             f"{export.settings.format} writes one file per kind, up to {MOST_KINDS:,}; choose a "
             "different format"
         )

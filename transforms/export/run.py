@@ -59,7 +59,7 @@ def export_dataset(
     form, table = FORMATS[settings.format], settings.table
     kind = table_type(dataset.manifest.dataset, table)
     if kind is None or not dataset.manifest.num_rows(table):
-        raise InputError(f"{dataset.folder}: has no rows of {table!r} to export")
+        raise InputError(f"{dataset.folder} has no rows of {table!r} to export")
     if kind.holds_pictures:
         raise InputError(
             f"--table {table}: this table contains images, which are exported with their rows; "
@@ -74,7 +74,7 @@ def export_dataset(
     if settings.image_files and not form.image_files:
         able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
         raise InputError(
-            f"--image-files: works only with --format {able}; the format {form.name} has no "
+            f"--image-files works only with --format {able}; the format {form.name} has no "
             "separate image files"
         )
     check_files(dataset, table)

@@ -47,7 +47,7 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
         if file.lower().endswith(FILE_SUFFIXES)
     )
     if not names:
-        raise InputError(f"{root}: contains no images ({', '.join(FILE_SUFFIXES)})")
+        raise InputError(f"{root} contains no images ({', '.join(FILE_SUFFIXES)})")
     paths = [os.path.join(root, name) for name in names]
     if workers == 1:
         hashes = [*map(hash_file, paths)]

@@ -108,7 +108,7 @@ def _weigh(spec: ScorerSpec, captions: Sequence[str], expected: Identity) -> lis
     with _one_at_a_time:
         model = _loaded(spec)
         if model.identity != expected:
-            raise BuildError(f"the model {expected.name} changed since the run began")
+            raise BuildError(f"the model {expected.name} has changed since the run began")
         found: list[float | None] = []
         with torch_threads(1):
             for caption in captions:

@@ -245,5 +245,5 @@ def shared_judge(spec: ScorerSpec, expected: Identity) -> Shared[Judge]:
     """Return the judge of this process, loaded on first use."""
     found = shared(load_judge, spec)
     if found.model.identity != expected:
-        raise BuildError(f"the judge {expected.name} changed since the run began")
+        raise BuildError(f"the judge {expected.name} has changed since the run began")
     return found

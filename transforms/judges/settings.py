@@ -80,7 +80,7 @@ class JudgeSettings:
         needing += ["verify_requests"] * (self.verify_requests is not None)
         if needing:
             flag = needing[0].replace("_", "-")
-            raise InputError(f"--{flag}: needs judges; specify them with --verify")
+            raise InputError(f"--{flag} needs judges; specify them with --verify")
 
     def questions(self, rows: int) -> int:
         from eqforge.generators.text.llm.endpoint import is_endpoint
@@ -148,7 +148,7 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min: works only if all texts are from the rules of corrected mode; the "
+            "--probability-min works only if the rules of corrected mode wrote all texts; the "
             "probability of other texts is unknown"
         )
     if not settings.verify and not by_rules:

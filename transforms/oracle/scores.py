@@ -86,7 +86,7 @@ class CellScorer:
         for model, judge in zip(models, self._judges, strict=True):
             found = model.model.identity
             if (found.revision, found.preprocessing) != (judge.revision, judge.preprocessing):
-                raise BuildError(f"the oracle {judge.name} changed since the run began")
+                raise BuildError(f"the oracle {judge.name} has changed since the run began")
         return models
 
     def score_pair(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:

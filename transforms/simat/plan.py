@@ -222,8 +222,8 @@ def _choose(
                 "no region with that id" if found is None else repr(found.triplet.triplet_id)
             )
             raise InputError(
-                f"--triplets: expected the region {region_id} of {triplet.triplet_id!r} among the "
-                f"regions of the source, found {description}"
+                f"--triplets: expected the region {region_id} with {triplet.triplet_id!r} in the "
+                f"source, found {description}"
             )
     shown = {name: region for name, region in first.items() if region.region_id in rules.chosen}
     rejects = {name: Rejection(reason="not_chosen") for name in first if name not in shown}

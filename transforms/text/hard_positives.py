@@ -257,12 +257,12 @@ def check_balance(captions: object, model: str | None) -> None:
     """Check that rules make the hard negatives here, so that they can be drawn together."""
     if captions is None:
         raise InputError(
-            "--balance text: works only with --captions, for which rules write the hard "
+            "--balance text works only with --captions, for which rules write the hard "
             "negatives; other sources have their own hard negatives, so leave out --balance"
         )
     if model is not None:
         raise InputError(
-            "--balance text: works only with texts that rules write, so leave out --model"
+            "--balance text works only with texts that rules write, so leave out --model"
         )
     if find_spec("sklearn") is None:
         raise MissingExtra("scikit-learn", "text")

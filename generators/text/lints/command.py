@@ -93,7 +93,7 @@ def lint_command(settings: LintSettings) -> int:
             )
         )
         dropped = write_lines(str(settings.errata), errata_of(wrong))
-        print(visible(f"{settings.errata}: {counted(dropped, 'records')} to drop"))
+        print(visible(f"{settings.errata} drops {counted(dropped, 'records')}"))
         if dropped and not all(is_dataset(path) for path in settings.paths):
             print(
                 "These errata use the record ids of the linted files. For import --errata, lint "

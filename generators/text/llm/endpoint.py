@@ -287,7 +287,7 @@ class Endpoint:
 def _key() -> str:
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
-        raise InputError(f"{KEY}: contains characters that are not allowed in a key")
+        raise InputError(f"{KEY} contains characters that are not allowed in a key")
     return found
 
 
