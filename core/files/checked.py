@@ -226,8 +226,8 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
         )
     except (ValueError, RecursionError) as error:
         place = f"{file}: {where}" if where else file
-        why = f"not valid JSON: {error}" if text.strip() else "is empty"
-        raise InputError(f"{place}: {why}") from error
+        why = f": not valid JSON: {error}" if text.strip() else " is empty"
+        raise InputError(f"{place}{why}") from error
 
 
 def read_text(path: str | Path) -> str:

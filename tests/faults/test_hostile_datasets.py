@@ -193,15 +193,15 @@ PICTURE_FIELDS: dict[str, tuple[str, Any, str]] = {
     "an id above the folder": (
         "image_id",
         "../../out",
-        "the id ../../out of an image is not a SHA",
+        "the image id ../../out is not a SHA",
     ),
-    "an id that is absolute": ("image_id", "/tmp/out", "the id /tmp/out of an image is not a SHA"),
-    "an id with a line after it": ("image_id", f"{SHA256}\n", "of an image is not a SHA"),
-    "an id in capitals": ("image_id", SHA256.upper(), "of an image is not a SHA"),
-    "a suffix of a program": ("path", f"{SHA256}.desktop", "the suffix .desktop of an image"),
-    "a suffix that is none": ("path", SHA256, "of an image is not one of"),
-    "no path": ("path", None, "of an image is not one of"),
-    "no picture": ("image", None, "of an image is not one of"),
+    "an id that is absolute": ("image_id", "/tmp/out", "the image id /tmp/out is not a SHA"),
+    "an id with a line after it": ("image_id", f"{SHA256}\n", "is not a SHA-256 digest"),
+    "an id in capitals": ("image_id", SHA256.upper(), "is not a SHA-256 digest"),
+    "a suffix of a program": ("path", f"{SHA256}.desktop", "the image suffix .desktop is not"),
+    "a suffix that is none": ("path", SHA256, "is not one of .jpg"),
+    "no path": ("path", None, "is not one of .jpg"),
+    "no picture": ("image", None, "is not one of .jpg"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "report": ("report", "{d}", "--output", "{o}"),

@@ -58,7 +58,7 @@ def test_a_removed_dataset_is_refused_by_one_sentence(
 ) -> None:
     assert run(command, FOLDER / "0.1.0" / name) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert f"eqforge no longer has the dataset {name}" in line
+    assert f"eqforge no longer supports the dataset {name}" in line
 
 
 def test_it_is_linted_and_exported(tmp_path: Path) -> None:

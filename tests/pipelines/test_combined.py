@@ -222,7 +222,7 @@ def test_names_that_cannot_be_are_refused(
     to = ["--output", tmp_path / "out"]
     said = refused(capsys, f"a={gebc}", f"a={other}", *to)
     assert "another part has the same name" in said
-    assert "give every part" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
+    assert "rename one of them" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
     for wrong in (f"={gebc}", f"-a b={gebc}"[1:], "a=", f"{'a' * 65}={gebc}", f"ä={gebc}"):
         assert "expected NAME=FOLDER, where NAME" in refused(capsys, wrong, OLD / "eq-ag", *to)
     assert "leave one of them out" in refused(capsys, f"a={gebc}", f"b={gebc}", *to)

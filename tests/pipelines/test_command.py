@@ -89,7 +89,7 @@ def refuse(
             "--workers works only with the local runner",
         ),
         (["--videos", "nowhere"], "--videos nowhere: no such folder"),
-        (["--videos", __file__], f"--videos {__file__}: is a file; expected a folder"),
+        (["--videos", __file__], f"--videos {__file__} is a file; expected a folder"),
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (
             ["--captions", "."],

@@ -79,7 +79,7 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2: 'a' has two decisions"),
+        ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2 both decide about 'a'"),
         ([{"id": "a", "decision": "burn"}], "line 1"),
         ([{"id": " ", "decision": "drop"}], "line 1: id: expected a text, found none"),
         ([{"decision": "drop"}], "line 1"),
@@ -133,4 +133,4 @@ def test_a_file_of_errata_cannot_speak_for_people(
     path = write_errata(tmp_path / "e.jsonl", {"id": "a", "action": "drop", "stage": "review"})
 
     assert perturbed(tmp_path, "--errata", path).name == "status 2"
-    assert "stage: reviewers' decisions belong in --decisions" in capsys.readouterr().err
+    assert "stage: pass reviewers' decisions with --decisions" in capsys.readouterr().err

@@ -227,7 +227,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
         ),
         (["--pairs", "2", "--scene-pairs", "1"], "--pairs: specify either"),
         (["--pairs", "-1"], "-1 pairs: expected 0 or more"),
-        (["--object-pairs", "99999"], "pairs that change the object; 99,999 are needed"),
+        (["--object-pairs", "99999"], "pairs that change the object, but 99,999 are needed"),
         (
             ["--pairs", "2", "--only", "eq-sd/object/999999"],
             "--only eq-sd/object/999999: the plan contains no such sample",
@@ -235,7 +235,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
         (["--pairs", "0"], "there is nothing to build"),
         (
             ["--revision", "0" * 40],
-            "eqforge creates the model `tiny` itself, so it has no revision",
+            "the model `tiny` has no revision",
         ),
         (["--precision", "fp16"], "--precision fp16 needs a GPU"),
         (["--model", "no/model"], "'no/model' is not a folder"),

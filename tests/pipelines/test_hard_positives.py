@@ -244,7 +244,7 @@ def test_free_captions_get_both_texts_by_rules(tmp_path: Path) -> None:
         (["--vl-checklist", ".", "--kinds"], "--kinds"),
         (
             ["--vl-checklist", ".", "--balance", "text"],
-            "--balance text: works only with --captions",
+            "--balance text works only with --captions",
         ),
     ],
 )

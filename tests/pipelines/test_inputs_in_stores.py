@@ -275,8 +275,8 @@ def test_a_worker_killed_while_it_copies_leaves_nothing_behind(
         ({"captions": "{url}/none.jsonl"}, "/none.jsonl: no such file"),
         ({"captions": "memory://nowhere/x"}, "memory://nowhere/x: no such file"),
         ({"captions": "http://localhost:1/x?sig=hunter2"}, "http://localhost:1/x: Cannot connect"),
-        ({"captions": "http://me:hunter2@localhost/x"}, "http://localhost/x: contains a "),
-        ({"videos": "http://me:hunter2@localhost/x"}, "http://localhost/x: contains a "),
+        ({"captions": "http://me:hunter2@localhost/x"}, "http://localhost/x contains a "),
+        ({"videos": "http://me:hunter2@localhost/x"}, "http://localhost/x contains a "),
     ],
 )
 def test_a_whole_store_that_is_missing_is_an_error_before_any_work(

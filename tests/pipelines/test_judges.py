@@ -248,7 +248,7 @@ def test_what_a_judge_cannot_read_has_no_answer(captions: Path, tmp_path: Path) 
     [
         (["--verify", "nli:nowhere"], "nowhere: no such folder"),
         (["--verify", "vqa:nowhere"], "needs images; pass --images FOLDER"),
-        (["--refuse-by", "all"], "--refuse-by: needs judges; specify them with --verify"),
+        (["--refuse-by", "all"], "--refuse-by needs judges; specify them with --verify"),
     ],
 )
 def test_wrong_judges_end_the_build_before_any_work(
@@ -341,7 +341,7 @@ def test_where_the_rules_precision_is_not_known_there_is_no_column(
     assert not open_dataset(str(tmp_path / "out")).files("judgements")
     with pytest.raises(SystemExit):
         build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
-    assert "--probability-min: works only if" in capsys.readouterr().err
+    assert "--probability-min works only if" in capsys.readouterr().err
 
 
 def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path: Path) -> None:

@@ -405,12 +405,12 @@ UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "several files": (
         "t.zip",
         lambda p: _packed(p, {"a.jsonl": LINE, "b.jsonl": LINE}),
-        "t.zip: contains 2 files; expected one table; unpack it",
+        "t.zip contains 2 files; expected one table; unpack it",
     ),
     "Parquet in gzip": (
         "t.parquet.gz",
         lambda p: p.write_bytes(gzip.compress(b"PAR1")),
-        "holds a .parquet file, which is compressed; unpack it",
+        "contains a compressed .parquet file; unpack it",
     ),
     "packed shards": (
         "t.tar.gz",

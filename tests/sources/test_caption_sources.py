@@ -169,7 +169,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             '{"image": "a", "caption": "x", "id": "1"}\n{"image": "b", "caption": "x", "id": "1"}',
             "the caption id '1' appears twice",
         ),
-        ("a.jsonl", "\n", "a.jsonl: contains no captions"),
+        ("a.jsonl", "\n", "a.jsonl contains no captions"),
         ("a.jsonl", '{"caption": "a \\ud800 cat"}', "line 1: not valid JSON"),
         (
             "a.parquet",

@@ -139,7 +139,7 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "contains no captioned frame: line 1: no cue in the file"),
         ("c.xlsx", "PK", "expected .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
-        ("captions", "{}", "the end of the file name matches no caption format"),
+        ("captions", "{}", "expected a file name that ends in"),
     ],
 )
 def test_a_file_that_is_not_what_its_ending_says_is_refused(

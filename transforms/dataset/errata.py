@@ -257,7 +257,7 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
         warnings.append(f"{counted(len(needless), 'known errors')} {NEEDLESS}: {why}")
     if absent := set(ids) - needless.keys():
         warnings.append(
-            f"{len(absent):,} samples in the errata are not in this part of the dataset"
+            f"{len(absent):,} samples of the errata are not in this part of the dataset"
         )
     return replace(manifest, errata=errata, warnings=warnings)
 

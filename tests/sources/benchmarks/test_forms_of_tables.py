@@ -145,7 +145,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
     "Parquet in gzip": (
         "t.parquet.gz",
         save(gzip.compress(b"PAR1")),
-        "unpack it, and pass the file inside",
+        "unpack it, and pass the unpacked file",
     ),
     "a table in a tar": (
         "t.tar",

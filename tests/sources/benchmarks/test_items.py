@@ -160,8 +160,8 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("eqben", "x.json", EQBEN, "a caption"),
         ("own-foils", "x.txt", "a", "expected a file that ends in"),
         ("own-foils", "x.zip", "a", "unpack it, and pass the file or folder inside"),
-        ("own-foils", "x.json", "", "x.json: is empty"),
-        ("own-foils", "x.json", POINTER, "x.json: is a Git LFS pointer"),
+        ("own-foils", "x.json", "", "x.json: the file is empty"),
+        ("own-foils", "x.json", POINTER, "x.json is a Git LFS pointer"),
         (
             "own-foils",
             "x.csv",
@@ -292,7 +292,7 @@ def test_a_line_longer_than_any_record_is_refused_with_its_number(tmp_path: Path
     )
 
     for name, line in (("a.jsonl", 2), ("a.csv", 3)):
-        with pytest.raises(InputError, match=rf"{name}: line {line}: has more than 16,777,216"):
+        with pytest.raises(InputError, match=rf"{name}: line {line} has more than 16,777,216"):
             list(read_items("own-foils", tmp_path / name))
 
 

@@ -31,9 +31,9 @@ def test_what_listens_at_the_loopback_is_taken(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--runner=PrismRunner"], "--runner PrismRunner: listens on all network addresses"),
-        (["--runner=FlinkRunner"], "--runner FlinkRunner: listens on all network addresses"),
-        (["--runner=SparkRunner"], "--runner SparkRunner: listens on all network addresses"),
+        (["--runner=PrismRunner"], "--runner PrismRunner listens on all network addresses"),
+        (["--runner=FlinkRunner"], "--runner FlinkRunner listens on all network addresses"),
+        (["--runner=SparkRunner"], "--runner SparkRunner listens on all network addresses"),
         ([*POOL, "--environment_config=example.org:50"], "--environment_config example.org:50"),
         ([*POOL, "--environment_config=localhost.example.org:50"], "--environment_config local"),
     ],

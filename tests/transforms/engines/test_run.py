@@ -81,7 +81,7 @@ def test_other_runners_keep_their_options() -> None:
         (["--runner", "builtins.object"], "--runner builtins.object: Beam has no such runner"),
         (
             ["--runner", "SparkRunner"],
-            "--runner SparkRunner: listens on all network addresses, so anyone",
+            "--runner SparkRunner listens on all network addresses, so anyone",
         ),
     ],
 )
