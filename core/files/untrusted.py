@@ -38,7 +38,7 @@ def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"its {num_bytes:,} bytes would need at least {memory_bytes:,} bytes of memory; the "
+            f"its {num_bytes:,} bytes would take at least {memory_bytes:,} bytes of memory; the "
             f"limit is {MAX_EXPANSION} times the file size plus {free:,} bytes"
         )
 

@@ -259,7 +259,7 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(
     path.write_text('["a.jpg", "b.jpg"]')
     with pytest.raises(SystemExit, match="2"):
         main([*arguments, "--output", str(tmp_path / "none")])
-    said = "has no column 'foil'; its records have no names"
+    said = "has no column 'foil'; its records have no keys"
     assert f"--columns hard_negative=foil: {path} {said}" in capsys.readouterr().err
     path.write_text("\n".join(map(json.dumps, records)))
     more = ["caption=text", "kind=sort", "--output", str(tmp_path / "out")]

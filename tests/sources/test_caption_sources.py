@@ -174,7 +174,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the end of the file name matches no caption format; own captions are a table",
+            "the file name fits no caption format; own captions are a table",
         ),
     ],
 )

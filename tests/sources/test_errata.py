@@ -43,10 +43,10 @@ def line(**changes: str) -> str:
         ([line(text="d")], "text: the action 'drop' does not allow this field"),
         ([line(action="note", when="May")], "when: expected a day such as 2026-11-23, found 'May'"),
         ([line()] * 2, "repeats line 1"),
-        ([line(), line(reason="d")], "lines 1 and 2: 'a' appears twice"),
+        ([line(), line(reason="d")], "lines 1 and 2 both drop 'a'"),
         (
             [line(action="correct", column="x", text="y"), line()],
-            "line 1: 'a' is also dropped; remove one of the two errata",
+            "line 1 corrects 'a', which another line drops",
         ),
         (["[1]"], "line 1: expected an object"),
         (["{"], "line 1: not valid JSON"),

@@ -138,7 +138,7 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.json", "[1]", "entry 1: expected an object, found a whole number 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "contains no captioned frame: line 1: no cue in the file"),
-        ("c.xlsx", "PK", "expected .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
+        ("c.xlsx", "PK", "that ends in .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
         ("captions", "{}", "expected a file name that ends in"),
     ],
 )

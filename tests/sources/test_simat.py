@@ -93,7 +93,7 @@ def test_other_files_are_one_error_that_says_where(
     ("content", "message"),
     [
         ("A dog.\nA cat.\n", "has 2 plain captions; expected one for each of the 1"),
-        ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption of 'giraffe/licking/leaf'"),
+        ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption for 'giraffe/licking/leaf'"),
         ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),
         (

@@ -45,7 +45,7 @@ def test_several_languages_of_a_video_are_an_error_that_names_them(tmp_path: Pat
     write(tmp_path, "a/talk.en.vtt", "a/talk.de.vtt", "b/talk.vtt", "b/talk.srt", "c.en.vtt")
     with pytest.raises(
         InputError,
-        match=r"several subtitle files for one video: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
+        match=r"a video has several subtitle files: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
         r"b/talk has talk\.srt, talk\.vtt; choose a language, as in --subtitle-language de, or",
     ):
         moment_files(tmp_path)

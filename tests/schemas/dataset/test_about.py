@@ -42,7 +42,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
         ('authors = ["x"]', "authors[0]: expected an object"),
         ('licence = "CC-BY-4"', "SPDX does not list 'CC-BY-4'"),
         ('languages = ["English"]', "expected tags such as 'en' or 'pt-BR', found 'English'"),
-        ('homepage = "javascript:alert(1)"', "homepage: expected a URL"),
+        ('homepage = "javascript:alert(1)"', "homepage: expected an https"),
         ('tags = ["a\\nb: c"]', "tags: expected words"),
         ('published = "soon"', "published: "),
         ('citation = "```"', "three backticks"),

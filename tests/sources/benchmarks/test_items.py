@@ -160,7 +160,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("eqben", "x.json", EQBEN, "a caption"),
         ("own-foils", "x.txt", "a", "expected a file that ends in"),
         ("own-foils", "x.zip", "a", "unpack it, and pass the file or folder inside"),
-        ("own-foils", "x.json", "", "x.json: the file is empty"),
+        ("own-foils", "x.json", "", "x.json is empty"),
         ("own-foils", "x.json", POINTER, "x.json is a Git LFS pointer"),
         (
             "own-foils",

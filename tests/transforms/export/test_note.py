@@ -101,7 +101,7 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
 
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")
-    assert "contains 2 files not written by eqforge" in said
+    assert "contains 2 files that eqforge did not write" in said
     assert "data/test/mine.txt, mine.txt; move them" in said
     assert files(output) == before
     (output / "data" / "test" / "mine.txt").unlink()
@@ -161,7 +161,7 @@ def test_a_hostile_note_deletes_nothing_outside(
 
     kept = (output / NOTE).read_bytes()
     for path, said in (
-        ("link/mine.txt", "not written by eqforge, or changed since then: link"),
+        ("link/mine.txt", "that eqforge did not write, or that changed later: link"),
         ("../precious/mine.txt", "not an export note"),
         (str(outside), "not an export note"),
     ):
