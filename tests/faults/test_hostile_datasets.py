@@ -199,9 +199,9 @@ PICTURE_FIELDS: dict[str, tuple[str, Any, str]] = {
     "an id with a line after it": ("image_id", f"{SHA256}\n", "is not a SHA-256 digest"),
     "an id in capitals": ("image_id", SHA256.upper(), "is not a SHA-256 digest"),
     "a suffix of a program": ("path", f"{SHA256}.desktop", "the image suffix .desktop is not"),
-    "a suffix that is none": ("path", SHA256, "is not one of .jpg"),
-    "no path": ("path", None, "is not one of .jpg"),
-    "no picture": ("image", None, "is not one of .jpg"),
+    "a suffix that is none": ("path", SHA256, "is not one of"),
+    "no path": ("path", None, "is not one of"),
+    "no picture": ("image", None, "is not one of"),
 }
 WRITERS: dict[str, tuple[str, ...]] = {
     "report": ("report", "{d}", "--output", "{o}"),
