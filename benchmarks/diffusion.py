@@ -166,7 +166,7 @@ def main() -> None:
     try:
         import torch
     except ImportError:
-        print("torch is not installed: pip install 'eqforge[models]'")
+        print("torch is not installed; run pip install 'eqforge[models]'")
         return
     report = {}
     with tempfile.TemporaryDirectory() as folder:

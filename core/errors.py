@@ -46,7 +46,7 @@ class MissingExtra(EqforgeError):
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:
         commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
-        super().__init__(f"{package} is not installed: {' && '.join(commands)}")
+        super().__init__(f"{package} is not installed; run {' && '.join(commands)}")
         self.package, self.extra, self.then = package, extra, then
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:

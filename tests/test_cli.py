@@ -154,7 +154,7 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
     out, err = capsys.readouterr()
     lines = out.splitlines()
     (left_out,) = (line for line in lines if line.startswith("skipped eq-kubric"))
-    assert left_out.endswith("bpy is not installed: pip install 'eqforge[render]'")
+    assert left_out.endswith("bpy is not installed; run pip install 'eqforge[render]'")
     assert lines[-1] == f"to see its pairs, open {tmp_path / 'pairs.png'}"
     assert err.index("skipping eq-kubric") < err.index("eq-video")
 

@@ -104,9 +104,7 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
             "which is twice as wide as high"
         )
     if unclear := int(np.isnan(picture).any(axis=-1).sum()):
-        raise InputError(
-            f"{name}: {unclear:,} pixels of the environment image are not finite numbers"
-        )
+        raise InputError(f"{name}: {unclear:,} pixels of the environment image contain NaN")
     return np.clip(picture[: (height + 1) // 2], 0, np.float32(INFINITE))
 
 

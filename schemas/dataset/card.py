@@ -192,7 +192,7 @@ def _sizes(manifest: Manifest) -> str:
     )
     lines = _table(("table", "rows", "files", "bytes"), rows, "|---|---:|---:|---:|")
     if manifest.unchanged is not None:
-        sentence = f"Of the rows of `samples`, {manifest.unchanged:,} have `words_changed` false."
+        sentence = f"Rows of `samples` whose `words_changed` is false: {manifest.unchanged:,}."
         lines += ["", sentence]
     return "\n".join(lines)
 

@@ -109,7 +109,7 @@ def of_parts(profile: Profile, describe: Callable[[Profile], Iterable[str]]) -> 
         for text in describe(part):
             found.setdefault(text, []).append(part)
     for text, group in found.items():
-        yield text if len(group) == len(parts) else f"Of {', '.join(names_of(group))}: {text}"
+        yield text if len(group) == len(parts) else f"{', '.join(names_of(group))}: {text}"
 
 
 def names_of(profiles: Iterable[Profile]) -> list[str]:

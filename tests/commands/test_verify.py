@@ -362,7 +362,7 @@ def test_a_check_that_lacks_a_package_is_not_checked(
     *lines, last = capsys.readouterr().out.splitlines()
     assert not [line for line in lines if line.startswith("FAILED")]
     at = lines.index("not checked lints of error level")
-    assert lines[at + 1].strip() == "textblob is not installed: pip install 'eqforge[text]'"
+    assert lines[at + 1].strip() == "textblob is not installed; run pip install 'eqforge[text]'"
     checks = len(CHECKS)
     assert last == f"{captions}: no problem found, but 1 of {checks} checks were not run"
 

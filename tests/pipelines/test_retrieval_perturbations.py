@@ -77,7 +77,7 @@ def test_captions_that_could_not_be_changed_are_counted_apart(
         f"{len(rows) - unchanged} samples, {unchanged} rows whose words did not change, 3 captions"
     )
     assert said in capsys.readouterr().out
-    assert f"{unchanged} have `words_changed` false" in (tmp_path / "out" / "README.md").read_text()
+    assert f"`words_changed` is false: {unchanged}." in (tmp_path / "out" / "README.md").read_text()
     assert inspection.main([str(tmp_path / "out")]) == 0
     assert f"{len(rows)} ({unchanged} unchanged)" in capsys.readouterr().out
     manifest.write_text(json.dumps(found | {"unchanged": 1}))

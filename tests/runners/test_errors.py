@@ -58,7 +58,7 @@ def test_any_other_error_is_one_sentence_and_its_trace_is_in_the_log(
     message = str(raised.value)
     assert message.startswith("the run failed: ")
     assert "by zero" in message
-    assert message.endswith(f"(more in {tmp_path / 'log'})")
+    assert message.endswith(f"(details in {tmp_path / 'log'})")
     assert "\n" not in message
     assert "in fail" in (tmp_path / "log").read_text(errors="replace")
     assert "Traceback" not in capsys.readouterr().err

@@ -162,7 +162,7 @@ def _own_error(
     lines = [line for line in text.splitlines() if not _FRAME.match(line)]
     last = lines[-1].strip() if lines else type(error).__name__
     why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost)))
-    return BuildError(f"the run failed: {why} (more in {log})")
+    return BuildError(f"the run failed: {why} (details in {log})")
 
 
 def _last_words_of_boot(log: str) -> str | None:

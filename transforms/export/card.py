@@ -31,7 +31,7 @@ _CONFIGS: Final = re.compile(r"^configs:\n(?:[- ].*\n)*", re.MULTILINE)
 _TABLES: Final = re.compile(r"^\| table \| rows \| files \|.*\n(?:\|.*\n)*", re.MULTILINE)
 _LOADING: Final = re.compile(r"^## Loading\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _SIZE: Final = re.compile(r"^size_categories:.*\n(?:- .*\n)*", re.MULTILINE)
-_UNCHANGED: Final = re.compile(r"^Of the rows of `samples`, .*\n\n?", re.MULTILINE)
+_UNCHANGED: Final = re.compile(r"^(?:Of the rows|Rows) of `samples`.*\n\n?", re.MULTILINE)
 _SPLITS: Final = re.compile(r"^## Splits\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _LICENCES: Final = re.compile(
     r"^\| (?:part \| )?licence that the sources state \| sources \|\n(?:\|.*\n)*\n?", re.MULTILINE

@@ -104,8 +104,8 @@ class _Pictures:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
         raise InputError(
-            f"{self._export.folder}: the image {column} of {record.id!r} cannot be named, because "
-            f"other images of the dataset are called {chosen!r} and {stem + picture.suffix!r}"
+            f"{self._export.folder}: the image {column} of {record.id!r} has no free file name, "
+            f"because other images are called {chosen!r} and {stem + picture.suffix!r}"
         )
 
 

@@ -64,7 +64,7 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
     if len(found) > MOST_SPLITS:
         raise InputError(
             f"{dataset.folder}: the rows of {table!r} have {len(found):,} splits, but an export "
-            f"writes separate files for up to {MOST_SPLITS:,}"
+            f"can have at most {MOST_SPLITS:,}"
         )
     names = split_names(found)
     return tuple(Split(value=each, name=names[each], rows=found[each]) for each in found)

@@ -154,7 +154,7 @@ def test_of_a_trace_of_java_its_last_cause_is_said(tmp_path: Path) -> None:
     def wire(_root: beam.Pipeline) -> None:
         raise RuntimeError(trace)
 
-    with pytest.raises(BuildError, match=r"^the run failed: Could not connect \(more in "):
+    with pytest.raises(BuildError, match=r"^the run failed: Could not connect \(details in "):
         run(wire, pipeline_options([], 1), str(tmp_path / "log"))
 
 

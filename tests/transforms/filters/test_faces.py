@@ -280,7 +280,7 @@ def test_what_face_recognition_lacks_is_an_error_of_ours(missing: str) -> None:
         "print(sys.stdin.closed, ImageFile.LOAD_TRUNCATED_IMAGES)\n"
     )
     commands = "pip install 'eqforge[video]' && pip install --no-deps face_recognition==1.3.0"
-    expected = f"MissingExtra {missing} is not installed: {commands}\nFalse False\n"
+    expected = f"MissingExtra {missing} is not installed; run {commands}\nFalse False\n"
     assert (run.stdout, run.stderr) == (expected, "")
 
 
