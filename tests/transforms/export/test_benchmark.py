@@ -287,7 +287,7 @@ def test_pictures_that_winoground_s_loader_does_not_open_are_told(
     exported(tmp_path / "in", "winoground", tmp_path / "kept")
     said = capsys.readouterr().err
     assert (
-        "examples.jsonl: a suffix was added to the file names of 1 picture; Winoground's own loader"
+        "examples.jsonl: a suffix was added to the file names of 1 image; Winoground's own loader"
         in said
     )
 
