@@ -115,10 +115,7 @@ def converse(
         print(f"{folder} already contains the answers", file=sys.stderr)
         return finished
     _begin(Path(folder), header)
-    shards = [
-        pairs[start : start + settings.shard_samples]
-        for start in range(0, len(pairs), settings.shard_samples)
-    ]
+    shards = list(batched(pairs, settings.shard_samples))
     with torch_threads(settings.threads), exact_convolutions():
         _ask_all(folder, shards, shelf, model, settings)
     tables = {name: describe(folder, name, len(shards)) for name in ("answers", "failures")}

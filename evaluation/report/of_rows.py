@@ -2,7 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
+
+from more_itertools import map_reduce
 
 from eqforge.evaluation.report.items import (
     Box,
@@ -169,9 +172,7 @@ def of_questions(rows: Sequence[Row]) -> Item:
 def queries(gallery: Iterable[Row], captions: Iterable[Row]) -> Callable[[Row], Item]:
     regions = {row["region_id"]: row for row in gallery}
     spoken = {str(row["caption_id"]): str(row["caption"]) for row in captions}
-    of_triplets: dict[str, list[str]] = {}
-    for region_id, row in sorted(regions.items()):
-        of_triplets.setdefault(row["triplet_id"], []).append(region_id)
+    of_triplets = map_reduce(sorted(regions), lambda name: regions[name]["triplet_id"])
 
     def make(row: Row) -> Item:
         names = row["source_triplet_id"], row["target_triplet_id"]
@@ -215,9 +216,7 @@ def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
 
 def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
     of_items = {row["sample_id"]: (name, row) for name, group in rows.items() for row in group}
-    wrong: dict[str, list[Row]] = {}
-    for each in findings:
-        wrong.setdefault(each["sample_id"], []).append(each)
+    wrong = map_reduce(findings, itemgetter("sample_id"))
 
     def make(row: Row) -> Item:
         name, task_row = of_items.get(row["sample_id"], ("", {}))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
+from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.shell import Command
@@ -160,9 +161,7 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
             f"--by {column}: files have only the column kind; run eqforge import on the file to "
             "get other columns"
         )
-    found: dict[str, list[TextPair]] = {}
-    for pair in pairs:
-        found.setdefault(f"{column} {named[pair.pair_id]}", []).append(pair)
+    found = map_reduce(pairs, lambda pair: f"{column} {named[pair.pair_id]}")
     return dict(sorted(found.items()))
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_lines
@@ -120,9 +121,7 @@ def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         for name in ("origin_0", "origin_1")
     ]
     times, keys = np.mean(moments, axis=0), text_array(samples["sample_id"].tolist())
-    pairs_of: dict[str, list[int]] = {}
-    for place, one in enumerate(about):
-        pairs_of.setdefault(one.boundary, []).append(place)
+    pairs_of = map_reduce(range(len(about)), lambda place: about[place].boundary)
     task = TASKS["pairs"]
     scores = [task.read(path, dataset, settings.quantity, settings.columns) for path in paths]
     models = model_names([found.model for found in scores], paths)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
+from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.foreign_tables import csv_rows
@@ -171,9 +172,7 @@ def _gaps(inside: Number, outside: Number) -> Iterator[Measure]:
 
 
 def _correlations(pairs: Sequence[_Pair]) -> Iterator[Measure]:
-    tasks: dict[str, list[_Pair]] = {}
-    for pair in pairs:
-        tasks.setdefault(pair[0].task, []).append(pair)
+    tasks = map_reduce(pairs, lambda pair: pair[0].task)
     for task, found in (*tasks.items(), (POOLED, _pooled(pairs))):
         values = np.array([[a.bounds[0], b.bounds[0]] for a, b in found]).reshape(-1, 2)
         correlation = pearson(values[:, 0], values[:, 1])

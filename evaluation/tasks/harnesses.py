@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
@@ -166,9 +168,7 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
         raise InputError(
             f"{path} contains results of pairs, but {task.dataset.folder} has no pairs"
         )
-    waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in task.rows():
-        waiting.setdefault((row["caption_0"], row["caption_1"]), []).append(row)
+    waiting = map_reduce(task.rows(), itemgetter("caption_0", "caption_1"))
     check_known(path, [each.captions for each in results], waiting, "captions")
     wins: dict[str, tuple[bool, ...]] = {}
     for each in results:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
@@ -108,9 +109,7 @@ def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
     """Return the share of correct answers by group id; skip groups with missing answers."""
     rows = list(dataset.rows("samples", COLUMNS))
     right = _right(rows, _checked_answers(rows, path, True, ()))
-    groups: dict[str, list[bool | None]] = {}
-    for row in rows:
-        groups.setdefault(row["group_id"], []).append(right.get(row["sample_id"]))
+    groups = map_reduce(rows, itemgetter("group_id"), lambda row: right.get(row["sample_id"]))
     return {
         name: sum(map(bool, found)) / len(found)
         for name, found in groups.items()
@@ -193,9 +192,7 @@ def judge(
         right: whether each answer was right, by question id; unanswered questions are absent.
         wrong_ids: ids of removed questions; the units that contain them are removed too.
     """
-    units: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        units.setdefault(METRICS[metric](row), []).append(row)
+    units = map_reduce(rows, METRICS[metric])
     left = [key for key in sorted(units) if wrong_ids.isdisjoint(map(_ID, units[key]))]
     there = {key: units[key] for key in left if right.keys() >= set(map(_ID, units[key]))}
     credits = [all(right[row["sample_id"]] for row in unit) for unit in there.values()]

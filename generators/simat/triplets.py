@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from more_itertools import map_reduce
+
 from eqforge.core.files.checked import Node, load_json
 from eqforge.core.ranges import expect
 from eqforge.schemas.records.scores import Rejection
@@ -131,25 +133,20 @@ def is_plausible(triplet: Triplet) -> bool:
 
 
 def _one_way(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
-    relations: defaultdict[str, set[str]] = defaultdict(set)
-    for triplet in counts:
-        relations[triplet.object].add(triplet.relation)
+    relations = Counter(name for name, _ in {(each.object, each.relation) for each in counts})
     least = settings.min_relations
     return {
         triplet: Rejection(reason="one_way_object", value=number, threshold=least)
         for triplet in counts
-        if (number := len(relations[triplet.object])) < least
+        if (number := relations[triplet.object]) < least
     }
 
 
 def _rare(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
     if settings.top_objects is None:
         return {}
-    groups: defaultdict[tuple[str, str], list[Triplet]] = defaultdict(list)
-    for triplet in counts:
-        groups[triplet.subject, triplet.relation].append(triplet)
     refused = {}
-    for triplets in groups.values():
+    for triplets in map_reduce(counts, lambda each: (each.subject, each.relation)).values():
         # Sorting is stable: ties keep the order of `counts`.
         ranked = sorted(triplets, key=lambda triplet: -counts[triplet])
         for rank, triplet in enumerate(ranked[settings.top_objects :], settings.top_objects + 1):

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from more_itertools import map_reduce
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.ledger import Ledger
@@ -134,11 +135,8 @@ class _Given:
 def ask_judges(
     texts: Iterable[JudgedTexts], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    pictures: dict[Hashable, list[JudgedTexts]] = {}
-    for each in texts:
-        pictures.setdefault(each.picture, []).append(each)
     found: dict[str, tuple[JudgeAnswer, ...] | Rejection] = {}
-    for group in pictures.values():
+    for group in map_reduce(texts, lambda each: each.picture).values():
         answers = guarded(partial(_ask, group, judging))
         if isinstance(answers, Rejection):
             found |= {each.key: answers for each in group}

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from more_itertools import map_reduce
+
 from eqforge.core.errors import InputError
 from eqforge.core.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.generators.simat.triplets import (
@@ -167,10 +169,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
             for name, region in shown.items()
         }
     refused = Rejection(reason="region_refused")
-    groups: defaultdict[str, list[str]] = defaultdict(list)
-    for name, region in regions.items():
-        groups[region.image_id].append(name)
-    for image_id, names in groups.items():
+    for image_id, names in map_reduce(regions, lambda name: regions[name].image_id).items():
         planned = tuple(
             PlannedRegion(region=shown[name], queries=by_region.get(name, ()))
             for name in names
@@ -191,9 +190,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    named: dict[str, list[Region]] = {}
-    for region in source:
-        named.setdefault(region_name(region.region_id), []).append(region)
+    named = map_reduce(source, lambda region: region_name(region.region_id))
     first, again, namer = {}, {}, Namer()
     for name, regions in named.items():
         first[name], *others = sorted(regions, key=_digest) if len(regions) > 1 else regions

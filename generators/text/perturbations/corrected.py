@@ -22,6 +22,8 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
+from more_itertools import chunked
+
 from eqforge.generators.text.analysis import MARKS, Analysis, Token, is_adjective, is_noun
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.perturbations.record import Reason
@@ -71,7 +73,7 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
 def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
 
     def draw(words: list[str]) -> list[str]:
-        return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
+        return [word for group in chunked(words, 3) for word in _shuffled(group, rng)]
 
     return _rearrange(analysis, find_words(analysis.text), draw)
 
@@ -79,7 +81,7 @@ def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit
 def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
 
     def draw(words: list[str]) -> list[str]:
-        groups = _trigrams(words)
+        groups = list(chunked(words, 3))
         rng.shuffle(groups)
         return [word for group in groups for word in group]
 
@@ -133,10 +135,6 @@ def _shuffled(words: list[str], rng: random.Random) -> list[str]:
     order = words[:]
     rng.shuffle(order)
     return order
-
-
-def _trigrams(words: list[str]) -> list[list[str]]:
-    return [words[i : i + 3] for i in range(0, len(words), 3)]
 
 
 _LETTERS = re.compile(r"[^\W_]{2,}")

@@ -1,13 +1,14 @@
 """An open dataset: tables as Arrow, rows as records, images as Pillow, samples joined."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 import pyarrow as pa
+from more_itertools import map_reduce
 from PIL import Image
 
 from eqforge.core.errors import InputError
@@ -141,10 +142,7 @@ class OpenDataset:
         for table in self.tables:
             kind = table_type(self.manifest.dataset, table)
             if kind is not None and kind.references.get("sample_id") == "samples":
-                by_sample: defaultdict[str, list[Any]] = defaultdict(list)
-                for record in self.records(table):
-                    by_sample[record.sample_id].append(record)
-                found[table] = dict(by_sample)
+                found[table] = map_reduce(self.records(table), attrgetter("sample_id"))
         return found
 
     def image(self, image_id: str) -> Image.Image:
