@@ -111,7 +111,6 @@ class Architecture:
     fill: bool = False
 
     def tokenizer(self, tokenizer: Any, text: Any) -> CaptionTokenizer:
-
         return CaptionTokenizer(
             tokenizer=tokenizer,
             max_tokens=self.max_tokens(text),

@@ -91,7 +91,6 @@ class Weights:
 
 
 def folder_digest(folder: Path) -> str:
-
     files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
     digests = [
         (file.relative_to(folder).as_posix(), storage.digest(str(file))[1]) for file in files

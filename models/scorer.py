@@ -58,12 +58,15 @@ class Matches:
     cosines: NDArray[np.float32] | None = None
 
 
-class Scorer(Protocol):
-    """Scores how well captions match images."""
+class Identified(Protocol):
+    """A loaded model."""
 
     @property
-    def identity(self) -> Identity:
-        """Identity of the model."""
+    def identity(self) -> Identity: ...
+
+
+class Scorer(Identified, Protocol):
+    """Scores how well captions match images."""
 
     @property
     def reads_pixels(self) -> bool:
@@ -119,7 +122,6 @@ class SendsPreparer(Protocol):
 
 
 def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
-
     return hasattr(scorer, "encode_captions") and hasattr(scorer, "compare")
 
 
@@ -129,12 +131,10 @@ def gives_log_odds(scorer: Scorer) -> bool:
 
 
 def counts_tokens(scorer: Scorer | CountsTokens) -> TypeGuard[CountsTokens]:
-
     return hasattr(scorer, "count_tokens")
 
 
 def sends_preparer(scorer: Scorer | SendsPreparer) -> TypeGuard[SendsPreparer]:
-
     return hasattr(scorer, "preparer")
 
 

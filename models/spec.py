@@ -17,7 +17,7 @@ from eqforge.models.open_clip import OpenClipScorer
 from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
-from eqforge.models.scorer import Identity, Picture, Scorer
+from eqforge.models.scorer import Identified, Identity, Picture, Scorer
 from eqforge.models.stored_vectors import VECTORS, StoredScorer
 
 if TYPE_CHECKING:
@@ -129,14 +129,6 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     )
 
 
-class Identified(Protocol):
-    """A loaded model."""
-
-    @property
-    def identity(self) -> Identity:
-        """Identity of the model."""
-
-
 def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Identity:
     """Return the identity of a model that workers will load; it is loaded once, as a check.
 
@@ -246,12 +238,8 @@ ENCODERS: Mapping[str, frozenset[str]] = {
 """Kinds of image encoders, with the options that affect their vectors."""
 
 
-class ImageEncoder(Protocol):
+class ImageEncoder(Identified, Protocol):
     """A model that encodes images as unit vectors."""
-
-    @property
-    def identity(self) -> Identity:
-        """Identity of the model."""
 
     def prepare(self, picture: Picture) -> Any:
         """Return the model's input for one image."""

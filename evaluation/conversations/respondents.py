@@ -17,6 +17,7 @@ from eqforge.core.ledger import Ledger
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Question, ask
 from eqforge.models.chat import load_chat_model
+from eqforge.models.scorer import Identified
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.scores import Identity
 
@@ -31,11 +32,8 @@ TIMEOUT_S = 120.0
 LETTERS_PER_TOKEN = 4
 
 
-class Respondent(Protocol):
+class Respondent(Identified, Protocol):
     """A model that answers questions about an image each."""
-
-    @property
-    def identity(self) -> Identity: ...
 
     def prompt(self, question: str) -> str: ...
 

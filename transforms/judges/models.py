@@ -21,6 +21,7 @@ from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoi
 from eqforge.generators.text.llm.model import Question, ask
 from eqforge.models.chat import ChatModel, load_chat_model
 from eqforge.models.language_models import CLASSES, NliModel, TextYesNo
+from eqforge.models.scorer import Identified
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.oracle.scores import Shared, shared
 
@@ -64,12 +65,8 @@ Pixels: TypeAlias = "Callable[[], NDArray[np.uint8]]"
 """Returns the RGB image, uint8 [height, width, 3]."""
 
 
-class Judge(Protocol):
+class Judge(Identified, Protocol):
     """Answers questions."""
-
-    @property
-    def identity(self) -> Identity:
-        """Identity of the model."""
 
     def answer(self, claims: Sequence[Wanted], pixels: Pixels, memory: Ledger) -> Probabilities:
         """Return the answers to questions about one image, each asked once.

@@ -59,8 +59,8 @@ class JudgeQueries(beam.PTransform):
     """Returns the queries of all images, with a rejection if no crop shows the target."""
 
     def expand(self, works: beam.PCollection[SimatWork]) -> beam.PCollection[AskedQuery]:
-        shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
-        found = beam.pvalue.AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
+        shown = works | "Shown" >> beam.FlatMap(getattr, "shown").with_output_types(str)
+        found = beam.pvalue.AsDict(shown | "CountShown" >> beam.combiners.Count.PerElement())
         return (
             works
             | "Asked" >> beam.FlatMap(getattr, "queries").with_output_types(AskedQuery)
@@ -75,17 +75,17 @@ class WeighQueries(beam.PTransform):
     rules: SimatRules
 
     def expand(self, queries: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
-        kept = queries | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
-        words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
-        counts = beam.pvalue.AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
+        kept = queries | "Kept" >> beam.Filter(lambda query: query.rejection is None)
+        words = kept | "Words" >> beam.Map(self._word).with_output_types(str)
+        counts = beam.pvalue.AsDict(words | "CountWords" >> beam.combiners.Count.PerElement())
         return (
             kept
             | "Wanted" >> beam.Filter(getattr, "is_wanted")
             | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
         )
 
-    def _word(self, query: AskedQuery) -> tuple[str, int]:
-        return word_key(query.row, self.rules.published), 1
+    def _word(self, query: AskedQuery) -> str:
+        return word_key(query.row, self.rules.published)
 
 
 def rows_of(
@@ -111,14 +111,6 @@ def rows_of(
         rejects | "Rejects" >> beam.Flatten(),
         tallies | "Tallies" >> beam.Flatten(),
     )
-
-
-def _shown(work: SimatWork) -> Iterator[tuple[str, int]]:
-    return ((triplet_id, 1) for triplet_id in work.shown)
-
-
-def _is_kept(query: AskedQuery) -> bool:
-    return query.rejection is None
 
 
 def _refusal(query: AskedQuery) -> Iterator[Reject]:
