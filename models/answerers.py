@@ -1,4 +1,4 @@
-"""Models that answer VLUE's tasks in text: ViLT's and BLIP's heads, and chat models.
+"""Models that answer VLUE's tasks: ViLT's, LXMERT's and BLIP's heads, and chat models.
 
 Each image and text is answered alone, so that answers do not depend on batches.
 """
@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.models.chat import ARCHITECTURE, load_chat_model
+from eqforge.models.fusion import Lxmert, run_head
 from eqforge.models.pretrained import (
     Weights,
     first_line,
@@ -24,6 +26,7 @@ from eqforge.models.pretrained import (
     load_preprocessor,
     unloadable,
 )
+from eqforge.models.scorer import Picture
 from eqforge.schemas.records.scores import Identity
 
 Pixels = NDArray[np.uint8]
@@ -35,9 +38,14 @@ _ANSWERS_AT_ONCE = 256
 class Answerer(Protocol):
     """A model that answers one task, or several."""
 
-    identity: Identity
+    @property
+    def identity(self) -> Identity: ...
 
-    def answer(self, images: Sequence[Pixels], text: str) -> str:
+    @property
+    def reads_pixels(self) -> bool:
+        """Whether `answer` takes the pixels of images rather than their keys."""
+
+    def answer(self, images: Sequence[Any], text: str) -> str:
         """Answer a text about one or two images.
 
         Raises:
@@ -49,11 +57,13 @@ class Answerer(Protocol):
 class _Head:
     """A model of Transformers with a tokenizer and an image processor of its own."""
 
+    reads_pixels = True
+
     def __init__(self, weights: Weights, architecture: str, answers: Sequence[str]) -> None:
         self._torch = import_torch()
         self._preprocessor = load_preprocessor(weights)
         self._model = load_model(weights, architecture)
-        self._answers = tuple(answers)
+        self._answers = tuple(sorted(answers))
         read = getattr(self._model.config, "text_config", self._model.config)
         self._max_tokens = int(read.max_position_embeddings)
         family = self._model.config.model_type
@@ -86,11 +96,7 @@ class ViltAnswerer(_Head):
 
     def __init__(self, weights: Weights, architecture: str, answers: Sequence[str]) -> None:
         super().__init__(weights, architecture, answers)
-        self._names = self._model.config.id2label
-        listed = {*answers} or {*self._names.values()}
-        self._allowed = [n for n in sorted(self._names) if self._names[n] in listed]
-        if not self._allowed:
-            raise InputError("--answer-list contains no answer that the model can give")
+        self._classes = _Classes(self._model.config.id2label, answers)
 
     def answer(self, images: Sequence[Pixels], text: str) -> str:
         """Return the name of the best class, among the listed answers if there is a list."""
@@ -102,7 +108,47 @@ class ViltAnswerer(_Head):
             }
         with self._torch.inference_mode():
             logits = self._model(**inputs).logits[0].float()
+        return self._classes.best(logits)
+
+
+class _Classes:
+    """A classifier's answers, of which only the listed ones are allowed if there is a list."""
+
+    def __init__(self, names: Mapping[int, str], answers: Sequence[str]) -> None:
+        self._names, listed = names, {*answers} or {*names.values()}
+        self._allowed = [n for n in sorted(names) if names[n] in listed]
+        if not self._allowed:
+            raise InputError("--answer-list contains no answer that the model can give")
+
+    def best(self, logits: Any) -> str:
         return str(self._names[self._allowed[int(logits[self._allowed].argmax())]])
+
+
+class LxmertAnswerer(Lxmert):
+    """LXMERT's classifier of answers for VQA, named by a list if its config does not name them."""
+
+    kind = architecture = "LxmertForQuestionAnswering"
+
+    def __init__(self, weights: Weights, answers: Sequence[str], features: Path) -> None:
+        super().__init__(weights, features)
+        names, count = self.model.config.id2label, int(self.model.config.num_qa_labels)
+        if len(names) != count or names == {n: f"LABEL_{n}" for n in range(count)}:
+            if len(answers) != count:
+                raise InputError(
+                    f"{weights.source} does not name its {count:,} answers; pass all of them in "
+                    "the model's order with --answer-list, such as LXMERT's "
+                    f"trainval_label2ans.json (found {len(answers):,} answers)"
+                )
+            names = dict(enumerate(answers))
+        self._classes = _Classes(names, answers)
+
+    def answer(self, images: Sequence[Any], text: str) -> str:
+        """Return the name of the best class for an image's key."""
+        regions = [self.prepare(Picture(key=key)) for key in images]
+        with self._torch.inference_mode():
+            tokens = self.captions.encode([text], self.model.device)
+            logits = run_head(self.model.answer_head, self.fuse(regions, tokens))[0]
+        return self._classes.best(logits)
 
 
 class BlipAnswerer(_Head):
@@ -226,6 +272,8 @@ class BlipGrounder(_Head):
 class ChatAnswerer:
     """A chat model, for one image."""
 
+    reads_pixels = True
+
     def __init__(self, weights: Weights) -> None:
         self._model = load_chat_model(weights)
         self.identity = self._model.identity
@@ -235,10 +283,11 @@ class ChatAnswerer:
         return self._model.answer(picture, self._model.prompt(text), MAX_TOKENS)
 
 
-_HEADS = ViltAnswerer | BlipAnswerer | BlipCaptioner | BlipGrounder
-HEADS: Final[Mapping[str, tuple[str, type[_HEADS]]]] = {
+_HEADS = ViltAnswerer | BlipAnswerer | BlipCaptioner | BlipGrounder | LxmertAnswerer
+HEADS: Final[Mapping[str, tuple[str, Callable[..., _HEADS]]]] = {
     "ViltForQuestionAnswering": ("vqa", ViltAnswerer),
     "ViltForImagesAndTextClassification": ("nlvr2", ViltAnswerer),
+    LxmertAnswerer.architecture: ("vqa", LxmertAnswerer),
     "BlipForQuestionAnswering": ("vqa", BlipAnswerer),
     "BlipForConditionalGeneration": ("captioning", BlipCaptioner),
     "BlipForImageTextRetrieval": ("grounding", BlipGrounder),
@@ -247,13 +296,14 @@ HEADS: Final[Mapping[str, tuple[str, type[_HEADS]]]] = {
 
 
 def load_answerer(
-    weights: Weights, task: str, answers: Sequence[str]
+    weights: Weights, task: str, answers: Sequence[str], features: Path | None = None
 ) -> tuple[Answerer | BlipGrounder, bool]:
     """Load a model for a task; return it, and whether it is a chat model, which needs prompts.
 
     Args:
       task: `vqa`, `nlvr2`, `captioning` or `grounding`.
       answers: the answers to choose from; empty for the model's own.
+      features: TSV file of region features, for LXMERT alone.
     """
     import_torch()
     transformers: Any = importlib.import_module("transformers")
@@ -264,6 +314,13 @@ def load_answerer(
     except Exception as error:
         raise unloadable(weights, error) from error
     architecture = next(iter(config.architectures or ()), ARCHITECTURE)
+    if (architecture == LxmertAnswerer.architecture) != (features is not None):
+        raise InputError(
+            f"{weights.source} reads region features; pass their TSV file with --features "
+            "(eqforge efficiency: append ,features=FILE)"
+            if features is None
+            else f"{weights.source} reads no region features; leave --features out"
+        )
     if architecture not in HEADS:
         if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
             raise InputError(
@@ -279,6 +336,8 @@ def load_answerer(
             f"{weights.source}: a model of the class {architecture} answers {known}, not {task}"
         )
     try:
+        if features is not None:
+            return LxmertAnswerer(weights, answers, features), False
         return kind(weights, architecture, answers), False
     except (KeyError, AttributeError) as error:
         raise InputError(f"{weights.source}: {first_line(error)}") from error

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -305,20 +305,22 @@ class LxmertImage:
     attended: NDArray[np.float32]
 
 
-class LxmertScorer(FusionScorer):
-    """LXMERT's cross-modality matching, a fusion encoder (Tan and Bansal 2019, section 3.1).
+class Lxmert:
+    """LXMERT, a fusion encoder with one of its heads (Tan and Bansal 2019).
 
-    The image itself is not read: its key must be in the file of region features. P(match) is the
-    softmax over the head's two classes; as log-odds, their difference.
+    The image itself is not read: its key must be in the file of region features.
 
     Args:
-      weights: a checkpoint of LxmertForPreTraining.
+      weights: a checkpoint of the class `architecture` of Transformers.
       features: TSV file as OSCAR reads it; each region's features are followed by its box as shares
         of width and height, x1, y1, x2, y2, and optionally by width and height, which are ignored.
       regions: maximum number of regions, from the first.
     """
 
     reads_pixels = False
+    kind: ClassVar[str]
+    architecture: ClassVar[str]
+    calibration = "none"
 
     def __init__(self, weights: Weights, features: Path, regions: int = REGIONS) -> None:
         if regions < 1:
@@ -327,7 +329,7 @@ class LxmertScorer(FusionScorer):
         self._weights, self._features, self._count = weights, features, regions
         self._files = RegionFiles(features, None)
         self._tokenizer = load_auto("AutoTokenizer", weights)
-        self.model = load_model(weights, "LxmertForPreTraining")
+        self.model = load_model(weights, self.architecture)
         config = self.model.config
         check_vocabulary(weights.source, len(self._tokenizer), config.vocab_size)
         self.captions = CaptionTokenizer(
@@ -339,10 +341,10 @@ class LxmertScorer(FusionScorer):
         """Identity of model and features; computed on first use, since it hashes all of them."""
         detected = storage.digest(str(self._features))[1]
         return self._weights.identity(
-            "lxmert",
+            self.kind,
             "lxmert",
             fingerprint([detected, tokenizer_digest(self._tokenizer), self._count]),
-            "softmax of the matching head",
+            self.calibration,
         )
 
     def prepare(self, picture: Picture) -> LxmertImage:
@@ -364,17 +366,31 @@ class LxmertScorer(FusionScorer):
         attended = (np.arange(self._count) < len(found)).astype(np.float32)
         return LxmertImage(features=padded[:, :wide], boxes=padded[:, wide:], attended=attended)
 
-    def encode_images(self, prepared: Sequence[LxmertImage]) -> Sequence[LxmertImage]:
-        return list(prepared)
-
-    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+    def fuse(self, images: Sequence[LxmertImage], tokens: Any) -> Any:
+        """Return the pooled states of images with one text each, a tensor (pairs, hidden)."""
         torch, device, dtype = self._torch, self._weights.device, self.model.dtype
         features, boxes, attended = (
             torch.from_numpy(np.stack([getattr(image, name) for image in images])).to(device, dtype)
             for name in ("features", "boxes", "attended")
         )
-        fused = self.model.lxmert(
+        return self.model.lxmert(
             visual_feats=features, visual_pos=boxes, visual_attention_mask=attended, **tokens
-        )
+        ).pooled_output
+
+
+class LxmertScorer(Lxmert, FusionScorer):
+    """LXMERT's cross-modality matching (Tan and Bansal 2019, section 3.1).
+
+    P(match) is the softmax over the head's two classes; as log-odds, their difference.
+    """
+
+    kind, architecture = "lxmert", "LxmertForPreTraining"
+    calibration = "softmax of the matching head"
+
+    def encode_images(self, prepared: Sequence[LxmertImage]) -> Sequence[LxmertImage]:
+        return list(prepared)
+
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
         # The head that predicts masked words is skipped.
-        return match_classes(run_head(self.model.cls.seq_relationship, fused.pooled_output))
+        states = self.fuse(images, tokens)
+        return match_classes(run_head(self.model.cls.seq_relationship, states))

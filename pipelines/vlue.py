@@ -139,7 +139,7 @@ class Vlue(TextPipeline[Config, VlueBatch]):
         answers = self.config.answer_list
         return VlueRules(
             by_image=self.config.mode == "corrected",
-            answers=None if answers is None else read_answer_list(answers),
+            answers=None if answers is None else frozenset(read_answer_list(answers)),
             min_words=self.config.min_words,
             images=self.image_folder(),
             only=self.run.only,

@@ -286,17 +286,22 @@ def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def read_answer_list(path: str | Path) -> frozenset[str]:
-    """Read the answers a classifier can give: a JSON array, a JSON object's keys, or lines."""
+def read_answer_list(path: str | Path) -> tuple[str, ...]:
+    """Read the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
+
+    They keep the order of the file, or of the numbers of an object such as {"yes": 0, "no": 1}.
+    """
     path = Path(path)
     if path.suffix == ".json":
         kind: Any = list[str] | dict[str, Any]
-        answers = frozenset(decode(read_bytes(path), kind, path.name))
+        answers = decode(read_bytes(path), kind, path.name)
+        if isinstance(answers, dict) and all(isinstance(n, int) for n in answers.values()):
+            answers = sorted(answers, key=answers.__getitem__)
     else:
-        answers = frozenset(line.strip() for _, line in text_lines(path))
+        answers = [line.strip() for _, line in text_lines(path)]
     if not answers:
         raise InputError(f"{path.name} contains no answers")
-    return answers
+    return tuple(dict.fromkeys(answers))
 
 
 _Side = Annotated[float, msgspec.Meta(gt=0)]

@@ -198,13 +198,14 @@ def save_blip2_t5(folder: Path) -> Path:
     return _save(folder, model, processor)
 
 
-def save_lxmert(folder: Path) -> Path:
-    from transformers import LxmertConfig, LxmertForPreTraining
+def save_lxmert(folder: Path, architecture: str = "LxmertForPreTraining", **more: Any) -> Path:
+    import transformers
 
     tokenizer = _bert(folder)
     sizes = {name: SIZES[name] for name in ("hidden_size", "intermediate_size")}
-    config = LxmertConfig(
+    config = transformers.LxmertConfig(
         **sizes,
+        **more,
         num_attention_heads=4,
         vocab_size=len(tokenizer),
         l_layers=1,
@@ -214,7 +215,16 @@ def save_lxmert(folder: Path) -> Path:
         max_position_embeddings=40,
         initializer_range=0.3,
     )
-    return _save(folder, LxmertForPreTraining(config), None)
+    return _save(folder, getattr(transformers, architecture)(config), None)
+
+
+def save_yolos(folder: Path) -> Path:
+    from transformers import YolosConfig, YolosForObjectDetection, YolosImageProcessorPil
+
+    _seed()
+    config = YolosConfig(**SIZES, **VISION | {"image_size": [32, 48]}, num_detection_tokens=3)
+    processor = YolosImageProcessorPil(size={"shortest_edge": 32, "longest_edge": 48})
+    return _save(folder, YolosForObjectDetection(config), processor)
 
 
 def write_regions(path: Path, keys: list[str], width: int = REGION_FEATURES + 6) -> np.ndarray:

@@ -12,7 +12,8 @@ def summary(found: Efficiency) -> str:
     lines = [f"{found.model.name} on {found.machine.get('gpu') or threads}"]
     lines.append("one item at a time:")
     for name, stage in found.stages.items():
-        label = "detector (as passed)" if name == "detector" else name
+        is_passed = name == "detector" and found.detector is None
+        label = "detector (as passed)" if is_passed else name
         times = (1000 * seconds for seconds in (stage.median, stage.low, stage.high, stage.mean))
         lines.append(
             "  {:<20} median {:.2f} ms [{:.2f}, {:.2f}], mean {:.2f} ms".format(label, *times)
@@ -38,7 +39,7 @@ main = Command(
     EfficiencySettings,
     efficiency_command,
     example="eqforge efficiency out/eq-video --model clip:FOLDER --output out/times.json",
-    basics=("task", "items", "repeats", "batches", "threads", "detector-s"),
+    basics=("task", "items", "repeats", "batches", "threads", "detector"),
     keeps_output=True,
 )
 

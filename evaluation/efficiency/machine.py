@@ -1,9 +1,11 @@
-"""Describe the machine that times are measured on: its processor, GPU, libraries and clocks."""
+"""The machine that times are measured on: its processor, GPU, libraries and clocks."""
 
 import os
 import platform
 import re
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from eqforge.core.ranges import usable_cores
 
 _LIBRARIES = ("eqforge", "torch", "transformers", "tokenizers", "numpy", "pillow", "pyarrow")
 _ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,persistence_mode"
+
+Action = Callable[[], object]
 
 
 def machine(device: str) -> dict[str, Any]:
@@ -46,6 +50,26 @@ def clocks(device: str) -> dict[str, Any]:
     if device.startswith("cuda"):
         found["nvidia_smi"] = _nvidia(device)
     return found
+
+
+def seconds_of(
+    action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    wait()
+    start = clock()
+    action()
+    wait()
+    return clock() - start
+
+
+def synchroniser(device: str) -> Action:
+    name = device.partition(":")[0]
+    if name not in ("cuda", "mps", "xpu"):
+        return lambda: None
+    import torch
+
+    kind = getattr(torch, name)
+    return lambda: kind.synchronize() if device == "mps" else kind.synchronize(device)
 
 
 def _in_proc(file: str, name: str) -> list[str]:

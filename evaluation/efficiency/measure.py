@@ -1,7 +1,6 @@
 """Measure a model: one image with one caption, or one question, at a time; then larger batches."""
 
 import heapq
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -15,7 +14,8 @@ from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import derive_seed
 from eqforge.core.ranges import usable_cores
-from eqforge.evaluation.efficiency.machine import clocks, machine
+from eqforge.evaluation.efficiency.detector import Detector
+from eqforge.evaluation.efficiency.machine import Action, clocks, machine, seconds_of, synchroniser
 from eqforge.evaluation.efficiency.result import (
     BatchSpeed,
     Efficiency,
@@ -26,7 +26,7 @@ from eqforge.evaluation.efficiency.result import (
 from eqforge.evaluation.scoring.answer import inputs_of, questions_of
 from eqforge.evaluation.scoring.index import Task, task_of
 from eqforge.evaluation.tables.samples import read_columns
-from eqforge.models.answerers import BlipGrounder, Pixels, load_answerer
+from eqforge.models.answerers import BlipGrounder, load_answerer
 from eqforge.models.pretrained import exact_convolutions, torch_threads
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model, parse_spec
@@ -43,7 +43,6 @@ MISSING = "missing image"
 """The key of a failure: the dataset does not contain the image."""
 _PROTOCOL = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
 
-Action = Callable[[], object]
 T = TypeVar("T")
 Made = TypeVar("Made")
 
@@ -78,6 +77,7 @@ class Loaded:
     device: str
     task: str
     items: int
+    detector: Detector
     time: Callable[[], Times]
 
 
@@ -103,6 +103,7 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
             "decoder": pictures.VERSION,
         },
         detector_s=settings.detector_s,
+        detector=model.detector.name,
         stages={
             stage: spread(found, settings.resamples, settings.seed)
             for stage, found in (*times.seconds.items(), ("total", total))
@@ -122,15 +123,19 @@ def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     task = task_of(dataset, settings.task)
     device = device_of(settings.model) or "cpu"
     scorer = load_model(settings.model, device)
-    _check_detector(scorer, settings)
+    detector = Detector(settings, scorer.identity, scorer.reads_pixels, device)
     items, missing = choose_items(dataset, task, settings.items, settings.seed)
 
+    wait, stages = synchroniser(device), (*STAGES, *detector.stages)
+
+    def time_one(item: Item) -> tuple[list[float], tuple[Any, str]]:
+        times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
+        return [*times, *detector.seconds([item.image], wait)], (prepared, item.caption)
+
     def time_scorer() -> Times:
-        seconds, ready, failures = time_items(scorer, items, settings, device)
+        seconds, ready, failures = time_each(items, time_one, stages, settings.warm_up)
         failures += Counter({MISSING: missing})
         speeds, stopped = sweep(scorer, ready, settings, device)
-        if settings.detector_s is not None:
-            seconds["detector"] = [settings.detector_s] * len(ready)
         return Times(seconds=seconds, sweep=speeds, stopped=stopped, failures=failures)
 
     return Loaded(
@@ -138,6 +143,7 @@ def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         device=device,
         task=task.name,
         items=len(items) + missing,
+        detector=detector,
         time=time_scorer,
     )
 
@@ -145,11 +151,12 @@ def _load_scorer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
 def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     """Load a model that answers a task of VLUE; it answers one question at a time."""
     usual = {each.name: each.default for each in fields(settings)}
-    for name in ("detector_s", "batches", "repeats"):
+    for name in ("batches", "repeats"):
         if getattr(settings, name) != usual[name]:
             flag = name.replace("_", "-")
             raise InputError(f"--{flag} applies only to models that score; leave it out")
-    spec = parse_spec(settings.model, {ANSWERER: frozenset({"precision", "device", "list"})})
+    options = frozenset({"precision", "device", "list", "features"})
+    spec = parse_spec(settings.model, {ANSWERER: options})
     if settings.task is None:
         raise InputError(f"--task: pass one of {', '.join(VLUE)}")
     task = settings.task
@@ -157,13 +164,14 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     listed = spec.path("list")
     if listed is not None and task != "vqa":
         raise InputError(f"list={listed} applies only to vqa, not {task}; leave it out")
-    answers = [] if listed is None else sorted(read_answer_list(listed))
-    model, is_chat = load_answerer(spec.weights(), task, answers)
+    answers = () if listed is None else read_answer_list(listed)
+    model, is_chat = load_answerer(spec.weights(), task, answers, spec.path("features"))
     if isinstance(model, BlipGrounder):
         raise InputError(
             f"--model {settings.model}: eqforge cannot time models that choose regions; choose a "
             "different model"
         )
+    detector = Detector(settings, model.identity, model.reads_pixels, spec.device)
     chosen = heapq.nsmallest(
         settings.items,
         questions,
@@ -177,22 +185,26 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
             f"{dataset.folder} contains no images for the questions; build the dataset with "
             "--images FOLDER"
         )
-    wait = _synchroniser(spec.device)
+    wait, stages = synchroniser(spec.device), ("decode", "answer", *detector.stages)
 
     def time_one(item: tuple[dict[str, Any], Question]) -> tuple[list[float], None]:
         row, question = item
-        pixels: list[Pixels] = []
+        read: list[Any] = []
 
         def decode() -> None:
-            pixels.extend(read_pixels(images[key], settings.max_pixels) for key in question.images)
+            read.extend(
+                read_pixels(images[key], settings.max_pixels) if model.reads_pixels else key
+                for key in question.images
+            )
 
         def answer() -> None:
-            model.answer(*inputs_of(task, row, question, pixels, is_chat=is_chat))
+            model.answer(*inputs_of(task, row, question, read, is_chat=is_chat))
 
-        return [seconds_of(action, wait) for action in (decode, answer)], None
+        times = [seconds_of(action, wait) for action in (decode, answer)]
+        return [*times, *detector.seconds([images[key] for key in question.images], wait)], None
 
     def time_answers() -> Times:
-        seconds, _, failures = time_each(chosen, time_one, ("decode", "answer"), settings.warm_up)
+        seconds, _, failures = time_each(chosen, time_one, stages, settings.warm_up)
         failures += Counter({MISSING: sample_size - len(chosen)})
         one = spread(seconds["answer"], settings.resamples, settings.seed)
         peak = _peak_memory_mib(spec.device)
@@ -205,20 +217,9 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
         device=spec.device,
         task=task,
         items=sample_size,
+        detector=detector,
         time=time_answers,
     )
-
-
-def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
-    if scorer.reads_pixels and settings.detector_s is not None:
-        raise InputError(
-            f"{scorer.identity.name} reads pixels and needs no detector; leave --detector-s out"
-        )
-    if not scorer.reads_pixels and settings.detector_s is None:
-        raise InputError(
-            f"{scorer.identity.name} reads features that a detector computed beforehand; pass "
-            "the detector's seconds per image with --detector-s, so that times can be compared"
-        )
 
 
 def _warnings(load: float, items: int) -> Iterator[str]:
@@ -268,39 +269,6 @@ def _named(dataset: Dataset, task: Task) -> Iterator[tuple[str, str]]:
         columns = read_columns(dataset, image.table, [image.name, caption.name])
         rows = zip(columns[image.name], columns[caption.name], strict=True)
         yield from ((key, text) for key, text in rows if key and text)
-
-
-def seconds_of(
-    action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    wait()
-    start = clock()
-    action()
-    wait()
-    return clock() - start
-
-
-def _synchroniser(device: str) -> Action:
-    name = device.partition(":")[0]
-    if name not in ("cuda", "mps", "xpu"):
-        return lambda: None
-    import torch
-
-    kind = getattr(torch, name)
-    return lambda: kind.synchronize() if device == "mps" else kind.synchronize(device)
-
-
-def time_items(
-    scorer: Scorer, items: Sequence[Item], settings: EfficiencySettings, device: str
-) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
-    """Time each item alone; return seconds by stage, prepared items, and errors."""
-    wait = _synchroniser(device)
-
-    def time_one(item: Item) -> tuple[list[float], tuple[Any, str]]:
-        times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
-        return times, (prepared, item.caption)
-
-    return time_each(items, time_one, STAGES, settings.warm_up)
 
 
 def time_each(
@@ -360,7 +328,7 @@ def sweep(
     """
     import torch
 
-    wait, on_gpu = _synchroniser(device), device.startswith("cuda")
+    wait, on_gpu = synchroniser(device), device.startswith("cuda")
     found: list[BatchSpeed] = []
     for batch in settings.batches:
         inputs, captions = map(list, zip(*islice(cycle(ready), batch), strict=True))

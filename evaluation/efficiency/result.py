@@ -31,7 +31,8 @@ class EfficiencySettings:
 
     model: str
     """Model, in the same form as for `eqforge score`. To measure a model that answers VLUE's
-    questions, as in `eqforge answer`, pass answer:FOLDER[,device=...][,list=FILE]."""
+    questions, as in `eqforge answer`, pass
+    answer:FOLDER[,device=...][,list=FILE][,features=FILE]."""
 
     output: Path
     """JSON file to write."""
@@ -51,8 +52,12 @@ class EfficiencySettings:
     batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
     """Batch sizes, ascending. A GPU may run out of memory at larger sizes."""
 
+    detector: str | None = None
+    """Object detector to time on the same images and device, if the model reads region features: a
+    folder of a saved Transformers model such as DETR or YOLOS, or ID@COMMIT."""
+
     detector_s: float | None = None
-    """Seconds per image that a separate object detector takes, if the model needs a detector."""
+    """Seconds per image that a detector takes, if you measured them yourself."""
 
     threads: int | None = None
     """Number of CPU threads (default: PyTorch's default)."""
@@ -116,7 +121,8 @@ class Efficiency:
 
     Attributes:
       clocks: `before` and `after` the measurement, with the load of the machine.
-      detector_s: the user's seconds per image of a detector; None for models that read pixels.
+      detector_s: the user's seconds per image of a detector; None without them.
+      detector: name and digest of the detector that was timed; None without one.
       stages: times of one image-caption pair at a time: `decode`, `prepare`, `model`, `detector`
         if there is one, and `total`.
       stopped: why the sweep ended before the largest requested size; None if it did not.
@@ -138,6 +144,7 @@ class Efficiency:
     stopped: str | None = None
     failures: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    detector: str | None = None
 
 
 def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) -> Numbers:

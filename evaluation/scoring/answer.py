@@ -19,7 +19,7 @@ from eqforge.schemas.records.lettered import without_thoughts
 from eqforge.schemas.records.questions import VLUE, Question
 
 if TYPE_CHECKING:
-    from eqforge.models.answerers import Answerer, BlipGrounder, Box, Pixels
+    from eqforge.models.answerers import Answerer, BlipGrounder, Box
     from eqforge.schemas.dataset.reader import Dataset
     from eqforge.schemas.dataset.shelf import Shelf
 
@@ -40,17 +40,22 @@ class AnswerSettings:
 
     model: str
     """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. ViLT answers
-    VQA or NLVR2. BLIP answers VQA, writes captions or chooses regions. A chat model answers every
-    task."""
+    VQA or NLVR2. LXMERT answers VQA. BLIP answers VQA, writes captions or chooses regions. A chat
+    model answers every task."""
 
     output: Path
     """JSON Lines file of answers, for `eqforge metrics`. Run the same command again to resume an
     interrupted run."""
 
     answer_list: Path | None = None
-    """File of the possible answers in VQA, from which ViLT or BLIP chooses. The file is a JSON
-    array, a JSON object whose keys are answers, or a text file with one answer per line. The papers
-    use 3,129 answers."""
+    """File of the possible answers in VQA, from which ViLT, LXMERT or BLIP chooses. The file is a
+    JSON array, a JSON object whose keys are answers, or a text file with one answer per line. The
+    papers use 3,129 answers. If LXMERT's config does not name its answers, as in the published
+    checkpoint, the file must contain all of them in the model's order."""
+
+    features: Path | None = None
+    """TSV file of region features, which LXMERT reads instead of images, as for `eqforge score`.
+    Its keys are the dataset's image ids."""
 
     regions: Path | None = None
     """JSON file of candidate boxes for grounding, from which BLIP chooses. The file has the form
@@ -84,9 +89,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     dataset = open_dataset(settings.dataset)
     questions = questions_of(dataset, settings.task)
     shelf = make_shelf(dataset)
-    answers = sorted(read_answer_list(settings.answer_list)) if settings.answer_list else []
+    answers = read_answer_list(settings.answer_list) if settings.answer_list else ()
     weights = Weights.of(settings.model, settings.precision, settings.device)
-    model, is_chat = load_answerer(weights, settings.task, answers)
+    model, is_chat = load_answerer(weights, settings.task, answers, settings.features)
     regions = None if settings.regions is None else read_regions(settings.regions)
     if isinstance(model, BlipGrounder) != (regions is not None):
         raise InputError(
@@ -145,14 +150,14 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
 
 
 def inputs_of(
-    task: str, row: Mapping[str, Any], question: Question, pixels: list["Pixels"], *, is_chat: bool
-) -> tuple[list["Pixels"], str]:
-    """Return the images and the text of a question as a model reads them."""
+    task: str, row: Mapping[str, Any], question: Question, images: list[Any], *, is_chat: bool
+) -> tuple[list[Any], str]:
+    """Return the pixels or keys of images, and the text of a question, as a model reads them."""
     from eqforge.evaluation.conversations.run import side_by_side
 
-    if is_chat and len(pixels) > 1:
-        pixels = [side_by_side(pixels[0], pixels[1])]
-    return pixels, question.question if is_chat else str(row[_OWN_TEXT[task]])
+    if is_chat and len(images) > 1:
+        images = [side_by_side(images[0], images[1])]
+    return images, question.question if is_chat else str(row[_OWN_TEXT[task]])
 
 
 def _begin(part: Path, run: str) -> set[str]:
@@ -224,7 +229,10 @@ def _ask(
     if not images.keys() >= {*question.images}:
         return None, "image not in the dataset"
     try:
-        pixels = [read_pixels(images[key], settings.max_pixels) for key in question.images]
+        pixels: list[Any] = [
+            read_pixels(images[key], settings.max_pixels) if model.reads_pixels else key
+            for key in question.images
+        ]
     except TooManyPixels:
         return None, "too many pixels"
     except BadImage:
@@ -235,7 +243,7 @@ def _ask(
         read = inputs_of(settings.task, row, question, pixels, is_chat=is_chat)
         return model.answer(*read), ""
     except ValueError as error:  # the model cannot read the text or an image
-        return None, str(error)[:80]
+        return None, str(error).removeprefix(f"{question.images[0]}: ")[:80]
 
 
 def answer_command(settings: AnswerSettings) -> None:
@@ -247,5 +255,5 @@ main = Command(
     AnswerSettings,
     answer_command,
     example="eqforge answer out/vlue --task vqa --model FOLDER --output answers.jsonl",
-    basics=("answer-list", "regions", "device", "precision"),
+    basics=("answer-list", "features", "regions", "device", "precision"),
 )

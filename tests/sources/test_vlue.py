@@ -113,15 +113,15 @@ def test_the_listed_grounding_files_have_the_fields_of_x_vlm(tmp_path: Path) -> 
     assert first.item_id != second.item_id
 
 
-def test_answers_are_read_from_arrays_keys_and_lines(tmp_path: Path) -> None:
+def test_answers_are_read_in_order_from_arrays_keys_and_lines(tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("yes\nno\n")
     files = [
         write(tmp_path, ["yes", "no"], "array.json"),
-        write(tmp_path, {"yes": 0, "no": 1}, "object.json"),
+        write(tmp_path, {"no": 1, "yes": 0}, "object.json"),
         tmp_path / "lines.txt",
     ]
 
-    assert [read_answer_list(path) for path in files] == [frozenset({"yes", "no"})] * 3
+    assert [read_answer_list(path) for path in files] == [("yes", "no")] * 3
     with pytest.raises(InputError, match="contains no answers"):
         read_answer_list(write(tmp_path, [], "none.json"))
 

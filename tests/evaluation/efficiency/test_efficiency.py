@@ -9,7 +9,8 @@ import pytest
 
 from eqforge.cli import main as command
 from eqforge.evaluation.efficiency.contest import check_alike
-from eqforge.evaluation.efficiency.measure import choose_items, seconds_of, sweep
+from eqforge.evaluation.efficiency.machine import seconds_of
+from eqforge.evaluation.efficiency.measure import choose_items, sweep
 from eqforge.evaluation.efficiency.result import (
     EfficiencySettings,
     draw_medians,
@@ -20,6 +21,7 @@ from eqforge.evaluation.scoring.index import task_of
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import pair_tables, write_dataset, write_pairs
 from tests.statuses import status_of
+from tests.tiny_families import save_yolos
 from tests.tiny_models import save_clip
 
 main = status_of(command)
@@ -158,7 +160,7 @@ def test_another_load_or_device_number_can_be_compared(measured: Path) -> None:
         check_alike([measured, other], [found, read_efficiency(other)])
 
 
-def test_a_model_of_precomputed_regions_needs_the_detectors_time(
+def test_a_model_of_precomputed_regions_needs_a_detector_or_its_time(
     dataset: Path, clip: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     matrix = tmp_path / "matrix.npy"
@@ -177,6 +179,13 @@ def test_a_model_of_precomputed_regions_needs_the_detectors_time(
     found = json.loads((tmp_path / "m.json").read_text())
     assert found["detector_s"] == found["stages"]["detector"]["median"] == 0.12189
     assert min(found["seconds"]) > 0.12189
+    assert found["detector"] is None
+    measured = ["--detector", str(save_yolos(tmp_path / "yolos"))]
+    assert measure(dataset, model, tmp_path / "y.json", *measured) == 0
+    found = json.loads((tmp_path / "y.json").read_text())
+    assert list(found["stages"]) == ["decode", "prepare", "model", "detector", "total"]
+    assert found["stages"]["total"]["median"] > found["stages"]["detector"]["median"] > 0
+    assert found["detector"].startswith("yolos@sha256:")
     assert measure(dataset, f"clip:{clip}", tmp_path / "c.json", "--detector-s", "1") == 2
     assert "reads pixels" in capsys.readouterr().err
 

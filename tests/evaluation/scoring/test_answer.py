@@ -1,5 +1,6 @@
 """Local models on VLUE's tasks: answers against Transformers' own, and the files of answers."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,21 @@ from eqforge.evaluation.efficiency.pareto_command import main as pareto_command
 from eqforge.evaluation.scoring.answer import main as command
 from eqforge.evaluation.tables.command import main as metrics_command
 from eqforge.pipelines import vlue as pipeline
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.vlue import Task
 from tests.evaluation.conversations.made import save_llava
 from tests.evaluation.written import rows_by
 from tests.optional import optional
 from tests.statuses import status_of
-from tests.tiny_families import SIZES, VISION, _bert
+from tests.tiny_families import (
+    REGION_FEATURES,
+    SIZES,
+    VISION,
+    _bert,
+    save_lxmert,
+    save_yolos,
+    write_regions,
+)
 from tests.tiny_models import save_blip, save_clip
 
 torch: Any = optional("torch")
@@ -187,6 +197,160 @@ def test_blip_writes_answers_and_captions_or_ranks_a_list(
         assert found[f"captioning/{number}"] == caption
 
 
+LXMERT = "LxmertForQuestionAnswering"
+
+
+@pytest.fixture(scope="module")
+def regions(dataset: Path, images: Path) -> Path:
+    rows = open_dataset(str(dataset)).rows("vqa", ["sample_id", "image_id"])
+    keys = [row["image_id"] for row in sorted(rows, key=lambda row: row["sample_id"])]
+    write_regions(images / "regions.tsv", keys)
+    return images / "regions.tsv"
+
+
+def logits_of_lxmert(folder: Path, regions: Path) -> np.ndarray:
+    """Transformers' own logits of each question about its image, without padding."""
+    model = transformers.LxmertForQuestionAnswering.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    found = []
+    for text, line in zip(QUESTIONS, regions.read_text().splitlines(), strict=True):
+        _, boxes, encoded = line.split("\t")
+        numbers = np.frombuffer(base64.b64decode(encoded), "<f4").reshape(int(boxes), -1)
+        given = torch.tensor(numbers)[None]
+        with torch.inference_mode():
+            outputs = model(
+                **tokenizer(text, return_tensors="pt"),
+                visual_feats=given[..., :REGION_FEATURES],
+                visual_pos=given[..., REGION_FEATURES : REGION_FEATURES + 4],
+            )
+        found.append(outputs.question_answering_score[0].numpy())
+    return np.array(found)
+
+
+def test_lxmert_answers_from_region_features_with_its_best_class(
+    dataset: Path, regions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from eqforge.models.answerers import _Classes
+
+    own, seen = _Classes.best, list[Any]()
+
+    def best(self: _Classes, logits: Any) -> str:
+        seen.append(logits.numpy())
+        return own(self, logits)
+
+    monkeypatch.setattr(_Classes, "best", best)
+    names = {"id2label": dict(enumerate(ANSWERS)), "num_qa_labels": len(ANSWERS)}
+    folder = save_lxmert(tmp_path / "named", LXMERT, **names)
+    (tmp_path / "list.txt").write_text("green\nred cup\n")
+    features, listed = ["--features", str(regions)], ["--answer-list", str(tmp_path / "list.txt")]
+    free = answer(dataset, "vqa", folder, tmp_path / "free.jsonl", *features)
+    chosen = answer(dataset, "vqa", folder, tmp_path / "chosen.jsonl", *features, *listed)
+    logits = logits_of_lxmert(folder, regions)
+    assert np.array(seen) == pytest.approx(np.concatenate([logits, logits]), abs=1e-5)
+    assert np.ptp(logits, axis=0).min() > 1e-3
+    for number, one in enumerate(logits):
+        assert free[f"vqa/{number}"] == ANSWERS[int(one.argmax())]
+        assert chosen[f"vqa/{number}"] == ("red cup" if one[1] > one[3] else "green")
+
+
+@pytest.mark.parametrize("labels", [2, len(ANSWERS)])
+def test_a_list_names_the_answers_of_an_lxmert_without_names(
+    dataset: Path,
+    regions: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    labels: int,
+) -> None:
+    folder = save_lxmert(tmp_path / "m", LXMERT, num_qa_labels=len(ANSWERS), num_labels=labels)
+    best = logits_of_lxmert(folder, regions).argmax(axis=1)
+    file, features = tmp_path / "list.json", ["--features", str(regions)]
+    for order in (ANSWERS, ANSWERS[::-1]):
+        file.write_text(json.dumps(order))
+        output = tmp_path / f"{order[0]}.jsonl"
+        found = answer(dataset, "vqa", folder, output, *features, "--answer-list", str(file))
+        assert found == {f"vqa/{number}": order[place] for number, place in enumerate(best)}
+    command = [str(dataset), "--task", "vqa", "--model", str(folder), *features]
+    file.write_text(json.dumps(ANSWERS[:3]))
+    for listed, count in (([], 0), (["--answer-list", str(file)], 3)):
+        assert main([*command, *listed, "--output", str(tmp_path / "no.jsonl")]) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert "does not name its 4 answers; pass all of them in the model's order" in said
+        assert f"(found {count} answers)" in said
+
+
+def test_lxmert_needs_the_features_of_each_image_and_no_other_model_takes_them(
+    dataset: Path,
+    models: dict[str, Path],
+    regions: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names = {"id2label": dict(enumerate(ANSWERS)), "num_qa_labels": len(ANSWERS)}
+    folder = save_lxmert(tmp_path / "named", LXMERT, **names)
+    first, *_ = regions.read_text().splitlines(keepends=True)
+    (tmp_path / "some.tsv").write_text(first)
+    some, output = ["--features", str(tmp_path / "some.tsv")], tmp_path / "some.jsonl"
+    assert answer(dataset, "vqa", folder, output, *some).keys() == {"vqa/0"}
+    assert "2 left out (some.tsv has no line for this image)" in capsys.readouterr().out
+    for model, more, message in (
+        (folder, [], "reads region features; pass their TSV file with --features"),
+        (models["ViltForQuestionAnswering"], some, "reads no region features; leave --features out"),
+    ):
+        arguments = ["--task", "vqa", "--model", str(model), *more]
+        assert main([str(dataset), *arguments, "--output", str(tmp_path / "x.jsonl")]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_time_of_lxmert_includes_its_detector(
+    dataset: Path,
+    images: Path,
+    regions: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    detector = save_yolos(tmp_path / "yolos")
+    folder = save_lxmert(tmp_path / "lxmert", LXMERT, num_qa_labels=len(ANSWERS))
+    (tmp_path / "list.txt").write_text("\n".join(ANSWERS))
+    seen, kind = list[Any](), transformers.YolosForObjectDetection
+    own = kind.forward
+
+    def forward(self: Any, **given: Any) -> Any:
+        seen.append(given)
+        return own(self, **given)
+
+    monkeypatch.setattr(kind, "forward", forward)
+    model = f"answer:{folder},features={regions},list={tmp_path / 'list.txt'}"
+    command = [str(dataset), "--task", "vqa", "--model", model, "--warm-up", "1"]
+    times = tmp_path / "times.json"
+    assert efficiency([*command, "--detector", str(detector), "--output", str(times)]) == 0
+    found, printed = json.loads(times.read_text()), capsys.readouterr().out
+    stages = found["stages"]
+    assert list(stages) == ["decode", "answer", "detector", "total"]
+    assert all(stage["median"] > 0 for stage in stages.values())
+    parts = sum(stages[name]["mean"] for name in ("decode", "answer", "detector"))
+    assert stages["total"]["mean"] == pytest.approx(parts)
+    assert found["detector"].startswith("yolos@sha256:")
+    assert "  detector             median" in printed
+    processor = transformers.AutoImageProcessor.from_pretrained(detector, backend="pil")
+    expected = [
+        processor(images=Image.open(images / f"{number}.png"), return_tensors="np")["pixel_values"]
+        for number in range(3)
+    ]
+    warm, *timed = (given["pixel_values"].numpy() for given in seen)
+    assert (warm == timed[0]).all()
+    assert len(timed) == 3
+    assert all(any(np.array_equal(one, each) for one in timed) for each in expected)
+
+    for more, message in (
+        ([], "pass either the detector with --detector, or its seconds"),
+        (["--detector", str(detector), "--detector-s", "1"], "pass either the detector with"),
+        (["--detector", str(images)], "the model cannot be loaded"),
+    ):
+        assert efficiency([*command, *more, "--output", str(tmp_path / "x.json")]) == 2
+        assert message in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_text_of_a_chat_model_without_an_answer_is_wrong(dataset: Path, tmp_path: Path) -> None:
     folder = save_llava(tmp_path / "chat", says="1;2")
     for task in ("nlvr2", "grounding"):
@@ -312,7 +476,10 @@ def test_a_model_s_answers_and_their_time_make_a_front(
     model = f"answer:{models['ViltForQuestionAnswering']}"
     for options, message in (
         (["--task", "poetry"], "--task poetry"),
-        (["--task", "vqa", "--detector-s", "1"], "--detector-s applies only to models that score"),
+        (
+            ["--task", "vqa", "--detector-s", "1"],
+            "reads pixels and needs no detector; leave out --detector and --detector-s",
+        ),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
         ([], "--task: pass one of"),
         (["--task", "vqa", "--repeats", "3"], "--repeats applies only to models"),
