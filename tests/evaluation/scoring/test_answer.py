@@ -294,7 +294,11 @@ def test_lxmert_needs_the_features_of_each_image_and_no_other_model_takes_them(
     assert "2 left out (some.tsv has no line for this image)" in capsys.readouterr().out
     for model, more, message in (
         (folder, [], "reads region features; pass their TSV file with --features"),
-        (models["ViltForQuestionAnswering"], some, "reads no region features; leave --features out"),
+        (
+            models["ViltForQuestionAnswering"],
+            some,
+            "reads no region features; leave --features out",
+        ),
     ):
         arguments = ["--task", "vqa", "--model", str(model), *more]
         assert main([str(dataset), *arguments, "--output", str(tmp_path / "x.jsonl")]) == 2
@@ -478,7 +482,7 @@ def test_a_model_s_answers_and_their_time_make_a_front(
         (["--task", "poetry"], "--task poetry"),
         (
             ["--task", "vqa", "--detector-s", "1"],
-            "reads pixels and needs no detector; leave out --detector and --detector-s",
+            "reads pixels; leave --detector and --detector-s out",
         ),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
         ([], "--task: pass one of"),
