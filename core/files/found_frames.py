@@ -150,7 +150,7 @@ class TrimmedClips:
         if len(names) > 1:
             raise InputError(
                 f"--videos {self.folder.root}: {names[0]} and {names[1]} are both clips of the "
-                f"video {video}, but the annotations refer to only one clip; remove the other clip"
+                f"video {video}, but the annotations expect one clip per video; remove one"
             )
         return names[0] if names else video
 

@@ -118,7 +118,7 @@ def opened(
         except UnidentifiedImageError as error:
             if data.startswith(LFS_POINTER):
                 raise BadImage("a pointer of Git LFS: run `git lfs pull`") from error
-            raise BadImage(f"no readable image of the formats {', '.join(formats)}") from error
+            raise BadImage(f"not a readable image (formats: {', '.join(formats)})") from error
         except Image.DecompressionBombError as error:
             found = re.search(r"\((\d+) pixels\)", str(error))
             raise TooManyPixels(int(found[1]) if found else MAX_PIXELS + 1) from error

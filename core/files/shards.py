@@ -57,8 +57,8 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
 def _read_shard(shard: str) -> list[Member]:
     if shard.lower().endswith(COMPRESSED):
         raise InputError(
-            f"{public(shard)} is compressed, so eqforge cannot read single files from it; "
-            "unpack it to an uncompressed .tar (compression hardly shrinks videos and images)"
+            f"{public(shard)} is compressed, so eqforge cannot read individual files from "
+            "it; decompress it to a plain .tar (compression hardly shrinks videos and images)"
         )
     try:
         info = stat(shard)

@@ -53,8 +53,8 @@ class EfficiencySettings:
     """Batch sizes, ascending. A GPU may run out of memory at larger sizes."""
 
     detector: str | None = None
-    """Object detector to time on the same images and device, if the model reads region features: a
-    folder of a saved Transformers model such as DETR or YOLOS, or ID@COMMIT."""
+    """Object detector to time as well, if the model reads region features. Pass the folder of a
+    Transformers model such as YOLOS, or ID@COMMIT."""
 
     detector_s: float | None = None
     """Seconds per image that a detector takes, if you measured them yourself."""

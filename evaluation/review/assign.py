@@ -144,7 +144,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
         for answer in found.answers:
             if answer.question not in QUESTIONS:
                 raise InputError(
-                    f"{dataset.folder}: its judgements answer the unknown question "
+                    f"{dataset.folder}: a judgement answers an unknown question, "
                     f"{shown(answer.question)}"
                 )
         yield found

@@ -198,6 +198,6 @@ def prepared_batches(
             raise
         raise BuildError(
             "a process that prepares images was killed, possibly because memory ran out (in a "
-            "container: /dev/shm); lower --workers, --prefetch or --image-batch, and run the "
-            "command again to resume"
+            "container, enlarge /dev/shm); lower --workers, --prefetch or --image-batch, and run "
+            "the command again to resume"
         ) from error

@@ -66,8 +66,8 @@ class MetricsSettings:
     logits above 0 count as true."""
 
     columns: tuple[str, ...] = ()
-    """Rename columns of your score files to eqforge's names, such as c0_i0=left sample_id=id. The
-    column c1_i0 is the score of caption 1 with image 0."""
+    """Names of your columns for eqforge's names, such as c0_i0=left. The column c0_i0 contains the
+    score of caption 0 with image 0."""
 
     ties: TieRule = "strict"
     """Credit for a tie: none, one half, or the average of a random choice."""

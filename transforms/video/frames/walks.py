@@ -111,7 +111,7 @@ def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFr
             if frame.is_corrupt or known is None:
                 raise _Damage(position if known is None else known)
             if frame.interlaced_frame and not video.settings.stored_pixels:
-                raise Surprise("deinterlacing a frame needs those beside it")
+                raise Surprise("a frame cannot be deinterlaced without its neighbours")
             yield frame
 
 
