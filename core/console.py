@@ -34,8 +34,8 @@ class ConsoleOptions:
     """Print log messages from libraries, and tracebacks of errors."""
 
     config: Path | None = None
-    """TOML file whose keys are the names of options. The file overrides environment variables such
-    as EQFORGE_SEED=3. The command line overrides both."""
+    """TOML file whose keys are option names. The file overrides environment variables such as
+    EQFORGE_SEED=3. The command line overrides both."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ class Config(DatasetConfig):
     """Keep VALSE items that the annotators did not confirm."""
 
     columns: tuple[str, ...] = ()
-    """Rename columns of your table to eqforge's names, such as caption_0=left_text image_0=left."""
+    """Map eqforge's column names to yours, such as caption_0=left_text image_0=left."""
 
 
 class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):

@@ -40,10 +40,10 @@ class Config(VideoDataset):
     """Action Genome's frame_list.txt, to limit the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Minimum number of kinds of relation (attention, spatial, contacting) that must change."""
+    """Minimum number of relation kinds (attention, spatial, contacting) that must change."""
 
     skip_frames: int = 1
-    """Number of annotated frames to skip after a selected frame. The paper skips 2 (section
+    """Number of annotated frames to skip after each selected frame. The paper skips 2 (section
     4.1)."""
 
     def __post_init__(self) -> None:

@@ -70,8 +70,7 @@ class Config(CaptionDataset):
 
     masks: MediaRoot | None = None
     """Folder of masks with the same names and sizes as their photographs. Black areas stay
-    unchanged. A photograph without a mask is rejected, unless the --grounder finds the area to
-    edit."""
+    unchanged. A photograph without a mask is rejected, unless --grounder finds the area to edit."""
 
     max_side: int | None = None
     """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down

@@ -39,15 +39,15 @@ class Config(VideoDataset):
     """Build pairs of frames before and after event boundaries (GEB+ and Kinetics)."""
 
     annotations: tuple[Path, ...]
-    """One or more GEB+ files: train.json, val.json, test.json. The names of the files become the
-    names of the splits."""
+    """One or more GEB+ files: train.json, val.json, test.json. The file names become the split
+    names."""
 
     action_words: Path | None = None
     """File of words, one per line. Captions that contain one of these words are rejected. The
     default is the paper's list: up, down, upward, downward, towards."""
 
     grounding: Annotated[bool, FlagCreatePairsOff] = False
-    """Build samples for boundary grounding. For each boundary, these are all pairs of adjacent
+    """Build samples for boundary grounding. The samples of a boundary are all pairs of adjacent
     frames at 5 frames per second, with the captions before and after the boundary. This option
     requires --mode paper, because filters would drop frames in corrected mode."""
 

@@ -34,7 +34,7 @@ class Config(VideoDataset):
     timestamp_s or frame can replace start_s and end_s. The fields id, split and licence are
     optional. Times are seconds or text such as 0:01.5. Tables (.csv, .tsv, Hugging Face folders)
     have columns with the same names as the fields. Subtitles (.srt, .vtt) and text (.txt, with a
-    time at the start of each line) are one file, or a folder with one file per video, such as
+    time at the start of each line) can be one file, or a folder with one file per video, such as
     talk.vtt or talk.en.vtt. You can also pass the published JSON files of ActivityNet Captions,
     YouCook2 and Ego4D."""
 

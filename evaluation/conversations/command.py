@@ -30,25 +30,25 @@ class ConverseSettings:
 
     endpoint: str | None = None
     """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set the API key in
-    the environment variable EQFORGE_MODEL_KEY. The number of requests is printed before the first
-    request."""
+    the environment variable EQFORGE_MODEL_KEY. eqforge prints the number of requests before it
+    sends the first."""
 
     orders: Literal[2, 4] = 4
-    """Number of questions per pair. With 4, the questions swap images and captions. With 2, they
-    swap only the captions, as in the paper."""
+    """Number of questions per pair. With 4, both the images and the captions are swapped. With 2,
+    only the captions are swapped, as in the paper."""
 
     output: Path | None = None
     """Folder for the answers. Run the same command again to resume an interrupted run."""
 
     answers: Path | None = None
-    """JSON Lines file of existing answers to evaluate instead of asking a model. Each line has
-    sample_id, image_order, caption_order and answer."""
+    """JSON Lines file of existing answers, to evaluate without asking a model. Each line has the
+    fields sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
     """Number of pairs to ask about per subset (default: all). The paper uses 20."""
 
     by: str | None = None
-    """Column of the samples that defines the subsets, such as kind or split."""
+    """Sample column that defines the subsets, such as kind or split."""
 
     seed: int = 0
     """Random seed for drawing pairs and for the bootstrap."""
@@ -57,7 +57,7 @@ class ConverseSettings:
     """Text of the question, with the placeholders {caption_1} and {caption_2}."""
 
     chat_template: Path | None = None
-    """Jinja file with a chat template, for a model without a template."""
+    """Jinja file with a chat template, for a model that has none."""
 
     gap_px: int = 0
     """Width of the white bar between the two images, in pixels."""
@@ -75,7 +75,7 @@ class ConverseSettings:
     """PyTorch device, such as cuda:0."""
 
     threads: int = 1
-    """Number of CPU threads. Changing this number can change answers."""
+    """Number of CPU threads. Changing this number can change the answers."""
 
     shard_samples: int = 100
     """Number of pairs per output file. A resumed run repeats only the unfinished file."""
@@ -87,7 +87,7 @@ class ConverseSettings:
     """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """Output format of the printed table."""
+    """Format of the printed table."""
 
     def __post_init__(self) -> None:
         check_template(self.question)

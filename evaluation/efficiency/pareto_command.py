@@ -29,9 +29,9 @@ class ParetoSettings:
     """Find the Pareto front of score against time, with each model's probability of being on it."""
 
     results: tyro.conf.Positional[tuple[Path, ...]]
-    """Files written by `eqforge efficiency`, one per model, or one CSV table. The table has the
-    columns model, score and seconds. For 95 % intervals, it also has score_low, score_high,
-    seconds_low and seconds_high. With --metrics, the table needs no score columns."""
+    """Files written by `eqforge efficiency`, one per model, or one CSV table. The table must have
+    the columns model, score and seconds. For 95 % intervals, add score_low, score_high, seconds_low
+    and seconds_high. With --metrics, the table needs no score columns."""
 
     dataset: Path | None = None
     """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
@@ -40,18 +40,18 @@ class ParetoSettings:
     """Scores for the dataset, one per `eqforge efficiency` file, in the same order."""
 
     metrics: tuple[Path, ...] = ()
-    """Files metrics.json or metrics.csv with the scores, instead of --dataset and --scores. The
-    score of a model is the mean of --metric over --subsets."""
+    """Scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A model's
+    score is the mean of --metric over --subsets."""
 
     subsets: tuple[str, ...] = ("nlvr2", "vqa")
-    """Subsets over which the score is averaged. VLUE averages NLVR2 and VQA."""
+    """Subsets to average the score over. VLUE averages over NLVR2 and VQA."""
 
     metric: str | None = None
-    """Metric of `eqforge metrics` to use as the score (default: group; with --metrics:
+    """Metric from `eqforge metrics` to use as the score (default: group; with --metrics:
     accuracy)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the average of a random choice."""
+    """Credit for a tie: none, one half, or the average over random orders."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Exclude a model only if another model is better in both score and time."""
@@ -63,7 +63,7 @@ class ParetoSettings:
     """Number of bootstrap resamples."""
 
     output: Path | None = None
-    """JSON file to write. To draw it, run `eqforge plot pareto`."""
+    """JSON file to write. To plot it, run `eqforge plot pareto`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,7 +31,7 @@ class EfficiencySettings:
 
     model: str
     """Model, in the same form as for `eqforge score`. To measure a model that answers VLUE's
-    questions, as in `eqforge answer`, pass
+    questions, as for `eqforge answer`, pass
     answer:FOLDER[,device=...][,list=FILE][,features=FILE]."""
 
     output: Path
@@ -50,14 +50,14 @@ class EfficiencySettings:
     """Number of timed runs per batch size."""
 
     batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
-    """Batch sizes, ascending. A GPU may run out of memory at larger sizes."""
+    """Batch sizes, in ascending order. A GPU may run out of memory at larger sizes."""
 
     detector: str | None = None
     """Object detector to time as well, if the model reads region features. Pass the folder of a
     Transformers model such as YOLOS, or ID@COMMIT."""
 
     detector_s: float | None = None
-    """Seconds per image that a detector takes, if you measured them yourself."""
+    """Detection time in seconds per image, if you measured it yourself."""
 
     threads: int | None = None
     """Number of CPU threads (default: PyTorch's default)."""

@@ -39,10 +39,10 @@ class PlotSettings:
 
     kind: tyro.conf.Positional[Kind]
     """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
-    how consistently scores change with image and caption. `minimality` shows the scores of pairs by
-    the difference between their images. `bars` shows text, image and group scores with intervals.
-    `drops` shows how much each perturbation lowers a metric. `lambdas` shows the SIMAT score by
-    lambda. `pareto` shows scores against time."""
+    how consistently scores change with image and caption. `minimality` shows scores by how much the
+    images of a pair differ. `bars` shows text, image and group scores with intervals. `drops` shows
+    how much each perturbation lowers a metric. `lambdas` shows the SIMAT score for each lambda.
+    `pareto` plots scores against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
@@ -54,14 +54,14 @@ class PlotSettings:
 
     metric: str | None = None
     """Metric to draw. For minimality: text, image or group (default). For drops and lambdas: a
-    metric from the table (default: "drop t2i rsum" and "n = 1")."""
+    metric from the table (default: "drop t2i rsum" for drops, "n = 1" for lambdas)."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """For equivariance: type of the scores in your files."""
 
     by: str | None = None
-    """For equivariance: column of the samples, such as subset or kind. Each value of the column
-    gets its own panel."""
+    """For equivariance: sample column, such as subset or kind. Each of its values gets its own
+    panel."""
 
     subset: str | None = None
     """For bars and lambdas: subset to draw, such as test (default: all)."""
@@ -79,7 +79,7 @@ class PlotSettings:
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: credit for a tie, as for `eqforge metrics`."""
+    """For minimality: credit for a tie, as in `eqforge metrics`."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """For equivariance and minimality: skip samples without a score instead of failing."""

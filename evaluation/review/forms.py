@@ -20,7 +20,7 @@ Answer = Verdict | Literal["given", "skipped"]
 TRUTHS: Final = ("true", "false", "unsure")
 _SLACK: Final = 1e-6
 _LEAST: Final = 0.001
-"""Minimum width and height of a box, as shares of the image; `box.js` has the same number."""
+"""Minimum width and height of a box, as fractions of the image; `box.js` uses the same value."""
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class Control(NamedTuple):
     label: str = ""
     options: tuple[Option, ...] = ()
     after: tuple[str, str] | None = None
-    """The control and option after which it is asked; None if it is always required."""
+    """The control and option that trigger this question; None if it is always required."""
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

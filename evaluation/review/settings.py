@@ -44,7 +44,7 @@ class Plan:
     """Folder for the tasks. Send it to each reviewer, or import it into Label Studio."""
 
     tool: Literal["pages", "label-studio"] = "pages"
-    """Form of the tasks: local web pages, or tasks for Label Studio."""
+    """Format of the tasks: local web pages or Label Studio tasks."""
 
     overlap: int | None = None
     """Number of reviewers per item (default: 2; 1 for texts, boxes or a single reviewer). With
@@ -59,24 +59,24 @@ class Plan:
 
     of: Path | None = None
     """JSON Lines file of items that are not in the dataset. For picture-ranking, each item is a
-    query with id, text and images. For vlue-expressions, pass the file of boxes from `review
-    import`."""
+    query with the fields id, text and images. For vlue-expressions, pass the file of boxes that
+    `review import` wrote."""
 
     answer_list: Path | None = None
     """For vlue-questions: file of the allowed answers, as JSON or one per line."""
 
     disagreed: Path | None = None
-    """File of decisions from an earlier round. Review only items with conflicting, unsure or
+    """File of decisions from an earlier round. Review only its items with conflicting, unsure or
     missing votes."""
 
     disputed: Literal["judges", "rules"] | None = None
-    """Review only items on which --verify judges disagree with each other or with the rules."""
+    """Review only items on which the --verify judges disagree with each other or with the rules."""
 
     unlikely: float | None = None
     """Review only items whose probability of being right is below this limit or unknown."""
 
     overwrite: bool = False
-    """Replace the tasks of a different review in the folder."""
+    """Replace the tasks in the folder, even if they belong to a different review."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,13 +88,13 @@ class Import:
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
-    """Folder or URL of the dataset that was reviewed."""
+    """Folder or URL of the reviewed dataset."""
 
     votes: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Files that reviewers saved, or JSON exports from Label Studio, one per reviewer."""
 
     output: Path
-    """JSON Lines file to write: decisions, rows, ranks, or ordered images."""
+    """JSON Lines file to write, with decisions, rows, ranks or ordered images."""
 
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
@@ -106,13 +106,14 @@ class Import:
     """The file that you passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
-    """For picture-ranking: model scores, from `eqforge score` or CSV (query, image_id, score)."""
+    """For picture-ranking: `eqforge score` folder, or CSV with columns query, image_id and
+    score."""
 
     answer_list: Path | None = None
     """For vlue-questions: the file that you passed to `review plan` as --answer-list."""
 
     answers: Path | None = None
-    """JSON Lines file to write with every individual answer."""
+    """JSON Lines file to write every individual answer to."""
 
     overwrite: bool = False
-    """Replace existing files of decisions and answers."""
+    """Replace existing decision and answer files."""

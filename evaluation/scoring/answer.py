@@ -33,7 +33,7 @@ class AnswerSettings:
     """Solve a VLUE task with a local model: VQA, NLVR2, captioning or grounding."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset that `eqforge build vlue` built with images."""
+    """Folder or URL of a dataset with images, built by `eqforge build vlue`."""
 
     task: Literal["vqa", "nlvr2", "captioning", "grounding"]
     """Task to answer."""
@@ -48,18 +48,18 @@ class AnswerSettings:
     interrupted run."""
 
     answer_list: Path | None = None
-    """File of the possible answers in VQA, from which ViLT, LXMERT or BLIP chooses. The file is a
-    JSON array, a JSON object whose keys are answers, or a text file with one answer per line. The
-    papers use 3,129 answers. If LXMERT's config does not name its answers, as in the published
-    checkpoint, the file must contain all of them in the model's order."""
+    """File of the VQA answers that ViLT, LXMERT or BLIP can choose from. The file is a JSON array,
+    a JSON object whose keys are answers, or a text file with one answer per line. The papers use
+    3,129 answers. If LXMERT's config does not name its answers, as in the published checkpoint, the
+    file must contain all of them in the model's order."""
 
     features: Path | None = None
-    """TSV file of region features, which LXMERT reads instead of images, as for `eqforge score`.
-    Its keys are the dataset's image ids."""
+    """TSV file of region features, as for `eqforge score`. LXMERT reads them instead of images. The
+    keys are the dataset's image ids."""
 
     regions: Path | None = None
-    """JSON file of candidate boxes for grounding, from which BLIP chooses. The file has the form
-    {IMAGE: [[x, y, width, height], ...]}, as in ALBEF's dets.json."""
+    """JSON file of the boxes that BLIP can choose from in grounding. The file has the form {IMAGE:
+    [[x, y, width, height], ...]}, like ALBEF's dets.json."""
 
     precision: Precision = "float32"
     """Data type of the model weights."""

@@ -45,8 +45,8 @@ class ClassifySettings:
     """Text file with one line FOLDER<TAB>NAME per class (default: the folder names)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
-    """Prompts, with {} for the class. The vector of a class is the mean of its prompts' vectors, as
-    in CLIP."""
+    """Prompts, with {} in place of the class name. The vector of a class is the mean of its
+    prompts' vectors, as in CLIP."""
 
     output: Path | None = None
     """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads this folder."""

@@ -27,8 +27,8 @@ class ScoreSettings:
 
     model: str
     """Model as KIND:MODEL, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The
-    kinds are listed in docs/guides/scoring.md. For your own model, pass python:MODULE:FACTORY.
-    Options follow the model after commas: clip:FOLDER,precision=bfloat16."""
+    kinds are listed in docs/guides/scoring.md. For your own model, pass python:MODULE:FACTORY. Add
+    options after commas: clip:FOLDER,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. Run the same command again to resume an interrupted run."""
@@ -64,7 +64,7 @@ class ScoreSettings:
     """Text file of extra captions to encode, one per line. Only for dual encoders."""
 
     candidates: Path | None = None
-    """Folder of dual-encoder vectors that preselect retrieval pairs for a fusion encoder."""
+    """Folder of dual-encoder vectors used to preselect retrieval pairs for a fusion encoder."""
 
     top: int = 128
     """With --candidates: number of candidates per image and per caption."""

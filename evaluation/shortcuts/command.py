@@ -30,11 +30,11 @@ class AuditSettings:
     """Second file of a published hard-positive set, in addition to PATH."""
 
     by: str | None = None
-    """Column whose values define subsets. Each subset is also audited separately. For files, only
-    `kind` is possible."""
+    """Column whose values define subsets. Each subset is also audited separately. If PATH is a
+    file, only `kind` is possible."""
 
     language_model: str | None = None
-    """Causal language model to audit as well: a folder, or an id on the Hugging Face Hub."""
+    """Causal language model to use as well: a folder, or an id on the Hugging Face Hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
@@ -43,8 +43,8 @@ class AuditSettings:
     """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of cross-validation folds. The texts of an image, or of a group of questions, are
-    never split between folds."""
+    """Number of cross-validation folds. All texts of an image, or of a group of questions, stay in
+    the same fold."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

@@ -39,25 +39,25 @@ class TablesSettings:
 
     paths: tyro.conf.Positional[tuple[str, ...]]
     """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table needs
-    several datasets, name each one, for example REPLACE=out/replace SWAP=out/swap. For the table of
-    caption detail, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
+    several datasets, name each one, as in REPLACE=out/replace SWAP=out/swap. For the caption-detail
+    table, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
-    """Paper whose tables to print."""
+    """Print the tables of this paper."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show, in order. If a name is a row of the paper's table, the differences from
-    this row are added."""
+    """Model names to show, in order. If a name matches a row of the paper's table, the differences
+    from that row are added."""
 
     columns: tuple[str, ...] = ()
-    """Columns of the paper's tables to show: a heading such as Eq-SD, or "Eq-SD Text"."""
+    """Columns of the paper's tables to show, by heading, such as Eq-SD or "Eq-SD Text"."""
 
     digits: int | None = None
     """Number of decimals (default: as in the paper)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Add a row of 95 % confidence intervals below each of your models. Text output also shows the
-    number of your samples, if this number is known."""
+    number of your samples, if known."""
 
     show: Literal["text", "latex"] = "text"
     """Output format. LaTeX output needs the package booktabs and prints the best numbers in

@@ -40,7 +40,7 @@ READ: dict[str, tuple[str, ...]] = {
     "harnesses": (*_DRAWN, "allow_missing", "by", "cluster", "errata"),
     "questions": (*_DRAWN, "allow_missing", "errata"),
 }
-"""The settings that each table depends on; keys are file formats, then datasets' tables."""
+"""The settings that each table depends on; the keys are file formats, then dataset tables."""
 
 Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "boundaries", "gap"]
 
@@ -51,9 +51,9 @@ class MetricsSettings:
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
     """Dataset, followed by its scores: `eqforge score` folders, tables, or harness files. A table
-    needs one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl,
+    must have one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl,
     VLMEvalKit's MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format eqben, pass one or more
-    files of vectors."""
+    vector files."""
 
     format: Format = "dataset"
     """Type of input: a dataset with scores, or only score files. `eqben` reads EqBen's vectors.
@@ -66,33 +66,33 @@ class MetricsSettings:
     logits above 0 count as true."""
 
     columns: tuple[str, ...] = ()
-    """Names of your columns for eqforge's names, such as c0_i0=left. The column c0_i0 contains the
-    score of caption 0 with image 0."""
+    """Map eqforge's column names to yours, such as c0_i0=left. The column c0_i0 contains the score
+    of caption 0 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the average of a random choice."""
+    """Credit for a tie: none, one half, or the average over random orders."""
 
     order: Order = "official"
     """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
 
     clusters: Path | None = None
-    """For EqBen's vectors: text file with the video of each sample, one per line."""
+    """For EqBen's vectors: text file that names each sample's video, one per line."""
 
     by: str | None = None
-    """Column of the samples that defines the subsets, such as split (default: kind of change).
-    Answers to VLUE can also be split by language, culture or concept."""
+    """Sample column that defines the subsets, such as split (default: kind of change). Answers to
+    VLUE can also be split by language, culture or concept."""
 
     cluster: str | None = None
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
     """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, unchanged
-    captions are kept. R@k of perturbed captions is the number of true candidates among the first k,
-    divided by min(5, k) captions or by 1 image. For VLUE, a query is correct if any true candidate
+    captions are kept. R@k of perturbed captions divides the number of true candidates among the
+    first k by min(5, k) captions or by 1 image. For VLUE, a query is correct if any true candidate
     is among the first k. For SIMAT, only the query's own region is excluded from the gallery."""
 
     relevance: Path | None = None
-    """Folder of scores with vectors, for the retrieval metric DCG_CM. The paper uses CLIP
+    """Folder with scores and vectors for the retrieval metric DCG_CM. The paper uses CLIP
     ViT-B/32."""
 
     oracle: str | None = None
@@ -110,7 +110,7 @@ class MetricsSettings:
     """Skip samples without a score instead of failing."""
 
     errata: Path | None = None
-    """JSON Lines file of known errors by sample id. These samples are left out."""
+    """JSON Lines file that lists samples with errors by id. These samples are left out."""
 
     human: tuple[Path, ...] = ()
     """Caption rankings from `eqforge review import`, which add a row for human performance."""
@@ -122,16 +122,16 @@ class MetricsSettings:
     """Number of bootstrap resamples."""
 
     show: Literal["text", "json", "csv", "latex"] = "text"
-    """Output format of the printed table."""
+    """Format of the printed table."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Print JSON. This is the same as --show json."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show in the table, in order. Notes keep the full names."""
+    """Model names to show in the table, in order. Notes still use the full names."""
 
     output: Path | None = None
-    """Folder for the files metrics.json, .csv, .tex and .txt, and comparisons.csv."""
+    """Folder for metrics.json, metrics.csv, metrics.tex, metrics.txt and comparisons.csv."""
 
     def __post_init__(self) -> None:
         if self.resamples < 1 or self.seed < 0:

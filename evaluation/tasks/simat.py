@@ -74,7 +74,7 @@ class _Space:
     regions: Indices
     queries: Indices
     captioned: NDArray[np.float32]
-    """The vector of the caption of each query's region [queries, d]."""
+    """The caption vector of each query's region [queries, d]."""
     gallery: NDArray[np.float32]
     captions: NDArray[np.float32]
     images: NDArray[np.float32]

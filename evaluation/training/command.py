@@ -35,10 +35,10 @@ class FinetuneSettings:
     model: str
     """Model: clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion encoders are
     blip-itm and vilt. All other kinds are dual encoders. vectors:FILE.npz trains heads on stored
-    vectors of images and captions."""
+    image and caption vectors."""
 
     output: Path
-    """Folder for the trained model. Run the same command again to resume a stopped run."""
+    """Folder for the trained model. Run the same command again to resume an interrupted run."""
 
     preset: Preset = "none"
     """Settings from a paper. Options that you pass override these settings."""
@@ -63,7 +63,7 @@ class FinetuneSettings:
     """Number of passes over the samples."""
 
     steps: int | None = None
-    """Number of training steps, instead of whole epochs."""
+    """Number of training steps, used instead of --epochs."""
 
     batch_size: int = 64
     """Number of samples per batch across all devices. A pair counts as one sample."""
@@ -75,15 +75,15 @@ class FinetuneSettings:
     """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
     fusion_factor: float = 1.0
-    """For fusion encoders: how many times higher the learning rate of the matching head and of
-    cross-attention is."""
+    """For fusion encoders: factor for the learning rate of the matching head and of
+    cross-attention."""
 
     warmup_steps: float = 0
-    """Number of steps over which the learning rate rises to its peak, or their fraction of all
-    steps if below 1."""
+    """Number of steps (below 1: fraction of all steps) over which the learning rate rises to its
+    peak."""
 
     weight_decay: float = 0.1
-    """Weight decay of matrices. Gains and biases have no weight decay."""
+    """Weight decay for matrices. Gains and biases have no weight decay."""
 
     max_grad_norm: float | None = None
     """Maximum gradient norm. Larger gradients are clipped to this norm."""
@@ -96,10 +96,10 @@ class FinetuneSettings:
 
     close: ClosePairs = "known"
     """Source of EqSim's close pairs: the dataset, the batch's nearest samples, or a random draw.
-    For fusion encoders, the close pairs are also the hard negatives."""
+    For fusion encoders, the close pairs also serve as hard negatives."""
 
     close_count: int = 4
-    """Number of close texts, and of close images, per sample. Fusion encoders use only close
+    """Number of close texts and of close images per sample. Fusion encoders use only close
     texts."""
 
     distant_count: int = 4
@@ -114,13 +114,13 @@ class FinetuneSettings:
     """For EqSim v2: penalize the deviation on the text side, the image side, or both sides."""
 
     margin: float = 0.0
-    """For EqSim v2: largest squared deviation without a penalty."""
+    """For EqSim v2: largest squared deviation that is not penalized."""
 
     margin_mode: MarginMode = "after-mean"
     """For EqSim v2: subtract the margin from the mean, as published, or from each pair."""
 
     distant_margin: float = 0.0
-    """For EqSim v1: largest mean squared deviation without a penalty."""
+    """For EqSim v1: largest mean squared deviation that is not penalized."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""

@@ -76,7 +76,7 @@ class Job:
     folder: RunFolder
     accelerator: Any
     times: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=100))
-    """Seconds of each of the last 100 steps: of encoders and losses, and of the whole step."""
+    """Seconds per step for the last 100 steps: for encoders and losses, and for the whole step."""
 
 
 def finetune(settings: FinetuneSettings) -> str | None:

@@ -15,10 +15,10 @@ DEFAULT_MODEL: Final = "CompVis/stable-diffusion-v1-4"
 """The model of the published dataset (EqBen, section 4.2)."""
 
 DEFAULT_REVISION: Final = "133a221b8aa7292a167afc5127cb63fb5005638b"
-"""The commit of `DEFAULT_MODEL` since its weights are stored as safetensors."""
+"""The commit of `DEFAULT_MODEL` that stores its weights as safetensors."""
 
 TINY: Final = "tiny"
-"""The name of the model that is made on the spot, with random weights."""
+"""The name of a model that is created on demand, with random weights."""
 
 Scheduler = Literal["ddim", "pndm", "euler", "euler-ancestral", "ddpm", "dpm-solver", "model"]
 
@@ -76,7 +76,7 @@ class DiffusionSettings:
     """Number of denoising steps. More steps take longer."""
 
     guidance_scale: float = 7.5
-    """Weight of the prompt. Values up to 1 turn guidance off and halve the time."""
+    """Weight of the prompt. Values of 1 or less turn guidance off and halve the time."""
 
     size_px: int | None = None
     """Width and height of the images in pixels (default: the model's training size)."""
@@ -86,7 +86,7 @@ class DiffusionSettings:
 
     batch_rows: Literal[4, 2, 1] = 4
     """Number of batch rows per denoising pass. Fewer rows need less memory. If memory runs out,
-    eqforge tries fewer rows."""
+    eqforge retries with fewer rows."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -104,8 +104,8 @@ class EditSettings:
     """Prompt-to-prompt settings: how the first image of a pair guides the second image."""
 
     cross_replace: float = 0.8
-    """Fraction of the steps, from the first one, that reuse the first image's attention to shared
-    words."""
+    """Fraction of the steps, counted from the first, that reuse the first image's attention to
+    shared words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
@@ -117,10 +117,10 @@ class EditSettings:
     """Fraction of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Copy the first image outside the changed area. --no-local-blend redraws all pixels."""
+    """Outside the changed area, keep the first image. --no-local-blend redraws all pixels."""
 
     blend_threshold: float = 0.3
-    """Fraction of the maximum attention above which a pixel belongs to a word."""
+    """A pixel belongs to a word if its attention exceeds this fraction of the maximum."""
 
     alignment: Literal["exact", "published"] = "exact"
     """Match the words of the two prompts exactly (`exact`), or as the authors' code does

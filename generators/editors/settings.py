@@ -52,8 +52,8 @@ class EditorSettings:
     original image is kept."""
 
     resolution: int | None = None
-    """Working resolution in pixels. Each image is scaled to about the area of a square with this
-    side, edited, and scaled back."""
+    """Working resolution N in pixels. eqforge scales each image to about N x N pixels in area,
+    edits it, and scales it back."""
 
     cpu_threads: int = 4
     """Number of CPU threads. Changing this number changes the images slightly."""

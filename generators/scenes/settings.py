@@ -33,7 +33,7 @@ class SceneSettings:
     and 8 just-noticeable steps in size, lightness, place or number)."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that change in `attribute` pairs, used in turn."""
+    """Attributes that change in `attribute` pairs, taken in turn."""
 
     max_count: int = 5
     """Maximum number of copies of an object in `counting` pairs. Counts start at 1."""

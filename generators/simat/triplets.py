@@ -49,7 +49,7 @@ class TripletSettings:
     """Minimum number of regions (in corrected mode: images) that show a triplet."""
 
     min_relations: int = 2
-    """Minimum number of different relations in which an object appears."""
+    """Minimum number of different relations in which an object must appear."""
 
     top_objects: int | None = 10
     """Number of most frequent objects to keep for each subject and relation."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 CONTEXT_TOKENS: Final = 77
-"""Number of tokens every published CLIP model reads, start and end token included."""
+"""Number of tokens that every published CLIP model reads, including the start and end tokens."""
 
 _MERGES = Path(__file__).with_name("data") / "clip_merges.txt"
 _ENDS = ("<start_of_text>", "<end_of_text>")

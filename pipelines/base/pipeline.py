@@ -152,7 +152,7 @@ class Target:
 
 
 RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target], None]], None]"
-"""Runs the pipeline that a function wires for a plan; its files are copied for workers."""
+"""Runs the pipeline that a function sets up for a plan; the plan's files are copied for workers."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -92,8 +92,8 @@ class VideoDataset(DatasetConfig):
     """Settings shared by all video datasets; each dataset adds its own annotations."""
 
     videos: MediaRoot
-    """Folder or URL of the videos, or of tar shards, such as 'shards/*.tar'. Captions and
-    annotations contain the file names, with or without an extension such as .mp4."""
+    """Folder or URL of the videos, or tar shards such as 'shards/*.tar'. Captions and annotations
+    name the files, with or without an extension such as .mp4."""
 
     frames_fps: float | None = None
     """Frame rate of videos stored as folders of frames. The rate is required if the captions have

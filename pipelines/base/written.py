@@ -45,8 +45,8 @@ class ModelSettings:
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
     """Prompts for the model. Captions with "and" use `swap`. Other captions use one of the
-    remaining prompts, chosen at random. `replace_printed` is the prompt in the text of the paper.
-    The other prompts come from the authors' code."""
+    remaining prompts, chosen at random. `replace_printed` is the prompt printed in the paper. The
+    other prompts come from the authors' code."""
 
     model_answers: Taken = "checked"
     """Check the model's answers (`checked`), or accept them as the authors did (`raw`). A checked

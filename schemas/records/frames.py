@@ -53,7 +53,7 @@ class FrameSettings:
     max_side: int | None = None
     """Maximum width and height of a frame, in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels exactly as in the file, even if the video is interlaced, HDR, or has
+    """Store the pixels exactly as in the file, even if the video is interlaced or HDR, or has
     non-square pixels."""
     end_tolerance_s: float = 0.1
     """Use the last frame for times up to this number of seconds after the end of the video."""

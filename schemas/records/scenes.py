@@ -40,7 +40,7 @@ STEP_UNITS: Mapping[Grade, str] = {
     "place": "degrees",
     "count": "copies",
 }
-"""What sizes of steps are measured in."""
+"""Units of the step sizes."""
 
 
 STEP_SIZES: Mapping[Grade, tuple[float, ...]] = {

@@ -23,7 +23,7 @@ class ExportSettings:
     """Settings that the bytes of an export depend on."""
 
     format: str
-    """Its name."""
+    """Name of the export format."""
 
     table: str = "samples"
     """Table to export, such as `retrieval` of a vlue dataset."""

@@ -59,9 +59,9 @@ class FaceSettings:
 
     face_policy: FacePolicy = "yunet"
     """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's detector: the HOG
-    model of the package face_recognition. `cnn` is the neural model of the same package, and needs
-    7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects small and
-    turned heads."""
+    model from the package face_recognition. `cnn` is the neural model from the same package, and
+    needs 7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects
+    small and turned heads."""
 
     face_upsample: int = 1
     """Number of times to double the image size before detection, 0 to 4. At 0, the smallest

@@ -40,7 +40,7 @@ class QualitySettings:
     """Minimum standard deviation of the strongest colour channel, in [0, 127.5]."""
 
     min_sharpness: float | None = 6.0
-    """Minimum variance of the Laplacian at 256 pixels. A blurred image has less variance."""
+    """Minimum variance of the Laplacian at 256 pixels. Blurred images have a lower variance."""
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:

@@ -91,8 +91,8 @@ class SceneGates:
     """Maximum mean pixel difference outside the changed objects, in [0, 1]."""
 
     max_unchanged_block: float | None = 0.45
-    """Maximum mean pixel difference of a block outside the changed objects. Blocks have 1/16 of the
-    image's width."""
+    """Maximum mean pixel difference of a block outside the changed objects. Each block is 1/16 of
+    the image's width."""
 
     min_change: float | None = 0.06
     """Minimum mean pixel difference where objects changed. For example, a red and a blue mug differ
@@ -106,8 +106,8 @@ class SceneGates:
     """For `graded`: minimum visible difference, as a fraction of the intended step."""
 
     min_posture_margin: float | None = 0.1
-    """For `posture`: minimum log2 of the ratio of heights, upright to lying, and of widths, lying
-    to upright."""
+    """For `posture`: minimum log2 of the height ratio (upright to lying) and of the width ratio
+    (lying to upright)."""
 
     min_trim_area: float | None = 0.0015
     """For `trim`: minimum extra area in the captioned colour compared with the other image, as a
@@ -166,7 +166,7 @@ GATES: Mapping[str, Gate] = {
     "min_posture_margin": Gate("posture_margin", "posture_not_seen", math.inf, of_pair=True),
     "min_trim_area": Gate("trim_area", "part_not_seen"),
 }
-"""By setting, in the order of the checks."""
+"""The gates by setting, in the order of the checks."""
 
 OFF = SceneGates(**dict.fromkeys(GATES))
 """No gates: the paper describes none for its renderings."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
 
 VERSION: Final = 1
-"""Of the questions and of how answers become probabilities."""
+"""Version of the questions and of how answers become probabilities."""
 
 _HELD: Final = frozenset({"device", "precision"})
 KINDS: Final = {"nli": _HELD, "llm": _HELD | {"parallel"}, "vqa": _HELD}
@@ -39,9 +39,9 @@ class JudgeSettings:
     `nli` is a natural language inference classifier, `llm` is a language model that answers yes or
     no, and `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or
     ID@COMMIT from the Hugging Face Hub. For llm, MODEL can also be NAME@URL of an OpenAI-compatible
-    server. Set the server's API key in the environment variable EQFORGE_MODEL_KEY. Options follow
-    the model after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if you
-    set a limit."""
+    server. Set the server's API key in the environment variable EQFORGE_MODEL_KEY. Add options
+    after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if you set a
+    limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
     """Maximum number of requests. The build stops before it exceeds this limit."""

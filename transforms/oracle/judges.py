@@ -39,7 +39,7 @@ class OracleSettings:
     """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. You can also pass
     blip-itm:MODEL, oscar:CHECKPOINT,features=FILE.tsv, or matrix:FILE,rows=FILE,columns=FILE. MODEL
     is the folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. To require
-    that two models agree, join the models with +. Options follow the model after commas:
+    that two models agree, join them with +. Add options after commas:
     clip:FOLDER,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9

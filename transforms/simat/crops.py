@@ -49,7 +49,7 @@ class CropSettings:
 
     min_crop_px: int = 64
     """Minimum length of a crop's longer side in pixels. In the smallest published crop, this side
-    has 65 pixels."""
+    is 65 pixels long."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

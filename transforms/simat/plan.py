@@ -72,12 +72,12 @@ class SimatFiles:
     """SIMAT's transfos.csv with the queries (default: all changes that lead to another triplet)."""
 
     captions: Path | None = None
-    """Captions of triplets: SIMAT's captions.txt (needs --triplets), or JSON Lines. Each JSON line
-    has the fields subject, relation, object and caption. Triplets without a caption get a caption
-    from a template."""
+    """Captions for triplets: SIMAT's captions.txt (needs --triplets), or JSON Lines. Each JSON line
+    has the fields subject, relation, object and caption. Triplets without a caption get one from a
+    template."""
 
     image_data: Path | None = None
-    """Visual Genome's image_data.json, which lets eqforge reject images with a different size."""
+    """Visual Genome's image_data.json, which lets eqforge reject images of a different size."""
 
     object_aliases: Path | None = None
     """Visual Genome's object_alias.txt."""
@@ -89,7 +89,7 @@ class SimatFiles:
     """Your own subjects and relations as JSON (default: SIMAT's 15 subjects and 20 relations)."""
 
     synonyms: Path | None = None
-    """Your own synonyms: one group per line, separated by commas."""
+    """Your own synonyms: one comma-separated group per line."""
 
     def check_source(self) -> None:
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)

@@ -71,8 +71,8 @@ class TextSources:
     """Source files of the texts: pass --vl-checklist, --pairs or --captions."""
 
     vl_checklist: Path | None = None
-    """VL-CheckList's `data` folder. The Visual Genome files in this folder are the source of
-    REPLACE."""
+    """VL-CheckList's `data` folder. REPLACE is built from the Visual Genome files in this
+    folder."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
     """Kinds of VL-CheckList files to read."""

@@ -46,7 +46,7 @@ NEGATIVE_REFUSALS: Final = {
     **{reason: REWRITE_REFUSALS[reason] for reason in (*_TAKEN, "several_edits")},
     "stays_true": "The model only used synonyms or broader words, so its text is still true.",
 }
-"""Why a language model's answer is no hard negative, besides TRUE_OF_IMAGE."""
+"""Why a language model's answer is not a hard negative, besides TRUE_OF_IMAGE."""
 _LOCK = threading.Lock()
 
 

@@ -47,11 +47,11 @@ class LintSettings:
     """Exit with status 1 if a finding is at least this severe: note, warning or error."""
 
     errata: Path | None = None
-    """Errata file to write. It drops all records with errors. If you need the errata for `import
+    """Errata file to write. It drops all records with errors. To use the file with `import
     --errata`, lint the imported dataset, not its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS
-    """Kinds of findings whose records --errata drops."""
+    """Kinds of findings for which --errata drops records."""
 
     def __post_init__(self) -> None:
         for kind in self.errata_kinds:

@@ -96,7 +96,7 @@ class Adopt:
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
-    """Folder of one scan, or folder with one subfolder per scan."""
+    """Folder with one scan, or with one subfolder per scan."""
 
     output: str
     """Folder or URL for the archives and their manifest.json. Other assets are kept."""

@@ -53,7 +53,7 @@ class Arguments:
     """Number of parallel processes."""
 
     overwrite: bool = False
-    """Overwrite datasets from an earlier demo with different settings or eqforge version."""
+    """Overwrite datasets from an earlier demo, even if its settings or eqforge version changed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class Arguments(ExportSettings):
     ]
 
     output: str
-    """Folder or URL for the files. It must be new, empty, or contain an earlier export."""
+    """Folder or URL for the files. It must be new or empty, or contain an earlier export."""
 
     overwrite: bool = False
     """Replace an earlier export. Only the files listed in its eqforge-export.json are deleted."""

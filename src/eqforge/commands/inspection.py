@@ -25,7 +25,7 @@ _MOST_IDS: Final = 5
 _WORDS: Final = frozenset(
     ("table", "column", "type", "stage", "reason", "meaning", "task", "rule", "feature")
 )
-"""Headings of columns of words; numbers are aligned at the right."""
+"""Headings of text columns; numbers are right-aligned."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

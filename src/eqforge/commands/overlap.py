@@ -37,7 +37,7 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     output: str
-    """Parquet file to write. Each row states whether the model saw an image, and on what
+    """Parquet file to write. Each row states whether the model saw an image, and gives the
     evidence."""
 
     training_ids: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class Arguments:
 
     links: tuple[Path, ...] = ()
     """Files that list several ids of the same photograph, such as Visual Genome's image_data.json.
-    Images in these files do not count as seen."""
+    Being in such a file does not make an image count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
     """Splits of a list that count as training. `all` selects every split."""
