@@ -31,9 +31,8 @@ class Reviewer:
     """A reviewer's answers, with 95 % intervals (NaN without data).
 
     Attributes:
-      answers: number of times each answer was given, without repeats.
-      others: fraction of the other reviewers' votes on the same items that agree with this
-        reviewer's votes.
+      answers: number of times each answer was given, excluding repeats.
+      others: fraction of other reviewers' votes on the same items that agree with this reviewer.
       alpha: Krippendorff's alpha with the other reviewers.
       repeats: number of items answered twice.
       same: number of items answered the same way both times. `same_interval` is exact
@@ -59,12 +58,12 @@ class Agreement:
     """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts and
-        boxes and if all votes are equal.
-      interval: 95 % interval of alpha from resampled items, or NaN without alpha.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts,
+        for boxes, or if all votes are equal.
+      interval: 95 % interval for alpha from resampling items, or NaN without alpha.
       items: number of items with votes.
       several: number of items with at least two votes.
-      unanimous: number of items with at least two votes, all equal.
+      unanimous: number of items with at least two votes that are all equal.
     """
 
     alpha: float | None
@@ -154,7 +153,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
-    """Agreement of reviewers with the labels of rows, by kind of text, without unsure answers."""
+    """How often reviewers agree with rows' labels, by kind of text, excluding unsure answers."""
 
     kind: str
     claimed: str

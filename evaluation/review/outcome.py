@@ -78,7 +78,7 @@ class ReviewOutcome:
     Attributes:
       rule: rule that combined the votes, or None without decisions.
       decisions: number of items with each decision.
-      claims: agreement of reviewers with the labels of the rows, by kind of text.
+      claims: how often reviewers agree with the rows' labels, by kind of text.
       earlier: number of decisions kept from an earlier round.
       broken: number of texts that break a rule, by rule.
       written: number of lines written to the output file.

@@ -45,9 +45,9 @@ class Correlation:
 
     Attributes:
       name: name of the model or reviewer.
-      spearman: rank correlation with the mean ranks of people, in [-1, 1], or 0 if all ranks tie.
-      spearman_interval: 95 % interval from resampled people and queries, or NaN if there is only
-        one of each.
+      spearman: rank correlation with people's mean ranks, in [-1, 1], or 0 if all ranks tie.
+      spearman_interval: 95 % interval from resampling people and queries, or NaN if there is
+        only one person and one query.
       kendall: Kendall's tau-b, in [-1, 1].
     """
 

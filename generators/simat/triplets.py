@@ -32,7 +32,7 @@ TRIPLET_REASONS = {
     "implausible": "No image can plausibly show the annotated triplet, such as 'a man running in "
     "a man'.",
     "too_few_regions": "Too few regions show the triplet (--min-regions).",
-    "one_way_object": "The object of the triplet occurs in too few different relations "
+    "one_way_object": "The triplet's object occurs in too few different relations "
     "(--min-relations).",
     "rare_object": "Other objects occur more often with this subject and relation (--top-objects).",
     "no_neighbour": "No other triplet differs in exactly one word, so there is no query.",

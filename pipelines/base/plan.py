@@ -60,12 +60,12 @@ class PilotReport:
     Attributes:
       records: number of processed records, such as videos.
       seconds: time for these records.
-      num_bytes: size of their images in bytes.
+      num_bytes: size of the images of these records, in bytes.
       total_seconds: estimated time for all records, including startup.
       total_bytes: estimated size of all images in bytes.
       kept: number of pairs that became samples.
       rejects: number of rejected candidates by stage and reason, such as `pairs: camera_cut`.
-      scores: histograms of scores with a limit.
+      scores: histograms of scores that have a limit.
     """
 
     records: int
@@ -86,11 +86,11 @@ class PlanReport:
       dataset: name of the dataset.
       mode: mode of the build: `paper` or `corrected`.
       counts: counts by name, such as the number of candidate pairs.
-      lines: counts, filters and rejected candidates in words.
+      lines: counts, filters and rejected candidates, in words.
       sources: origin of each non-default setting, by option.
       pilot: cost and result of the pilot, or None without a pilot.
-      forecast: result of the pilot in words, or empty without a pilot.
-      changed_inputs: input files of a recipe that no input of the plan equals byte for byte.
+      forecast: result of the pilot, in words, or empty without a pilot.
+      changed_inputs: input files of the recipe that match no input of the plan byte for byte.
     """
 
     dataset: str

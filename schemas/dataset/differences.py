@@ -27,11 +27,11 @@ class TableDifference:
     Attributes:
       added: number of records that only B contains.
       removed: number of records that only A contains.
-      changed, equal: number of records in both datasets with different values, and with equal
-        values.
+      changed, equal: number of records in both datasets whose values differ (`changed`) or are
+        equal (`equal`).
       columns: number of changed records, by column.
       only_in_a, only_in_b: columns missing from the other table.
-      types: types in A and B of columns whose types differ.
+      types: types in A and B, for columns whose types differ.
       added_examples, removed_examples: keys of some added or removed records.
       changed_examples: some changed records.
     """

@@ -47,7 +47,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageCounts:
-    """Counts of a stage: candidates = kept + rejected, rejected = sum over all reasons."""
+    """Counts for a stage: candidates = kept + rejected, rejected = sum over all reasons."""
 
     candidates: Count
     kept: Count
@@ -71,7 +71,7 @@ class DataFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputFile:
-    """An input of the plan: its name or path, and its SHA-256 digest."""
+    """An input file: its name or path, and its SHA-256 digest."""
 
     name: str
     sha256: str
@@ -79,7 +79,7 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A part of a combined dataset. Fields without a description are copied from its manifest.
+    """A part of a combined dataset. Fields without a description come from its manifest.
 
     Attributes:
       name: prefix of the part's stage names, such as `eq-ag` or, for nested datasets,
@@ -123,11 +123,11 @@ class Certificate:
     Attributes:
       version: version of the method.
       rows: number of rows that the probes judged.
-      folds: number of folds into which images are split.
+      folds: number of folds that the images are split into.
       probes: result of each probe.
       best: most informative probe, inverted if it is usually wrong, or None without probes. Its
-        interval is valid for all probes together (Bonferroni).
-      unasked: probes that could not run, each with its reason.
+        interval is corrected for the number of probes (Bonferroni).
+      unasked: probes that could not run, and why.
     """
 
     version: int
@@ -146,16 +146,16 @@ class Manifest:
       dataset: name of the dataset, such as `eq-youcook2`.
       mode: mode of the build: `paper` or `corrected`.
       config: settings that affect the rows, without local folders.
-      inputs: annotation files. The rows list the videos.
-      versions: versions of eqforge and of libraries that can affect bytes.
-      stages: counts of each stage, in the order of the build.
+      inputs: annotation files. Videos are listed in the rows.
+      versions: versions of eqforge and the libraries that can affect the bytes.
+      stages: counts for each stage, in build order.
       tables: files of each table.
       warnings: warnings to read before you use the dataset.
       findings: number of rows in the table `findings`, by task and rule.
       unchanged: number of samples whose `words_changed` is false, or None if unknown.
       errata: samples that `--errata` dropped, corrected or commented on.
       parts: datasets that were combined. Nested datasets come first.
-      certificate: how much the text alone reveals, only for balanced texts.
+      certificate: how much the text alone reveals, if the texts were balanced.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 

@@ -22,11 +22,11 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "The video folder does not contain a file with this name.",
-    "outside_root": "The path is absolute, leads out of the folder, or is a loop of links. "
+    "outside_root": "The path is absolute, leads out of the folder, or loops through links. "
     "--follow-links allows links out of the folder.",
     "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
-    "video_empty": "The video file is empty, or its frame folder has no numbered image.",
+    "video_empty": "The video file is empty, or its frame folder has no numbered images.",
     "video_unreadable": "eqforge cannot open the video's container or codec.",
     "no_video_stream": "The file contains no video, only sound, subtitles or cover art.",
     "too_many_pixels": "The image has more pixels than allowed.",

@@ -25,9 +25,9 @@ class Reject:
       candidate_id: id of the annotation record, frame or pair.
       stage: stage of the build that rejected the candidate.
       reason: one of the stage's reasons, or `error:<Type>`.
-      value, threshold: score that decided, and its limit, or None without a score.
-      detail: explanation for people.
-      source_id, source_path, source_sha256: source of the candidate, if the stage knows the source.
+      value, threshold: score that led to the rejection, and its limit, or None without a score.
+      detail: human-readable explanation.
+      source_id, source_path, source_sha256: source of the candidate, if known.
     """
 
     candidate_id: str

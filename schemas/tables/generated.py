@@ -54,7 +54,7 @@ class RenderedSample:
 
     Attributes:
       sample_id, dataset, split: as in PairSample.
-      source_id: cluster for statistics.
+      source_id: cluster in statistics.
       kind: kind of difference, such as `attribute`, `counting` or `location`.
       change: what differs, such as `colour`.
       caption_0, caption_1, captions_0, captions_1, image_0_id, image_1_id: as in PairSample.
@@ -144,7 +144,7 @@ GENERATED_PAIRS = DatasetType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditedSample(RenderedSample):
-    """A photograph and an edited copy of the photograph. Caption i describes image i.
+    """A photograph and an edited copy of it. Caption i describes image i.
 
     What has the same name in RenderedSample means the same.
 

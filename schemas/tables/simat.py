@@ -48,13 +48,13 @@ class GalleryRow:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryRow:
-    """A query: a crop and the word of its triplet to change.
+    """A query: a crop, and the word to change in its triplet.
 
     Attributes:
       sample_id: `simat/<region_id>/<part>/<target word>`.
       split: `dev` or `test`, which share the gallery.
       region_id: id of the query's crop, a key into `gallery`.
-      source_id: image that the crop comes from, and cluster for statistics.
+      source_id: image that the crop comes from. Statistics use it as the cluster.
       image_id: key into `images`.
       part: part of the triplet that changes: `subject`, `relation` or `object`.
       source_word, target_word: word before and after the change.

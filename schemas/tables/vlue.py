@@ -21,7 +21,7 @@ TASKS: Final[tuple[Task, ...]] = ("retrieval", "nlvr2", "vqa", "captioning", "gr
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class VlueSample:
-    """An item of one of VLUE's tasks.
+    """An item from one of VLUE's tasks.
 
     Attributes:
       sample_id: unique id, and key into the table of the task.

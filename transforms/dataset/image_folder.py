@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FOLDER_REASONS = {
     "image_missing": "The image folder does not contain a file with this name.",
-    "outside_root": "The path is absolute, leads out of the folder, or is a loop of links. "
+    "outside_root": "The path is absolute, leads out of the folder, or loops through links. "
     "--follow-links allows links out of the folder.",
     "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,

@@ -28,7 +28,7 @@ REASONS = {
     "--max-phash-distance allows.",
     "background_changed": "Outside the changed area, the images differ more than "
     "--min-background-ssim allows.",
-    "luminance_shift": "The mean luminance of the two images differs more than "
+    "luminance_shift": "The images differ more in mean luminance than "
     "--max-luminance-shift allows.",
 }
 

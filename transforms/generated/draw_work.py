@@ -132,7 +132,7 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
     return decided
 
 
-PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="This stage exists only with --plausibility.")
+PROMPTS_STAGE: Final = Stage("prompts", REASONS, note="This stage runs only with --plausibility.")
 
 
 def weigh(work: Work, rules: GeneratedRules, sides: Sequence[int] = (0, 1)) -> Work:

@@ -61,7 +61,7 @@ EDITS_STAGE = Stage(
         "no_mask": "The photograph has no mask, and the grounder finds no area to edit.",
         "unfit_request": "The editing model cannot process the texts, or lacks a component.",
         "safety_checker": "The model's safety checker flagged an image.",
-        "unchanged": "The edit changed no pixel.",
+        "unchanged": "The edit changed no pixels.",
         "changed_outside": "The editor changed more outside the mask than --max-changed-outside "
         "allows.",
     },

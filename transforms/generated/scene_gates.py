@@ -173,26 +173,26 @@ OFF = SceneGates(**dict.fromkeys(GATES))
 
 SCENE_REASONS = {
     "overlap": "Two objects in the scene intersect.",
-    "out_of_frame": "A captioned object is too close to the edge of the image.",
+    "out_of_frame": "An object in the caption is too close to the edge of the image.",
     "too_few_pixels": "An object covers too few pixels.",
-    "too_small": "A captioned object is too small to see clearly.",
-    "too_large": "A captioned object covers too much of the image.",
+    "too_small": "An object in the caption is too small to see clearly.",
+    "too_large": "An object in the caption covers too much of the image.",
     "too_dark": "The image is too dark.",
     "blown_out": "Too much of the image is pure white.",
-    "occluded": "Too much of a captioned object is hidden.",
+    "occluded": "Too much of an object in the caption is hidden.",
     "merged_copies": "Two of the counted objects look like a single object.",
-    "relation_not_seen": "The image does not clearly show the captioned position.",
-    "other_caption_true": "The other caption is also true: it fits this image too.",
-    "colour_not_seen": "A captioned object does not clearly show its captioned colour.",
+    "relation_not_seen": "The image does not clearly show the position in the caption.",
+    "other_caption_true": "The other image's caption also fits this image.",
+    "colour_not_seen": "An object does not clearly have the colour in the caption.",
     "unchanged_moved": "An object that should stay in place covers different pixels in the two "
     "images.",
     "background_changed": "Outside the changed objects, the images differ more than the limits "
     "allow.",
     "change_not_seen": "The objects that should change look too similar in the two images.",
     "posture_not_seen": "The object is not clearly upright in one image and lying in the other.",
-    "part_not_seen": "A part does not clearly show its captioned colour.",
+    "part_not_seen": "A part does not clearly have the colour in the caption.",
     "step_not_seen": "The two compared objects differ too little.",
-    "material_not_seen": "The two images do not clearly show the captioned materials.",
+    "material_not_seen": "The two images do not clearly show the materials in the captions.",
 }
 
 

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 JUDGE_REASONS: Final = {
-    "not_entailed": "A judge does not find that the caption and the hard positive entail each "
-    "other.",
+    "not_entailed": "A judge does not confirm that the caption and the hard positive entail "
+    "each other.",
     "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
     "caption.",
-    "not_shown": "A judge does not find that the image shows what its caption or hard positive "
-    "says.",
+    "not_shown": "A judge does not confirm that the image shows what the caption or hard "
+    "positive says.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",
     "low_probability": "The probability that the row is right is unknown or below "

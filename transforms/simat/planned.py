@@ -19,8 +19,7 @@ RELATIONS_STAGE = Stage(
         "not_chosen": "The triplet file does not list the region.",
         **TRIPLET_REASONS,
         **FOLDER_REASONS,
-        "other_size": "The size of the image differs from the size for which its boxes were "
-        "annotated.",
+        "other_size": "The image's size differs from the size that its boxes were annotated for.",
         **CROP_REASONS,
     },
     note="A candidate is a region: a subject, a relation and an object in an image.",
@@ -28,7 +27,7 @@ RELATIONS_STAGE = Stage(
 QUERIES_STAGE = Stage(
     "queries",
     {
-        "region_refused": "The queried crop is missing or rejected.",
+        "region_refused": "The query's crop is missing or rejected.",
         "synonym": "The two words have the same meaning, or are the singular and plural of one "
         "noun.",
         "target_without_crop": "No crop in the gallery shows the target triplet.",

@@ -25,8 +25,8 @@ BOUNDARIES_STAGE = Stage(
         "too_few_moments": "The video has no annotation.",
         "bad_order": "The boundary's time is not between the times of its two neighbours.",
         **CAPTION_REASONS,
-        "action_word": "The caption contains one of the --action-words, which describe what one "
-        "image cannot show.",
+        "action_word": "The caption contains one of the --action-words, which describe what a "
+        "single image cannot show.",
         **CAPTION_PAIR_REASONS,
     },
 )

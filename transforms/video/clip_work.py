@@ -24,7 +24,7 @@ from eqforge.transforms.filters.minimality import PairMeasures
 FRAMES_STAGE = Stage(
     "frames",
     {**IMAGE_FILTER_REASONS, **FRAME_REASONS},
-    note="A missing or rejected video without planned pairs appears here under its own id.",
+    note="A missing or rejected video with no planned pairs is listed here under its own id.",
 )
 
 

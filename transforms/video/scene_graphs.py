@@ -27,7 +27,7 @@ OBJECTS_STAGE = Stage(
         "be ambiguous.",
         "too_few_moments": "The video has no annotation.",
         "no_caption": "eqforge cannot write a caption from the annotated relations.",
-        "near_chosen_frame": "A frame shortly before is already in a pair (--skip-frames).",
+        "near_chosen_frame": "A slightly earlier frame is already in a pair (--skip-frames).",
         "no_partner": "No other frame differs in enough kinds of relation "
         "(--min-changed-relations).",
     },

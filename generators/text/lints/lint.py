@@ -43,8 +43,8 @@ class Finding:
     """A defect in a record.
 
     Attributes:
-      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or
-        "other_caption" of a second image.
+      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or,
+        for a second image, "other_caption".
       twin: id of the first record that this record duplicates, or empty for other findings.
     """
 

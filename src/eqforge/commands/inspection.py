@@ -62,7 +62,7 @@ class Inspection:
     Attributes:
       folder: folder or URL of the dataset.
       manifest: manifest of the dataset.
-      samples: complete rows of samples: the row with the requested id, or rows spread over the
+      samples: complete rows of samples: the row with the requested id, or rows spread across the
         dataset.
       rejects: complete rows of rejected candidates with the requested reason or id.
     """

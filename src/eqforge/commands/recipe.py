@@ -63,11 +63,11 @@ class RecipeReport:
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe that no input of the build equals byte for byte.
+      inputs: input files of the recipe that match no input of the build byte for byte.
       changed_sources: videos and images whose bytes changed.
       missing_sources: videos and images without a record, because they are missing, unreadable or
         rejected.
-      difference: comparison of the recipe (A) with the dataset (B), with up to 1,000 records per
+      difference: comparison of the recipe (A) with the dataset (B), listing up to 1,000 records per
         table, or None if the command did not wait for the build.
     """
 
