@@ -82,7 +82,7 @@ class Config(DatasetConfig):
     these pairs is true of both images."""
 
     vocabulary: Path | None = None
-    """Your own vocabulary as JSON, in the format of generators/diffusion/data/vocabulary.json."""
+    """JSON vocabulary file, in the format of generators/diffusion/data/vocabulary.json."""
 
     diffusion: OmitArgPrefixes[DiffusionSettings] = field(default_factory=DiffusionSettings)
     edit: OmitArgPrefixes[EditSettings] = field(default_factory=EditSettings)

@@ -67,10 +67,10 @@ class Config(DatasetConfig):
 
     answer_list: Path | None = None
     """File of the answers that a VQA classifier can give, as JSON or one per line. Items with other
-    answers are listed in the table `findings`."""
+    answers are listed in the `findings` table."""
 
     min_words: int = MIN_WORDS
-    """Minimum number of words per caption. Shorter captions are listed in the table `findings`."""
+    """Minimum number of words per caption. Shorter captions are listed in the `findings` table."""
 
     images: MediaRoot | None = None
     """Images to store in the dataset: a folder, a URL or tar shards. Items without an image file

@@ -58,7 +58,7 @@ class MetricsSettings:
     format: Format = "dataset"
     """Type of input: a dataset with scores, or only score files. `eqben` reads EqBen's vectors.
     `pairs`, `hard-positives` and `foils` read scores without a dataset. `boundaries` reads scores
-    of frames around event boundaries. `gap` compares two metrics.json or metrics.csv files: one in
+    for frames around event boundaries. `gap` compares two metrics.json or metrics.csv files: one in
     domain, and one out of domain."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
@@ -96,9 +96,9 @@ class MetricsSettings:
     ViT-B/32."""
 
     oracle: str | None = None
-    """For SIMAT: scores that judge the regions (default: the annotations). Pass
-    matrix:FILE,rows=FILE,columns=FILE with region ids and captions, or the scores of a fusion
-    encoder."""
+    """For SIMAT: scores used to judge the regions (default: the annotations). Pass
+    matrix:FILE,rows=FILE,columns=FILE with region ids as rows and captions as columns, or the
+    scores of a fusion encoder."""
 
     lambdas: tuple[float, ...] = LAMBDAS
     """For SIMAT: step sizes by which an image vector is moved."""

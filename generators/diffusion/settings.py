@@ -70,7 +70,7 @@ class DiffusionSettings:
     """Data type of the model. `fp16` needs a GPU and halves memory use."""
 
     scheduler: Scheduler = "ddim"
-    """Noise scheduler. `model` selects the scheduler that is saved with the model."""
+    """Noise scheduler. `model` selects the scheduler saved with the model."""
 
     steps: int = 50
     """Number of denoising steps. More steps take longer."""

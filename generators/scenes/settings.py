@@ -53,7 +53,7 @@ class SceneSettings:
     the default is 4.5 to 6. The camera moves back if the objects do not fit."""
 
     target_area: Range = (0.04, 0.2)
-    """Range for the fraction of the image that the first captioned object covers. Only for --stage
+    """Range of the fraction of the image that the first captioned object covers. Only for --stage
     photo."""
 
     hdri: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ class ExportSettings:
     """Name of the export format."""
 
     table: str = "samples"
-    """Table to export, such as `retrieval` of a vlue dataset."""
+    """Table to export, such as `retrieval` in a vlue dataset."""
 
     rows_per_file: Annotated[int, msgspec.Meta(ge=1)] = 10_000
     """Maximum number of rows per Parquet file or tar shard."""

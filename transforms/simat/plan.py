@@ -86,7 +86,7 @@ class SimatFiles:
     """Visual Genome's relationship_alias.txt."""
 
     vocabulary: Path | None = None
-    """Your own subjects and relations as JSON (default: SIMAT's 15 subjects and 20 relations)."""
+    """JSON file of subjects and relations (default: SIMAT's 15 subjects and 20 relations)."""
 
     synonyms: Path | None = None
     """Your own synonyms: one comma-separated group per line."""

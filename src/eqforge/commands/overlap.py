@@ -50,7 +50,7 @@ class Arguments:
     Being in such a file does not make an image count as seen."""
 
     splits: tuple[str, ...] = ("train", "restval")
-    """Splits of a list that count as training. `all` selects every split."""
+    """Splits of a list that count as training data. `all` selects every split."""
 
     names_are: Collection | None = None
     """Collection that the images come from. Required if their names are only numbers, such as
@@ -60,7 +60,7 @@ class Arguments:
     """Folders of training images. Dataset images that look the same count as seen."""
 
     datasets: tuple[str, ...] = ()
-    """Datasets whose images count as seen, by COCO, VG or Flickr id, or by appearance."""
+    """Datasets whose images count as seen, matched by COCO, VG or Flickr id, or by appearance."""
 
     max_distance: int = 24
     """Maximum number of bits, out of 192, in which hashes of similar images differ."""
