@@ -121,8 +121,8 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
             f"{text!r}: {kind} has no option {unknown[0]!r}; its options are {known}{hint}"
         )
     commit = _COMMIT.fullmatch(source)
-    # A folder's own name may hold an @; an id on the hub cannot.
-    if commit is None or source.startswith((".", "/")) or Path(source).is_dir():
+    # A path may contain an @; an id on the hub cannot.
+    if commit is None or source.startswith((".", "/")) or Path(source).exists():
         return ScorerSpec(kind=kind, source=source, options=tuple(sorted(options.items())))
     return ScorerSpec(
         kind=kind, source=commit[1], revision=commit[2], options=tuple(sorted(options.items()))

@@ -149,6 +149,11 @@ def _unit(
     for place, name in enumerate(layers):
         weight = weights[name].astype(np.float64)
         found = np.maximum(found, 0) if place else found
+        if found.shape[1] != weight.shape[1]:
+            raise ValueError(
+                f"{side.strip('.')} vectors have {found.shape[1]} dimensions, but their head was "
+                f"trained on {weight.shape[1]}"
+            )
         found = found @ weight.T + weights[name.replace("weight", "bias")]
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     for name, row in rows.items() if not lengths.all() else ():

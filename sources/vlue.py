@@ -31,6 +31,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines, text_lines
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.tables.vlue import Task
@@ -293,15 +294,18 @@ def read_answer_list(path: str | Path) -> tuple[str, ...]:
     """
     path = Path(path)
     if path.suffix == ".json":
-        kind: Any = list[str] | dict[str, Any]
+        kind: Any = list[str] | dict[str, int]
         answers = decode(read_bytes(path), kind, path.name)
-        if isinstance(answers, dict) and all(isinstance(n, int) for n in answers.values()):
+        if isinstance(answers, dict):
             answers = sorted(answers, key=answers.__getitem__)
     else:
         answers = [line.strip() for _, line in text_lines(path)]
     if not answers:
         raise InputError(f"{path.name} contains no answers")
-    return tuple(dict.fromkeys(answers))
+    if len(answers) > len({*answers}):
+        twice = next(answer for answer in answers if answers.count(answer) > 1)
+        raise InputError(f"{path.name} contains {shown(twice)} twice")
+    return tuple(answers)
 
 
 _Side = Annotated[float, msgspec.Meta(gt=0)]

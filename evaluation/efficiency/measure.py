@@ -281,12 +281,14 @@ def time_each(
     seconds: dict[str, list[float]] = {stage: [] for stage in stages}
     results: list[Made] = []
     failures: Counter[str] = Counter()
+    example = ""
     warm = items[:warm_up]
     for number, item in enumerate([*warm, *items]):
         try:
             times, one = time_one(item)
         except ValueError as error:  # broken, or unsuitable for the model
             failures[type(error).__name__] += number >= len(warm)
+            example = str(error)
             continue
         if number >= len(warm):
             for stage, found in zip(stages, times, strict=True):
@@ -294,7 +296,7 @@ def time_each(
             results.append(one)
     if not results:
         reasons = ", ".join(f"{count:,} {name}" for name, count in (+failures).items())
-        raise InputError(f"none of the {len(items)} items could be timed: {reasons}")
+        raise InputError(f"none of the {len(items)} items could be timed: {reasons} ({example})")
     return seconds, results, +failures
 
 

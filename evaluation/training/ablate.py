@@ -91,6 +91,8 @@ def read_grid(path: Path) -> Grid:
         grid = msgspec.convert(read_toml(path), Grid)
     except msgspec.ValidationError as error:
         raise InputError(f"{path}: {error}") from error
+    if grid.model.startswith("vectors:"):
+        raise InputError(f"{path}: ablate cannot train heads on stored vectors; choose a model")
     if not (grid.train and grid.rows and grid.test):
         raise InputError(f"{path}: expected at least one entry in train, rows and test")
     slugs = [_slug(*names) for names in itertools.product(grid.train, grid.rows)]

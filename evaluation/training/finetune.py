@@ -98,6 +98,8 @@ def finetune(settings: FinetuneSettings) -> str | None:
     elif wrong := [name for name in settings.weights() if name in MATCHING]:
         known = ", ".join(FUSIONS)
         raise InputError(f"--loss {wrong[0]} trains only fusion encoders (--model {known})")
+    elif settings.fusion_factor != 1:
+        raise InputError("--fusion-factor applies only to fusion encoders; leave it out")
     folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: the training is already complete"

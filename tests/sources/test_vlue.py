@@ -124,6 +124,10 @@ def test_answers_are_read_in_order_from_arrays_keys_and_lines(tmp_path: Path) ->
     assert [read_answer_list(path) for path in files] == [("yes", "no")] * 3
     with pytest.raises(InputError, match="contains no answers"):
         read_answer_list(write(tmp_path, [], "none.json"))
+    with pytest.raises(InputError, match="contains 'yes' twice"):
+        read_answer_list(write(tmp_path, ["yes", "no", "yes"], "twice.json"))
+    with pytest.raises(InputError, match="expected a whole number"):
+        read_answer_list(write(tmp_path, {"0": "yes", "1": "no"}, "swapped.json"))
 
 
 def test_the_released_retrieval_file_has_its_published_counts(data_folder: Path) -> None:

@@ -181,6 +181,7 @@ def test_a_finished_cell_of_other_settings_is_kept(
     [
         ([("[rows.FT]", "[rows.EqSim]")], "two cells would have the folder F30K--EqSim"),
         ([("[finetune]", "[fine]")], "unknown field `fine`"),
+        ([('model = "', 'model = "vectors:')], "cannot train heads on stored vectors"),
         ([("model =", "model :")], "grid.toml: "),
     ],
 )

@@ -303,6 +303,8 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--loss", "infonce", "--loss", "infonce=2"], "infonce is passed twice"),
         (["--batch-size", "9"], "--batch-size 9: expected at most 8"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
+        (["--warmup-steps", "1.5"], "--warmup-steps 1.5: above 1, pass a whole number"),
+        (["--fusion-factor", "5"], "--fusion-factor applies only to fusion encoders"),
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected a finite number"),
         (["--loss", "hard-negative"], "the dataset has no hard negatives"),

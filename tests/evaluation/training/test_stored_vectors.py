@@ -252,7 +252,10 @@ def test_vectors_of_two_lengths_need_their_heads(
     for command, message in (
         (score(simat, tmp_path / "s"), "image vectors have 27 dimensions, but caption vectors"),
         (score(tmp_path / "zero.npz", tmp_path / "s"), "is zero"),
-        (score(tmp_path / "short.npz", tmp_path / "s", heads), "with the heads of"),
+        (
+            score(tmp_path / "short.npz", tmp_path / "s", heads),
+            "image vectors have 5 dimensions, but their",
+        ),
         (score(simat, tmp_path / "s", tmp_path / "empty"), "No such file or directory"),
         (train(folder, tmp_path / "o", "--train", "all"), "stored vectors have no encoder"),
         (train(folder, tmp_path / "o", vectors="none.npz"), "none.npz: no such file"),
