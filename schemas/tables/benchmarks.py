@@ -23,7 +23,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "valse": KnownDataset(
         type=FOILS,
         summary="Captions and foils for six linguistic phenomena.",
-        made_from="its JSON files: existence 505, actant swap 949, nouns 943 confirmed items",
+        made_from="its JSON files; confirmed items: 505 existence, 949 actant swap, 943 nouns",
         licence="MIT",
         citation=citations.VALSE,
     ),
@@ -79,7 +79,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     ),
     "natural-bench": KnownDataset(
         type=QUESTIONS,
-        summary="Two questions about two images; the images have different answers.",
+        summary="Two questions about two images; their answers differ between the images.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
@@ -120,7 +120,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "negclip": KnownDataset(
         type=FOILS,
         summary="COCO captions with two phrases swapped, for training NegCLIP.",
-        made_from="its TSV files, and COCO's images of 2014",
+        made_from="its TSV files, and COCO's 2014 images",
         licence="MIT",
         collection="coco",
         citation=citations.ARO,
