@@ -31,7 +31,7 @@ class ConsoleOptions:
     full."""
 
     verbose: bool = False
-    """Print log messages from libraries, and tracebacks of errors."""
+    """Print log messages from libraries, and tracebacks for errors."""
 
     config: Path | None = None
     """TOML file whose keys are option names. The file overrides environment variables such as

@@ -48,7 +48,7 @@ class Plan:
 
     overlap: int | None = None
     """Number of reviewers per item (default: 2; 1 for texts, boxes or a single reviewer). With
-    --disagreed, and for ranking images, the default is all reviewers."""
+    --disagreed and for image ranking, the default is all reviewers."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""

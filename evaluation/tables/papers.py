@@ -60,7 +60,7 @@ class TablesSettings:
     number of your samples, if known."""
 
     show: Literal["text", "latex"] = "text"
-    """Output format. LaTeX output needs the package booktabs and prints the best numbers in
+    """Output format. LaTeX output needs the booktabs package and prints the best numbers in
     bold."""
 
 

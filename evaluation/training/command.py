@@ -75,7 +75,7 @@ class FinetuneSettings:
     """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
     fusion_factor: float = 1.0
-    """For fusion encoders: factor for the learning rate of the matching head and of
+    """For fusion encoders: factor that multiplies the learning rate of the matching head and of
     cross-attention."""
 
     warmup_steps: float = 0

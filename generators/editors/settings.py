@@ -21,7 +21,7 @@ class EditorSettings:
     random weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
-    """Editing method of the model. Only needed with `--model tiny`."""
+    """Editing method of the model. Needed only with `--model tiny`."""
 
     revision: str | None = None
     """Commit of the model on the Hub. Required for every model except the default."""

@@ -48,7 +48,7 @@ class CaptionDataset(DatasetConfig):
 
     captions: Path
     """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, JSON or a Hugging Face folder. It needs the column `caption`. The columns
+    file can be a table, JSON or a Hugging Face folder. It needs a `caption` column. The columns
     `image`, `id` and `split` are optional."""
 
     source: Source | None = None

@@ -59,7 +59,7 @@ class FaceSettings:
 
     face_policy: FacePolicy = "yunet"
     """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's detector: the HOG
-    model from the package face_recognition. `cnn` is the neural model from the same package, and
+    model from the face_recognition package. `cnn` is the neural model from the same package, and
     needs 7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects
     small and turned heads."""
 

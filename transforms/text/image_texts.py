@@ -82,7 +82,7 @@ class TextSources:
 
     captions: Path | None = None
     """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, JSON or a Hugging Face folder. It needs the column `caption`. The columns
+    file can be a table, JSON or a Hugging Face folder. It needs a `caption` column. The columns
     `image`, `id` and `split` are optional."""
 
     def check_sources(self) -> None:
