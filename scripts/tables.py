@@ -195,8 +195,8 @@ def _columns(record: type) -> Iterator[str]:
         meaning = "the image" if name != each.name else said.get(each.name, "").replace("*", r"\*")
         lines.setdefault((_type(hints[each.name]), meaning), []).append(f"`{name}`")
     for origin, names in shared.items():
-        name = ANCHORS[origin].replace("-", " ")
-        yield f"Defined in [{name}](#{ANCHORS[origin]}): {', '.join(names)}.\n"
+        name, listed = ANCHORS[origin].replace("-", " "), ", ".join(names).rsplit(", ", 1)
+        yield f"See [{name}](#{ANCHORS[origin]}) for {' and '.join(listed)}.\n"
     yield "| column | type | meaning |\n|---|---|---|"
     for (kind, meaning), names in lines.items():
         yield f"| {', '.join(names)} | {kind} | {meaning} |"

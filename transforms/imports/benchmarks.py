@@ -32,7 +32,7 @@ ITEMS_STAGE: Final = Stage(
     "items",
     {
         "unreadable_record": "The record is invalid or lacks a field. See the column `detail`.",
-        NOT_CONFIRMED: "Fewer than two of three annotators preferred the caption to the foil.",
+        NOT_CONFIRMED: "Fewer than two of the three annotators preferred the caption to the foil.",
         "bad_box": "A box is empty or lies outside its image.",
         **{name: CAPTION_REASONS[name] for name in ("empty_caption", "control_characters")},
         **FOLDER_REASONS,
