@@ -49,7 +49,7 @@ class Weights:
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
             found = "" if self.revision is None else f" (found revision {self.revision!r})"
             raise InputError(
-                f"{self.source}: no such folder; for a model of the Hugging Face hub write "
+                f"{self.source}: no such folder; for a model on the Hugging Face hub, write "
                 "ID@COMMIT with the 40 hexadecimal digits of a commit, because branches and "
                 f"tags can change{found}"
             )

@@ -305,7 +305,7 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"{PREFIX}{module}:{factory}: {error} (expected a module that Python can import, such "
-            "as one in a folder of PYTHONPATH, and a function in it)"
+            "as one in a folder on PYTHONPATH, and a function in it)"
         ) from error
     try:
         scorer = make(**options)

@@ -49,7 +49,7 @@ class StoredVectors:
         ):
             if missing := sorted(set(wanted) - known.keys()):
                 raise InputError(
-                    f"{self.path}: {kind} of the dataset without a vector: {len(missing):,}, such "
+                    f"{self.path} has no vectors for {len(missing):,} {kind} of the dataset, such "
                     f"as {name_of(missing[0])}; add their vectors"
                 )
 
@@ -58,7 +58,7 @@ def _read(
     path: Path, arrays: Mapping[str, NDArray[Any]], keys: str, values: str
 ) -> tuple[dict[str, int], NDArray[np.float32]]:
     if missing := {keys, values} - arrays.keys():
-        raise InputError(f"{path}: contains no array {min(missing)}; add it with numpy.savez")
+        raise InputError(f"{path} contains no array {min(missing)}; add it with numpy.savez")
     names, vectors = arrays[keys], arrays[values]
     kinds, sizes = names.dtype.kind + vectors.dtype.kind, (names.ndim, vectors.ndim)
     if kinds != "Uf" or sizes != (1, 2) or len(names) != len(vectors) or not vectors.shape[1]:
@@ -121,7 +121,7 @@ class StoredScorer(VectorScorer):
 
     def prepare(self, picture: Picture) -> Any:
         if picture.key not in self.stored.image_rows:
-            raise ValueError(f"{self.stored.name}: no vector of the image {picture.key!r}")
+            raise ValueError(f"{self.stored.name}: no vector for the image {picture.key!r}")
         return self.stored.image_rows[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[NDArray[np.float32]]:

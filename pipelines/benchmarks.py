@@ -83,7 +83,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         self._columns()
         if self.config.unconfirmed and self.name != "valse":
             raise InputError(
-                "--unconfirmed: works only with valse, which records how many of 3 annotators "
+                "--unconfirmed works only with valse, which records how many of 3 annotators "
                 f"confirmed an item ({CONFIRMED} are needed)"
             )
         self.check_images()
@@ -93,7 +93,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             return Columns()
         if not self.name.startswith("own-"):
             raise InputError(
-                "--columns: works only with own-pairs, own-foils, own-rewordings and own-questions"
+                "--columns works only with own-pairs, own-foils, own-rewordings and own-questions"
             )
         (form,) = FORMS[self.name]
         return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])

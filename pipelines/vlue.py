@@ -104,7 +104,7 @@ class Vlue(TextPipeline[Config, VlueBatch]):
             raise InputError(f"pass the file of at least one task: {flags}")
         if self.config.answer_list is not None:
             if self.config.vqa is None:
-                raise InputError("--answer-list: works only with --vqa FILE")
+                raise InputError("--answer-list works only with --vqa FILE")
             read_answer_list(self.config.answer_list)
         expect(self.config, "min_words", self.config.min_words >= 0, "0 or more")
         self.check_images()

@@ -99,7 +99,7 @@ def open_respondent(pairs: Sequence[Pair], settings: ConverseSettings) -> Respon
     letters = sum(len(settings.question) + sum(map(len, pair.captions)) for pair in pairs)
     tokens = letters * settings.orders // LETTERS_PER_TOKEN
     print(
-        f"sending {count:,} requests with an image each: about {tokens:,} tokens of text, plus "
+        f"sending {count:,} requests with one image each: about {tokens:,} tokens of text, plus "
         f"the images, and at most {count * settings.max_tokens:,} tokens of answers",
         file=sys.stderr,
     )

@@ -126,7 +126,7 @@ def _credits(
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
             f"{path}: expected scores of {measured.model.name}, found scores of {found.model}; "
-            "pass the scores in the order of the results"
+            "pass the scores in the same order as the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)
     judged = task.judge(found.values[places], found.quantity, rules.ties)
@@ -182,7 +182,7 @@ def from_numbers(
         found = read_numbers(path)
         if twice := numbers.keys() & found.keys():
             raise InputError(
-                f"{path}: {', '.join(min(twice))} also appears in an earlier file of --metrics; "
+                f"{path}: {', '.join(min(twice))} also appears in an earlier --metrics file; "
                 "remove one of the two rows"
             )
         numbers |= found
@@ -257,7 +257,7 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         if not bounds[0] <= value <= bounds[1]:
             raise ValueError(f"{value} is outside its interval, {bounds[0]} to {bounds[1]}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected a finite number, above 0 for seconds")
+            raise ValueError("expected finite numbers, and seconds above 0")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds

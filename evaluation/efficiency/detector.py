@@ -21,7 +21,7 @@ class Detector:
         self._seconds, self._max_pixels = settings.detector_s, settings.max_pixels
         passed = [each for each in (settings.detector, settings.detector_s) if each is not None]
         if reads_pixels and passed:
-            raise InputError(f"{model.name} reads pixels; leave --detector and --detector-s out")
+            raise InputError(f"{model.name} reads pixels; leave out --detector and --detector-s")
         if not reads_pixels and len(passed) != 1:
             raise InputError(
                 f"{model.name} reads features that a detector computed beforehand; pass either "

@@ -96,7 +96,7 @@ class Front:
 def pareto_command(settings: ParetoSettings) -> int:
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError(
-            "pass at least one file of results, --resamples of at least 1 and --seed of at least 0"
+            "pass at least one results file, a --resamples of at least 1 and a --seed of at least 0"
         )
     _check_applies(settings)
     front = make_front(_contest(settings), settings)

@@ -178,12 +178,12 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     home = find_spec("pycocoevalcap")
     if home is None or home.submodule_search_locations is None:
         raise InputError(
-            "the tokenizer ptb is in pycocoevalcap, which is missing; run pip install --no-deps "
-            "pycocoevalcap==1.2, or choose treebank"
+            "the ptb tokenizer needs pycocoevalcap, which is not installed; run pip install "
+            "--no-deps pycocoevalcap==1.2, or choose treebank"
         )
     if shutil.which("java") is None:
         raise InputError(
-            "the tokenizer ptb needs Java, which is not installed; install Java, or choose treebank"
+            "the ptb tokenizer needs Java, which is not installed; install Java, or choose treebank"
         )
     (jar,) = Path(home.submodule_search_locations[0], "tokenizer").glob("stanford-corenlp-*.jar")
     command = ["java", "-cp", str(jar), "edu.stanford.nlp.process.PTBTokenizer"]

@@ -189,7 +189,7 @@ def _known(task: _Exported, file: str, number: int) -> Known:
     known = task.data.get("known")
     if not isinstance(known, str) or task.annotations is None:
         raise InputError(
-            f"{file}: [{number}]: expected a vote, or a task of `eqforge review plan` that Label "
+            f"{file}: [{number}]: expected a vote, or a task from `eqforge review plan` that Label "
             "Studio exported as JSON (not JSON-MIN)"
         )
     try:
@@ -204,7 +204,7 @@ def _vote(
 ) -> dict[str, Any]:
     form = next((form for name, form in FORMS.items() if name == known.form), None)
     if form is None:
-        raise InputError(f"{where}: the form of answers {shown(known.form)} is unknown")
+        raise InputError(f"{where}: the answer form {shown(known.form)} is unknown")
     values = partial(_texts, {each.from_name: each.value for each in annotation.result})
     try:
         answer = form.read(values, known, data)

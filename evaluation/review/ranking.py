@@ -161,7 +161,8 @@ def _crossed(crossed: CrossedScores, query: Ranked) -> NDArray[np.float64]:
 def _of_file(path: Path) -> dict[tuple[str, str], float]:
     if path.suffix != ".csv":
         raise InputError(
-            f"{path}: expected a folder of eqforge score, or a CSV file with {', '.join(_COLUMNS)}"
+            f"{path}: expected a folder written by eqforge score, or a CSV file with the columns "
+            f"{', '.join(_COLUMNS)}"
         )
     found: dict[tuple[str, str], float] = {}
     for line, row in enumerate(csv_rows(path), start=2):

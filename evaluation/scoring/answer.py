@@ -170,8 +170,8 @@ def _begin(part: Path, run: str) -> set[str]:
     whole = [line for line in lines if _is_json(line)]  # others are damaged, and asked again
     if first != header:
         raise InputError(
-            f"{part} contains unfinished answers of a run whose dataset, model or versions differ; "
-            "delete the file, or choose another --output"
+            f"{part} contains unfinished answers from a run whose dataset, model or versions "
+            "differ; delete the file, or choose another --output"
         )
     storage.write_bytes(str(part), "".join(f"{line}\n" for line in (first, *whole)).encode())
     return {json.loads(line)["sample_id"] for line in whole}

@@ -70,7 +70,7 @@ def classes_of(folder: Path) -> Mapping[str, Sequence[Image]]:
         if one.is_dir() and not one.name.startswith(".")
     }
     if len(found) < 2:
-        raise InputError(f"{folder}: expected subfolders of 2 or more classes, found {len(found)}")
+        raise InputError(f"{folder}: expected subfolders for 2 or more classes, found {len(found)}")
     if empty := [name for name, files in found.items() if not files]:
         raise InputError(f"{folder / empty[0]} contains no images ({', '.join(FILE_SUFFIXES)})")
     return found

@@ -156,7 +156,7 @@ def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
     if plan.exists():
         if plan.read_bytes() != wanted:
             raise InputError(
-                f"{work.parent} contains unfinished scores of a run whose dataset, model or "
+                f"{work.parent} contains unfinished scores from a run whose dataset, model or "
                 "settings differ; choose another --output, or delete the folder"
             )
         return

@@ -98,7 +98,7 @@ def _read_vectors(
     keys, vectors = keys[order], vectors[order]
     twice = np.flatnonzero(keys[1:] == keys[:-1])
     if len(twice):
-        raise InputError(f"{scores.folder} has two vectors of {str(keys[twice[0]])!r}")
+        raise InputError(f"{scores.folder} has two vectors for {str(keys[twice[0]])!r}")
     if not np.isfinite(vectors).all():
         raise InputError(f"{scores.folder}: a vector in {table} is not finite")
     return keys, vectors

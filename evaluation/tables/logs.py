@@ -109,7 +109,7 @@ def read_lmms_eval(path: Path) -> Answers:
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:
-        raise InputError(f"{path} contains lines of several tasks; pass one file per task")
+        raise InputError(f"{path} contains lines from several tasks; pass one file per task")
     return Answers(texts=texts, scores=scores)
 
 

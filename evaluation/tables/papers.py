@@ -102,7 +102,7 @@ def _measured(paths: Sequence[str]) -> Iterator[tuple[str, _Measured]]:
             yield name, _features(path)
             continue
         if not file.is_file():
-            raise InputError(f"{path}: expected a folder that eqforge metrics --output wrote")
+            raise InputError(f"{path}: expected a folder written by eqforge metrics --output")
         yield name, decode(read_bytes(file), _Measured, str(file))
 
 
@@ -114,7 +114,7 @@ def _features(path: str) -> _Measured:
     if not {*FEATURES} <= {*dataset.columns("captions")}:
         raise InputError(
             f"{path}: only retrieval-perturbations datasets have features of captions; for other "
-            "datasets, pass a folder of eqforge metrics --output"
+            "datasets, pass a folder written by eqforge metrics --output"
         )
     measures = [
         Number("captions", "captions", one.name, one.mean, one.low, one.high)

@@ -99,7 +99,7 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
     kind = schema.field(column).type
     if not any(test(kind) for test in _LABELS):
         raise InputError(
-            f"{where}: the column {column!r} has the type {kind}; expected texts or whole numbers"
+            f"{where}: the column {column!r} has the type {kind}; expected text or whole numbers"
         )
 
 

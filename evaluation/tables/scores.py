@@ -72,7 +72,7 @@ def read_folder(
     manifest = scores.manifest
     if (manifest.images, manifest.captions) != (list(images), list(captions)):
         raise InputError(
-            f"{folder}: expected scores of the columns {', '.join([*images, *captions])}; found "
+            f"{folder}: expected scores for the columns {', '.join([*images, *captions])}; found "
             f"{', '.join([*manifest.images, *manifest.captions]) or 'none'}"
         )
     batches = list(scores.batches("scores", ["sample_id", "values"]))
@@ -191,12 +191,12 @@ def read_file(
     if path.is_dir():
         raise InputError(
             f"{path} is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. To "
-            "measure a folder of eqforge score, pass its dataset first: eqforge metrics "
+            "measure a folder written by eqforge score, pass its dataset first: eqforge metrics "
             "DATASET SCORES"
         )
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
-            f"{path}: expected a folder of eqforge score, a file that ends in "
+            f"{path}: expected a folder written by eqforge score, a file that ends in "
             f"{', '.join(FILE_SUFFIXES)}, or the results per question of lmms-eval "
             "(*_samples_*.jsonl) or VLMEvalKit (.xlsx)"
         )

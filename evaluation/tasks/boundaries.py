@@ -84,7 +84,7 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
+                f"{path}: {len(missing):,} boundaries from another file are missing, such as "
                 f"{missing[0]!r}; pass --allow-missing to leave them out"
             )
     judged = {
@@ -141,7 +141,7 @@ def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
             if (places[pairs] >= 0).all()  # a missing pair may be the best
         ]
         if not searches:
-            raise InputError(f"{path}: no boundary has scores of all its pairs of frames")
+            raise InputError(f"{path}: no boundary has scores for all its pairs of frames")
         judged[model] = {EVERYTHING: _judge(searches, len(pairs_of), settings)}
     return make_report(TITLE, settings.rules, judged, tuple(score_notes(models, scores)))
 

@@ -75,7 +75,7 @@ def eqben_report(
             parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
             raise InputError(
                 f"{path}: expected {4 * samples:,} numbers, four per sample in the order c0i0, "
-                f"c1i0, c0i1, c1i1, of the subsets {parts}; found {len(numbers):,}"
+                f"c1i0, c0i1, c1i1, for the subsets {parts}; found {len(numbers):,}"
             )
         judged[name] = dict(_judge(numbers, settings.order, clusters, sizes, settings.rules))
         notes += _doubts(name, settings.order, numbers, judged[name], settings.rules)

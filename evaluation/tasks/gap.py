@@ -93,7 +93,7 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     del settings
     if len(paths) != 2:
         raise InputError(
-            "--format gap needs two metrics.json or metrics.csv files: in-domain, then "
+            "--format gap needs two metrics.json or metrics.csv files: first in-domain, then "
             "out-of-domain"
         )
     first, second = map(read_numbers, paths)

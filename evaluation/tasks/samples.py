@@ -223,7 +223,7 @@ def _report(
     if people is not None:
         if _HUMAN in judged:
             raise InputError(
-                f"the model name {_HUMAN} is reserved for people; rename the model's file"
+                f"the model name {_HUMAN!r} is reserved for human reviewers; rename the model file"
             )
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
         raters = ", ".join(people.by_reviewer)

@@ -179,7 +179,9 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     row, column = np.nonzero(np.isnan(probabilities[:, targets]))
     if len(row):
         region, text = simat.regions["region_id"][row[0]], simat.texts[targets[column[0]]]
-        raise InputError(f"{oracle} contains no score of region {str(region)!r} with {str(text)!r}")
+        raise InputError(
+            f"{oracle} contains no score for region {str(region)!r} with {str(text)!r}"
+        )
     return probabilities > SUCCESS, name
 
 

@@ -97,7 +97,7 @@ def read_grid(path: Path) -> Grid:
         raise InputError(f"{path}: expected at least one entry in train, rows and test")
     slugs = [_slug(*names) for names in itertools.product(grid.train, grid.rows)]
     if twice := [slug for slug in slugs if slugs.count(slug) > 1]:
-        raise InputError(f"{path}: two cells would have the folder {twice[0]}; rename a row")
+        raise InputError(f"{path}: two cells would share the folder {twice[0]}; rename a row")
     return grid
 
 
@@ -172,7 +172,7 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         for name, value in json.loads(json.dumps(run)).items():
             if known.run.get(name) != value:
                 raise InputError(
-                    f"{folder} was made with other settings: {name} is "
+                    f"{folder} was made with different settings: {name} is "
                     f"{shown(known.run.get(name))} instead of {shown(value)}; choose a "
                     "different --output, or delete this folder"
                 )
@@ -194,7 +194,7 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
             subsets = ", ".join(dict.fromkeys(subset for subset, _ in known_values))
             metrics = ", ".join(dict.fromkeys(metric for _, metric in known_values))
             raise InputError(
-                f"test {column}: {test.dataset} has no {grid.metric} of {test.subset}; it has the "
+                f"test {column}: {test.dataset} has no {grid.metric} for {test.subset}; it has the "
                 f"subsets {subsets} and the metrics {metrics}"
             )
         values[column] = known_values[test.subset, grid.metric]

@@ -41,7 +41,7 @@ class RunFolder:
 
     def _check(self) -> None:
         if not storage.is_local(str(self.folder)):
-            raise InputError(f"{self.folder}: expected a folder on a disk of this machine")
+            raise InputError(f"{self.folder}: expected a folder on a disk on this machine")
         if self.folder.is_file():
             raise InputError(f"{self.folder}: expected a folder, found a file")
         if self.is_finished:
@@ -65,7 +65,7 @@ class RunFolder:
         name = next((n for n in names if self._identity.get(n) != there.get(n)), None)
         if name is not None:
             raise InputError(
-                f"{self.folder} {state} with other settings: {name_of(name)} is "
+                f"{self.folder} {state} with different settings: {name_of(name)} is "
                 f"{shown(there.get(name))} instead of {shown(self._identity.get(name))}; "
                 "choose a different folder, or delete this one"
             )

@@ -87,7 +87,7 @@ def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
     def name_of(value: Any) -> str:
         if isinstance(value, Path):
             return value.name
-        raise TypeError(f"no setting can be a {type(value).__name__}")
+        raise TypeError(f"a setting cannot be a {type(value).__name__}")
 
     return msgspec.to_builtins(traced(config), enc_hook=name_of)
 
@@ -184,7 +184,7 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
         if run.overwrite:
             return None
         raise InputError(
-            f"--output {run.output}: contains an unfinished build, but {url} is damaged; "
+            f"--output {run.output} contains an unfinished build, but {url} is damaged; "
             "choose a different folder, or add --overwrite to start again"
         ) from error
 
@@ -248,12 +248,12 @@ def _check_free(output: str) -> None:
     if storage.is_local(output):
         folder = Path(storage.locate(output)[1])
         if folder.exists() and not folder.is_dir():
-            raise InputError(f"--output {output}: is a file; expected a folder")
+            raise InputError(f"--output {output} is a file; expected a folder")
     names = [name for name in storage.list_names(output) if not storage.TEMPORARY.fullmatch(name)]
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {output}: is not empty (contains {foreign[0]}); choose an empty folder"
+            f"--output {output} is not empty (contains {foreign[0]}); choose an empty folder"
         )
 
 

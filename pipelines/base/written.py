@@ -286,7 +286,7 @@ def check_writer(config: ModelSettings, mode: Mode) -> None:
     expect(config, "model_prices", min(config.model_prices or (0.0,)) >= 0, "0 or more")
     if config.model_budget is not None and config.model_prices is None:
         raise InputError(
-            "--model-budget: also pass the price of a million tokens with --model-prices"
+            "--model-budget: also pass the price per million tokens with --model-prices"
         )
     if config.model is not None:
         open_model(writer_of(config))
@@ -295,7 +295,7 @@ def check_writer(config: ModelSettings, mode: Mode) -> None:
     for each in fields(ModelSettings):
         if getattr(config, each.name) != usual.get(each.name, each.default):
             flag = each.name.replace("_", "-")
-            raise InputError(f"--{flag}: needs a language model; pass one with --model")
+            raise InputError(f"--{flag} needs a language model; pass one with --model")
 
 
 def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator[str]:

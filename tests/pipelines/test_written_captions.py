@@ -349,7 +349,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
         (("--model-prices", -1, 2), "--model-prices (-1.0, 2.0): expected 0 or more"),
         (("--model-for", "rest"), "--model-for: needs a language model; pass one with --model"),
         (("--mode", "paper", "--model-prompts", "swap"), "--model-prompts: needs a language model"),
-        (("--model-budget", 2), "--model-budget: also pass the price of a million tokens"),
+        (("--model-budget", 2), "--model-budget: also pass the price per million tokens"),
         (
             ("--model", "http://localhost:1/v1"),
             "put the name of the model on the server before the address",

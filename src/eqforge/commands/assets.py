@@ -142,7 +142,7 @@ def choose(chosen: Chosen) -> Iterator[Asset]:
     categories = {asset.category for asset in library.assets.values()}
     if unknown := sorted(set(chosen.category) - categories):
         raise InputError(
-            f"{library.url}: has no category {unknown[0]!r}; the categories are "
+            f"{library.url} has no category {unknown[0]!r}; the categories are "
             f"{', '.join(sorted(categories))}"
         )
     ids = [library.asset(name).asset_id for name in chosen.ids] or sorted(library.assets)
@@ -252,7 +252,7 @@ def _alone(folder: str) -> Iterator[None]:
     """Lock a folder for one command; delete its work folder at the end."""
     if storage.exists(storage.join(folder, WORK, IDENTITY)):
         raise InputError(
-            f"--output {folder}: contains a dataset; choose a separate folder for the assets"
+            f"--output {folder} contains a dataset; choose a separate folder for the assets"
         )
     with locked(folder):
         yield

@@ -80,7 +80,7 @@ def differences(arguments: Arguments) -> Difference:
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: works only with --report")
     if arguments.report is not None and arguments.table and "samples" not in arguments.table:
-        raise InputError("--table: --report needs the table samples; add samples to --table")
+        raise InputError("--table: --report needs the samples table; add samples to --table")
     return diff_datasets(
         arguments.a,
         arguments.b,

@@ -269,7 +269,7 @@ def _whole_id(dataset: "Dataset", part: str) -> str:
     if len(found) > 1:
         examples = ", ".join(map(visible, found[:_MOST_IDS]))
         raise InputError(
-            f"--id {part}: matches {len(found):,} ids; pass a longer part or a whole id, such as "
+            f"--id {part} matches {len(found):,} ids; pass a longer part or a whole id, such as "
             f"{examples}{', …' if len(found) > _MOST_IDS else ''}"
         )
     return found[0]

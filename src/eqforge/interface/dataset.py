@@ -172,7 +172,7 @@ class OpenDataset:
     def _check(self, name: str) -> None:
         if name not in self.manifest.tables:
             raise InputError(
-                f"{self.folder}: has no table {name!r}; the tables are {', '.join(self.tables)}"
+                f"{self.folder} has no table {name!r}; the tables are {', '.join(self.tables)}"
             )
 
 

@@ -195,7 +195,7 @@ def test_other_settings_do_not_mix_with_answers_that_are_there(
     assert converse(asked_dataset, biased_folder, tmp_path / "a", "--samples", "1") == 0
     before = files(tmp_path / "a")
     assert converse(asked_dataset, biased_folder, tmp_path / "a", "--samples", "2") == 2
-    assert "answers of a run whose dataset" in capsys.readouterr().err
+    assert "answers from a run whose dataset" in capsys.readouterr().err
     assert files(tmp_path / "a") == before
 
 
@@ -241,7 +241,7 @@ def test_a_server_is_asked_each_question_once_whatever_happens(
         options = ("--endpoint", server.url, "--orders", "2", "--allow-missing")
         assert converse(asked_dataset, model, tmp_path / "a", *options) == 2
         said = capsys.readouterr().err
-        assert "12 requests with an image each: about" in said
+        assert "12 requests with one image each: about" in said
         assert "the server answers 404: gone" in said
         broken = False
         assert converse(asked_dataset, model, tmp_path / "a", *options, "--show", "json") == 0

@@ -155,7 +155,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
         "expected a score of a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
     )
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
-    assert "also appears in an earlier file of --metrics" in capsys.readouterr().err
+    assert "also appears in an earlier --metrics file" in capsys.readouterr().err
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets", "vqa"]) == 0
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets"]) == 2
     assert "--subsets: pass at least one subset" in capsys.readouterr().err

@@ -402,7 +402,7 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
     other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
     assert main([str(dataset), *other, "--output", str(output)]) == 2
     assert (
-        "unfinished answers of a run whose dataset, model or versions differ"
+        "unfinished answers from a run whose dataset, model or versions differ"
         in capsys.readouterr().err
     )
     assert answer(dataset, "vqa", folder, output) == whole
@@ -482,7 +482,7 @@ def test_a_model_s_answers_and_their_time_make_a_front(
         (["--task", "poetry"], "--task poetry"),
         (
             ["--task", "vqa", "--detector-s", "1"],
-            "reads pixels; leave --detector and --detector-s out",
+            "reads pixels; leave out --detector and --detector-s",
         ),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
         ([], "--task: pass one of"),

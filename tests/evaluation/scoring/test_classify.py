@@ -116,7 +116,7 @@ def test_a_class_that_ties_with_the_true_one_stands_before_it() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["I/dog"], "expected subfolders of 2 or more classes, found 0"),
+        (["I/dog"], "expected subfolders for 2 or more classes, found 0"),
         (["nowhere"], "nowhere: expected a folder with one subfolder of images per class"),
         (["E"], "E/b contains no images"),
         (["I", "--templates", "a dog"], "--templates 'a dog': expected {}"),

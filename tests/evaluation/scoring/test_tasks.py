@@ -394,7 +394,9 @@ def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> N
     stopped = CountingFusion(load_model(OWN, "cpu"), stop_after=1)
     with pytest.raises(KeyboardInterrupt):
         score(dataset, OWN, tmp_path / "s", stopped)
-    with pytest.raises(InputError, match="scores of a run whose dataset, model or settings differ"):
+    with pytest.raises(
+        InputError, match="scores from a run whose dataset, model or settings differ"
+    ):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
 
 

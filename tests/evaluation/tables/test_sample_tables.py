@@ -258,7 +258,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
             "such as 'x', belongs to a sample of the dataset; pass scores of this dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
-        ("a.txt", "", "expected a folder of eqforge score"),
+        ("a.txt", "", "expected a folder written by eqforge score"),
     ],
 )
 def test_scores_that_do_not_fit_are_one_clear_error(
@@ -305,7 +305,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     assert "score the dataset again" in capsys.readouterr().err
     swapped = _scored(tmp_path / "b", pairs, _pair_scores(), captions=CAPTIONS[::-1])
     assert main([str(pairs), str(swapped)]) == 2
-    assert "expected scores of the columns" in capsys.readouterr().err
+    assert "expected scores for the columns" in capsys.readouterr().err
     scores = _scored(tmp_path / "s", pairs, _pair_scores())
     (tmp_path / "out").write_text("mine")
     for arguments, message in (

@@ -173,13 +173,13 @@ def test_a_finished_cell_of_other_settings_is_kept(
     shutil.copytree(finished[1], output)
     grid = write_grid(root, tmp_path / "grid.toml", ("steps = 3", "steps = 4"))
     assert main([str(grid), "--output", str(output)]) == 1
-    assert "was made with other settings: finetune is" in capsys.readouterr().err
+    assert "was made with different settings: finetune is" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ([("[rows.FT]", "[rows.EqSim]")], "two cells would have the folder F30K--EqSim"),
+        ([("[rows.FT]", "[rows.EqSim]")], "two cells would share the folder F30K--EqSim"),
         ([("[finetune]", "[fine]")], "unknown field `fine`"),
         ([('model = "', 'model = "vectors:')], "cannot train heads on stored vectors"),
         ([("model =", "model :")], "grid.toml: "),
@@ -206,4 +206,4 @@ def test_a_subset_that_is_not_there_names_those_that_are(
     assert main([str(grid), "--output", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert "test Wino: " in error
-    assert "has no group of moon; it has the subsets " in error
+    assert "has no group for moon; it has the subsets " in error
