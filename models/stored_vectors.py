@@ -49,8 +49,8 @@ class StoredVectors:
         ):
             if missing := sorted(set(wanted) - known.keys()):
                 raise InputError(
-                    f"{self.path} has no vectors for {len(missing):,} {kind} of the dataset, such "
-                    f"as {name_of(missing[0])}; add their vectors"
+                    f"{self.path} lacks vectors for {kind} of the dataset ({len(missing):,}, such "
+                    f"as {name_of(missing[0])}); add them"
                 )
 
 

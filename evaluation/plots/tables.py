@@ -160,8 +160,8 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"the tables contain {model}, {subset} {times} times; pass only tables of one "
-            "dataset that have no model in common"
+            f"the tables contain {model}, {subset} {times} times; pass tables of a single "
+            "dataset, each with different models"
         )
     return found
 

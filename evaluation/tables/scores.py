@@ -234,8 +234,8 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
     if len(bad):
         raise InputError(
-            f"{where}: the scores of {str(scores.keys[bad[0]])!r} must be finite and within "
-            f"{LARGEST_SCORE:g}"
+            f"{where}: the scores of {str(scores.keys[bad[0]])!r} must be finite and between "
+            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
         )
     return scores
 

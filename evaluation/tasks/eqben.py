@@ -133,8 +133,8 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
     bad = np.flatnonzero(~(np.abs(exact.astype(np.float64)) <= LARGEST_SCORE))
     if len(bad):
         raise InputError(
-            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores must be finite and within "
-            f"{LARGEST_SCORE:g}"
+            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores must be finite and between "
+            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
         )
     return exact
 

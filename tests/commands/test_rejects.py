@@ -111,7 +111,7 @@ def test_a_part_of_many_ids_and_of_none_is_one_sentence(
 ) -> None:
     many = refused(capsys, dataset, "--id", "gone.mp4")
 
-    assert "--id gone.mp4: matches 3 ids; pass a longer part or a whole id, such as " in many
+    assert "--id gone.mp4 matches 3 ids; pass a longer part or a whole id, such as " in many
     assert many.count("eq-video/gone.mp4/") == 3
     assert "has no such sample or reject" in refused(capsys, dataset, "--id", "nowhere")
 

@@ -176,8 +176,8 @@ def test_texts_that_cannot_be_used_are_rejects(tmp_path: Path) -> None:
     [
         (["winogrand", "x"], "no benchmark 'winogrand'; did you mean 'winoground'?"),
         (["winoground", "gone.json"], "gone.json: no such file or folder"),
-        (["winoground", ".", "--columns", "a=b"], "--columns: works only with own-"),
-        (["winoground", ".", "--unconfirmed"], "--unconfirmed: works only with valse"),
+        (["winoground", ".", "--columns", "a=b"], "--columns works only with own-"),
+        (["winoground", ".", "--unconfirmed"], "--unconfirmed works only with valse"),
         (["winoground", "."], "expected examples.jsonl; found nothing"),
         (["winoground", ".", "--images", "gone"], "--images gone: no such folder"),
     ],

@@ -347,8 +347,8 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
         (("--model-top-p", 1.5), "--model-top-p 1.5: expected more than 0 and at most 1"),
         (("--model-timeout-s", 0), "--model-timeout-s 0.0: expected more than 0 seconds"),
         (("--model-prices", -1, 2), "--model-prices (-1.0, 2.0): expected 0 or more"),
-        (("--model-for", "rest"), "--model-for: needs a language model; pass one with --model"),
-        (("--mode", "paper", "--model-prompts", "swap"), "--model-prompts: needs a language model"),
+        (("--model-for", "rest"), "--model-for needs a language model; pass one with --model"),
+        (("--mode", "paper", "--model-prompts", "swap"), "--model-prompts needs a language model"),
         (("--model-budget", 2), "--model-budget: also pass the price per million tokens"),
         (
             ("--model", "http://localhost:1/v1"),

@@ -125,7 +125,7 @@ def test_columns_that_are_not_asked_for_are_not_shown(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--table", "images"), "--table: --report needs the table samples"),
+        (("--table", "images"), "--table: --report needs the samples table"),
         (("--only", "phash"), "--report: the samples have no column phash"),
     ],
 )

@@ -307,8 +307,11 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
             "columns Eq-COCO; the columns are Eq-YouCook2",
         ),
         ([one, "--paper", "eqben", "--digits", "9"], "--digits 9: expected 0 to 6"),
-        ([str(tmp_path / "none"), "--paper", "eqben"], "expected a folder that eqforge metrics"),
-        (["a=b", "--paper", "eqben"], "expected a folder that eqforge metrics"),
+        (
+            [str(tmp_path / "none"), "--paper", "eqben"],
+            "expected a folder written by eqforge metrics",
+        ),
+        (["a=b", "--paper", "eqben"], "expected a folder written by eqforge metrics"),
     ):
         assert main(arguments) == 2
         assert message in " ".join(capsys.readouterr().err.split())
