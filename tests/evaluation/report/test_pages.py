@@ -216,6 +216,23 @@ def test_two_models_are_compared(page: Page, scores: list[str], dataset: Path) -
     assert margins == sorted(margins)
 
 
+def test_on_a_phone_a_table_of_models_with_long_names_scrolls_by_itself(
+    opened: Callable[..., Page], report: Path
+) -> None:
+    folder = Path(str(report).replace("#", "%23").replace(" ", "%20"))
+    phone = opened(folder, viewport={"width": 390, "height": 700})
+    phone.open("samples.html")
+    phone.page.wait_for_selector(".crossed")
+    phone.page.evaluate(
+        """document.querySelectorAll(".crossed th, .model b").forEach(
+            (name) => name.prepend("openai/clip-vit-large-patch14-336@0123456789ab "))"""
+    )
+    assert phone.page.evaluate("document.documentElement.scrollWidth") <= 390
+    around = phone.page.locator("div:has(> .crossed)")
+    assert around.evaluate("node => node.scrollWidth > node.clientWidth")
+    assert around.evaluate("node => getComputedStyle(node).overflowX") == "auto"
+
+
 def test_the_tab_holds_few_files_of_data(page: Page) -> None:
     assert COUNT > 2 * CHUNK
     page.open("samples.html#page=11")

@@ -111,7 +111,8 @@ eqforge.filters = (() => {
     const head = make("tr", {}, make("td", {}, ""), ...names[1].map((name) => make("th", { scope: "col" }, `${b.name} ${name}`)));
     const rows = names[0].map((name, i) => make("tr", {}, make("th", { scope: "row" }, `${a.name} ${name}`),
       ...names[1].map((other, j) => make("td", { class: "number" }, make("a", { href: only([[titleOf(index, a), name], [titleOf(index, b), other]]) }, counts[i][j].toLocaleString("en"))))));
-    return make("table", { class: "crossed" }, make("thead", {}, head), make("tbody", {}, ...rows));
+    const table = make("table", { class: "crossed" }, make("thead", {}, head), make("tbody", {}, ...rows));
+    return make("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Verdicts of both models" }, table);
   }
 
   return { draw, chosen, sorts, models };
