@@ -1,11 +1,12 @@
 """The command `eqforge answer`: local models answer VLUE's questions, statements and images."""
 
+import fcntl
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import tyro
 
@@ -103,11 +104,12 @@ def answer_dataset(settings: AnswerSettings) -> str:
     limits = [device_name(settings.device), settings.max_pixels, settings.task]
     run = fingerprint([dataset.sha256, limits, repr(model.identity), answers, regions, versions])
     part = settings.output.with_name(f"{settings.output.name}.part")
-    done = _begin(part, run)
-    left = [one for one in questions if one[0]["sample_id"] not in done]
+    part.parent.mkdir(parents=True, exist_ok=True)
     failures: Counter[str] = Counter()
-    ticker = Ticker(len(questions), "answers", before=len(done))
     with part.open("a", encoding="utf-8") as stream, torch_threads(1), exact_convolutions():
+        done = _begin(stream, part, run)
+        left = [one for one in questions if one[0]["sample_id"] not in done]
+        ticker = Ticker(len(questions), "answers", before=len(done))
         for place, (key, answer, why) in enumerate(
             _answers(left, shelf, model, is_chat, regions or {}, settings), start=len(done) + 1
         ):
@@ -117,15 +119,17 @@ def answer_dataset(settings: AnswerSettings) -> str:
                 line = {"sample_id": key, **answer}
                 print(json.dumps(line, ensure_ascii=False), file=stream, flush=True)
             ticker.show(place)
-    ticker.close()
-    _, *lines = _whole_lines(part)
-    if without := dataset.manifest.num_rows(settings.task) - len(questions):
-        failures["no image"] = without
-    reasons = ", ".join(f"{count:,} left out ({why})" for why, count in sorted(failures.items()))
-    if not lines:
-        raise InputError(f"{settings.dataset}: no question could be answered: {reasons}")
-    storage.write_bytes(str(settings.output), "".join(f"{x}\n" for x in sorted(lines)).encode())
-    part.unlink()
+        ticker.close()
+        lines = _answer_lines(part)
+        if without := dataset.manifest.num_rows(settings.task) - len(questions):
+            failures["no image"] = without
+        reasons = ", ".join(
+            f"{count:,} left out ({why})" for why, count in sorted(failures.items())
+        )
+        if not lines:
+            raise InputError(f"{settings.dataset}: no question could be answered: {reasons}")
+        storage.write_bytes(str(settings.output), "".join(f"{x}\n" for x in sorted(lines)).encode())
+        part.unlink()
     advice = f"; {reasons}; pass --allow-missing to eqforge metrics" if reasons else ""
     return f"{settings.output}: {counted(len(lines), 'answers')}{advice}"
 
@@ -160,21 +164,32 @@ def inputs_of(
     return images, question.question if is_chat else str(row[_OWN_TEXT[task]])
 
 
-def _begin(part: Path, run: str) -> set[str]:
-    """Open a file of unfinished answers; return the ids that it has, without a broken last line."""
+def _begin(stream: IO[str], part: Path, run: str) -> set[str]:
+    """Lock a file of unfinished answers for this run; return the ids that it has."""
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InputError(
+            f"--output {str(part).removesuffix('.part')}: another run is writing there; wait for "
+            "it to end, or choose a different file"
+        ) from error
     header = json.dumps({"run": run})
-    if not part.exists():
-        storage.write_bytes(str(part), f"{header}\n".encode())
-        return set()
-    first, *lines = _whole_lines(part) or [""]
-    whole = [line for line in lines if _is_json(line)]  # others are damaged, and asked again
-    if first != header:
+    if b"\n" not in part.read_bytes():  # new, or killed before its first line
+        stream.truncate(0)
+        print(header, file=stream, flush=True)
+    elif _whole_lines(part)[0] != header:
         raise InputError(
             f"{part} contains unfinished answers from a run whose dataset, model or versions "
             "differ; delete the file, or choose another --output"
         )
-    storage.write_bytes(str(part), "".join(f"{line}\n" for line in (first, *whole)).encode())
-    return {json.loads(line)["sample_id"] for line in whole}
+    elif not part.read_bytes().endswith(b"\n"):  # ends a torn line, which is asked again
+        print(file=stream, flush=True)
+    return {json.loads(line)["sample_id"] for line in _answer_lines(part)}
+
+
+def _answer_lines(part: Path) -> list[str]:
+    """Return the answers in a file of unfinished ones, without damaged lines."""
+    return [line for line in _whole_lines(part)[1:] if _is_json(line)]
 
 
 def _is_json(line: str) -> bool:

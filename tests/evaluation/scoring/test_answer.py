@@ -410,6 +410,33 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
     assert not part.exists()
 
 
+def test_a_second_run_on_the_same_file_is_one_clear_error(
+    dataset: Path,
+    models: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from eqforge.models.answerers import ViltAnswerer
+
+    folder, output = models["ViltForQuestionAnswering"], tmp_path / "new" / "a.jsonl"
+    whole = answer(dataset, "vqa", folder, tmp_path / "whole.jsonl")
+    own, statuses = ViltAnswerer.answer, list[int]()
+
+    def starts_another_run(self: ViltAnswerer, pixels: Any, text: str) -> str:
+        if not statuses:
+            arguments = ["--task", "vqa", "--model", str(folder), "--output", str(output)]
+            statuses.append(2)
+            statuses[0] = main([str(dataset), *arguments])
+        return own(self, pixels, text)
+
+    monkeypatch.setattr(ViltAnswerer, "answer", starts_another_run)
+    assert answer(dataset, "vqa", folder, output) == whole
+    assert statuses == [2]
+    assert f"--output {output}: another run is writing there" in capsys.readouterr().err
+    assert output.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+
+
 def test_lines_end_at_line_feeds_alone(
     dataset: Path, models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
