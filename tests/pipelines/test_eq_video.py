@@ -104,7 +104,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused_and_never_read(
     assert reasons(output, "frames") == {"outside_root": 2 * len(hostile)}
     assert {row["source_id"] for row in rows(output, "rejects")} == set(hostile)
     assert [row["source_id"] for row in rows(output, "samples")] == ["inside.mp4"]
-    if not os.statvfs(outside).f_flag & os.ST_NOATIME:
+    if not os.statvfs(outside).f_flag & getattr(os, "ST_NOATIME", 0):
         assert outside.stat().st_atime_ns == read_before - 10**15
 
 

@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from eqforge.core.errors import InputError
+from eqforge.core.ranges import usable_cores
 from eqforge.transforms.engines import flink
 from eqforge.transforms.engines.options import with_defaults
 from eqforge.transforms.engines.placement import BOOT, worker_process
@@ -39,7 +40,7 @@ def test_a_build_on_flink_has_workers_jar_options_of_java_and_all_cores() -> Non
     java = found.view_as(JobServerOptions).job_server_jvm_properties
     assert "-Xmx1g" in java
     assert "--add-opens=java.base/java.util=ALL-UNNAMED" in java
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     assert found.view_as(FlinkRunnerOptions).parallelism == cores
     assert portable.sdk_worker_parallelism == str(cores)
     experiments = found.view_as(DebugOptions).experiments
