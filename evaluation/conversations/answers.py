@@ -186,7 +186,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
             raise InputError(
-                f"{answer.sample_id} has two answers for the same order of images and captions"
+                f"{answer.sample_id} has two answers for image_order {answer.orders[0]} and "
+                f"caption_order {answer.orders[1]}; keep one"
             )
         found[answer.orders] = answer
     keys = sorted(by_sample)

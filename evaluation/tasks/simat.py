@@ -215,9 +215,11 @@ def _of_matrix(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
 def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
     quantity = open_scores(oracle).manifest.quantity
     scores = read_crossed(oracle, dataset)
-    if scores.grid is None or quantity not in ("logit", "probability"):
+    if scores.grid is None:
+        raise InputError(f"{oracle}: an oracle needs a grid of scores, but this folder has vectors")
+    if quantity not in ("logit", "probability"):
         raise InputError(
-            f"{oracle}: an oracle must return P(match), but this file contains {quantity}s"
+            f"{oracle}: an oracle must return P(match), but this folder has {quantity}s"
         )
     known = scores.grid.astype(np.float64)
     known[np.isneginf(known)] = np.nan

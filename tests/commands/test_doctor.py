@@ -59,5 +59,5 @@ def test_without_a_necessary_package_the_status_is_1(
     assert doctor.main([]) == 1
     said = capsys.readouterr().out
     assert "NECESSARY" in said
-    assert "without ftfy" in said
+    assert "not installed: ftfy" in said
     assert f"{VARIABLE}=off" in said

@@ -85,7 +85,7 @@ def test_infinite_pixels_are_a_sun() -> None:
     [
         (0 * EVEN, "sky: the environment image gives no light, because its upper half is black"),
         (EVEN[:, :100], "sky: 100 x 64 pixels; expected an equirectangular"),
-        (np.where(np.arange(128)[:, None] == 3, np.nan, EVEN), "sky: 64 pixels of the .* are no"),
+        (np.where(np.arange(128)[:, None] == 3, np.nan, EVEN), "sky: 64 pixels of the .* NaN"),
     ],
 )
 def test_a_picture_that_lights_nothing_is_refused(picture: Picture, message: str) -> None:

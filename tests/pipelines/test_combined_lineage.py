@@ -79,8 +79,8 @@ def test_the_card_says_of_each_part_what_is_known_of_it(nested: Path) -> None:
     assert "no person has checked them" in card
     assert "eqforge does not know who" not in card
     assert card.count("@inproceedings{wang2023equivariant,") == 1
-    assert "- Of eq-kubric: The images are rendered scenes" in card
-    assert "- Of eq-youcook2: Images in which" in card
+    assert "- eq-kubric: The images are rendered scenes" in card
+    assert "- eq-youcook2: Images in which" in card
     for name in ("captions.jsonl", "youcook2.json", "assets.json"):
         assert re.search(rf"- `{name}`, SHA-256 `[0-9a-f]{{64}}`", card)
     assert "| eq-video | CC0-1.0 | 2 |\n| eq-youcook2 | none | 5 |" in card

@@ -13,6 +13,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from eqforge.core.files import storage
 from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.combine import merge_images
 from eqforge.transforms.dataset.errata import (
     Errata,
@@ -127,7 +128,7 @@ class WriteCombined(beam.PTransform):
             if table.name == "images":
                 found = (
                     found
-                    | "KeyImages" >> beam.WithKeys(attrgetter("image_id"))
+                    | beam.WithKeys(attrgetter("image_id")).with_output_types(tuple[str, ImageRow])
                     | "GroupImages" >> beam.GroupByKey()
                     | "MergeImages" >> beam.MapTuple(merge_images)
                 )

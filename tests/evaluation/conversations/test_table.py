@@ -85,7 +85,7 @@ def test_chance_is_what_all_throws_of_a_coin_give(orders: int) -> None:
 
 def test_answers_have_to_be_complete() -> None:
     whole = answered("a", [1, 2, 2, 1])
-    with pytest.raises(InputError, match="has two answers for the same order"):
+    with pytest.raises(InputError, match="has two answers for image_order"):
         judge_answers([*whole, whole[0]])
     with pytest.raises(InputError, match="no answer for image_order 1"):
         judge_answers(whole[:3])

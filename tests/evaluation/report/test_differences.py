@@ -190,7 +190,7 @@ def test_masks_have_names_of_masks(
         report.main([str(folder), "--output", str(tmp_path / "r")])
 
     assert left.value.code == 2
-    assert "the id ../../x of an image is not a SHA-256" in capsys.readouterr().err
+    assert "the image id ../../x is not a SHA-256" in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 
 

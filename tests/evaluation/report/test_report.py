@@ -448,7 +448,7 @@ def test_pictures_of_rejects_have_names_of_pictures(
         report.main([str(videos), "--output", str(tmp_path / "r")])
 
     assert left.value.code == 2
-    assert "of an image is not" in capsys.readouterr().err.splitlines()[-1]
+    assert re.search("the image (id|suffix) .* is not", capsys.readouterr().err.splitlines()[-1])
     assert not (tmp_path / "r").exists()
 
 

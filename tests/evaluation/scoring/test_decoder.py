@@ -81,7 +81,7 @@ def test_a_picture_of_another_kind_fails_alone(clip_folder: Path, tmp_path: Path
         failures[row["table"]].append(row)
     (failed,) = failures["images"]
     assert failed["reason"] == "undecodable_image"
-    assert "formats BMP, GIF, JPEG, PNG, TIFF, WEBP" in failed["detail"]
+    assert "formats: BMP, GIF, JPEG, PNG, TIFF, WEBP" in failed["detail"]
 
 
 def test_a_dataset_that_took_another_s_place_is_read_anew(tmp_path: Path) -> None:
