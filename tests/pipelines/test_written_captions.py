@@ -335,7 +335,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
 
     said = capsys.readouterr().out
     assert "language model: 25 questions; about 2," in said
-    assert "  if every answer is invalid: 100 questions; at your prices 0.1" in said
+    assert "  if every answer is invalid: 100 questions; 0.14 at your prices" in said
     assert not server.headers
 
 

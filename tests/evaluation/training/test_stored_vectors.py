@@ -236,7 +236,7 @@ def test_wrong_vectors_are_one_clear_error_before_any_work(
             np.savez(path, **wrong(dict(arrays)))
         assert main(command) == 2
         error = capsys.readouterr().err
-        assert error.startswith(f"eqforge: {path}: ")
+        assert error.startswith(f"eqforge: {path}")
         assert message in error
         assert error.count("\n") == 1
         assert not (tmp_path / "out").exists()
