@@ -58,7 +58,7 @@ class _Line:
     split: str | None = None
     licence: str | None = None
     times: str | None = None
-    """The unit of the times: `seconds` or `frames`."""
+    """Time unit: `seconds` or `frames`."""
     segment: CaptionedSegment | None = None
     problem: str = ""
 

@@ -97,7 +97,7 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
         while piece := stream.read(_PIECE_BYTES):
             if any(piece):
                 raise tarfile.ReadError(
-                    "data follows the end of the tar file, so the file may consist of two tar files"
+                    "data follows the end of the archive; it may be two tar files concatenated"
                 )
 
 

@@ -257,7 +257,7 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         if not bounds[0] <= value <= bounds[1]:
             raise ValueError(f"{value} is outside its interval, {bounds[0]} to {bounds[1]}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected finite numbers, and seconds above 0")
+            raise ValueError("expected finite numbers, above 0 in the column seconds")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds

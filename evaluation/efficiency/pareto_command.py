@@ -37,7 +37,7 @@ class ParetoSettings:
     """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
 
     scores: tuple[Path, ...] = ()
-    """Scores for the dataset, one per `eqforge efficiency` file, in the same order."""
+    """Files of scores for the dataset, in the order of the files from `eqforge efficiency`."""
 
     metrics: tuple[Path, ...] = ()
     """Scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A model's

@@ -41,7 +41,7 @@ class EfficiencySettings:
     """Task, as for `eqforge score` or `eqforge answer`."""
 
     items: int = 100
-    """Number of image-caption pairs to time one at a time."""
+    """Number of image-caption pairs to measure individually."""
 
     warm_up: int = 10
     """Number of untimed warm-up runs for each batch size."""

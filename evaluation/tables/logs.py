@@ -103,9 +103,7 @@ def read_lmms_eval(path: Path) -> Answers:
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
-            raise InputError(
-                f"{path}: {where}: the row {shown(row)} of the task appears twice; keep one"
-            )
+            raise InputError(f"{path}: {where}: task row {shown(row)} appears twice; keep one")
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:

@@ -180,7 +180,7 @@ class Contest:
         missing = int((~self.scored).sum())
         if not self.scored.any() or (missing and not settings.allow_missing):
             raise InputError(
-                f"{model}: {missing:,} of {len(self.scored):,} captions have no score with their "
+                f"{model}: {missing:,} of {len(self.scored):,} captions have no score for their "
                 f"image{scores.why}; pass --allow-missing to leave them out"
             )
         entries = np.unique(gallery.entry_of[self.scored])

@@ -41,7 +41,7 @@ class RunFolder:
 
     def _check(self) -> None:
         if not storage.is_local(str(self.folder)):
-            raise InputError(f"{self.folder}: expected a folder on a disk on this machine")
+            raise InputError(f"{self.folder}: expected a local folder, not a URL")
         if self.folder.is_file():
             raise InputError(f"{self.folder}: expected a folder, found a file")
         if self.is_finished:

@@ -83,7 +83,7 @@ class AssetLibrary:
                 return stage_assets()[asset_id]
             near = difflib.get_close_matches(asset_id, self.assets, cutoff=0.0)
             raise InputError(
-                f"{self.url}: no asset {asset_id!r}; the closest ids are {', '.join(near)} ..."
+                f"{self.url}: no asset {asset_id!r}; the closest ids are {', '.join(near)}"
             )
         return self.assets[asset_id]
 

@@ -151,7 +151,11 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             '[{"caption": "x"}, 3]',
             "a.json: entry 2: expected an object, found a whole number 3",
         ),
-        ("a.json", '{"videos": []}', "found videos; own captions are a table (.csv, .tsv), a JSON"),
+        (
+            "a.json",
+            '{"videos": []}',
+            "found videos; your own captions must be in a table (.csv, .tsv), a JSON",
+        ),
         ("a.jsonl", '{"caption": "x", "id": 1.5}', "line 1: id: expected a whole number or a text"),
         (
             "a.csv",
@@ -174,7 +178,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the file name fits no caption format; own captions are a table",
+            "the file name fits no caption format; your own captions must be in a table",
         ),
     ],
 )

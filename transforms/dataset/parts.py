@@ -65,9 +65,9 @@ def _name_and_folder(text: str) -> tuple[str, str]:
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(text)}: expected NAME=FOLDER, where NAME has up to 64 characters from A-Z a-z "
-            "0-9 . _ - and begins with a letter or digit; write a folder with = in its name as "
-            "./FOLDER"
+            f"{shown(text)}: expected NAME=FOLDER, where NAME has up to 64 letters (A-Z, a-z), "
+            "digits, '.', '_' or '-', and begins with a letter or digit; write a folder with = in "
+            "its name as ./FOLDER"
         )
     return name, folder
 
@@ -205,8 +205,8 @@ def read_group(
                     yield from records_of(batch, described)
             except (msgspec.ValidationError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{dataset.url(path)}: a row does not fit {table}: {error}; run eqforge "
-                    "verify to find all damage"
+                    f"{dataset.url(path)}: a row does not fit the table {table}: {error}; run "
+                    "eqforge verify to find all damage"
                 ) from error
 
 

@@ -62,7 +62,7 @@ def export_dataset(
         raise InputError(f"{dataset.folder} has no rows of {table!r} to export")
     if kind.holds_pictures:
         raise InputError(
-            f"--table {table}: this table contains images, which are exported with their rows; "
+            f"--table {table}: images are exported only with the rows that use them; "
             "choose a table such as samples"
         )
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"

@@ -249,7 +249,7 @@ def test_captions_without_vectors_are_an_error_unless_allowed(
     assert main([str(made.folder), str(folder)]) == 2
     error = capsys.readouterr().err
     lost = int(made.counts[0])
-    assert f"{lost} of {len(made.texts)} captions have no score with their image" in error
+    assert f"{lost} of {len(made.texts)} captions have no score for their image" in error
     assert "1 images: undecodable_image" in error
     arguments = [str(made.folder), str(folder), "--allow-missing", "--output", str(tmp_path / "o")]
     assert main(arguments) == 0
