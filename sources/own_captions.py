@@ -24,9 +24,9 @@ LINES: Final = (".jsonl", ".ndjson")
 KNOWN: Final = (
     "your own captions must be in a table (.csv, .tsv), a JSON array (.json) or JSON Lines "
     "(.jsonl, .ndjson), in a column or key named caption; other supported formats are COCO's "
-    "captions_*.json, a Karpathy split (dataset_*.json), Flickr30k's results_*.token, results.csv (image_name| comment_number| "
-    "comment) or flickr_annotations_30k.csv (raw, filename, split), MS-COCO-FG and Flickr30k-FG "
-    "({image: [captions]}), and a Hugging Face folder"
+    "captions_*.json, a Karpathy split (dataset_*.json), Flickr30k's results_*.token, "
+    "results.csv (image_name| comment_number| comment) or flickr_annotations_30k.csv (raw, "
+    "filename, split), MS-COCO-FG and Flickr30k-FG ({image: [captions]}), and a Hugging Face folder"
 )
 """Supported caption formats, for messages."""
 

@@ -144,7 +144,11 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         ("c.json", '{"101": ["a dog", 3]}', "c.json: 101[1]: expected a text"),
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
-        ("a.csv", "image,titel\na,x\n", "the column 'caption', found image, titel; own captions"),
+        (
+            "a.csv",
+            "image,titel\na,x\n",
+            "the column 'caption', found image, titel; your own captions",
+        ),
         ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as in the header"),
         (
             "a.json",
