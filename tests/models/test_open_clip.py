@@ -109,7 +109,7 @@ def tiny(library: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def check_cosines(
     scorer: Scorer, model: Any, transform: Any, tokenizer: Any, pictures: list[Picture]
 ) -> None:
-    """Compare a scorer's cosines with those of a model of open_clip."""
+    """Compare a scorer's cosines with the cosines that open_clip itself computes."""
     import torch
 
     with torch.inference_mode():
