@@ -160,7 +160,7 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
     if len(lines) != len(order):
         raise InputError(
             f"{file} has {len(lines)} plain captions; expected one for each of the {len(order)} "
-            "triplets of --triplets, or JSON Lines with subject, relation, object and caption"
+            "triplets in --triplets, or JSON Lines with subject, relation, object and caption"
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():

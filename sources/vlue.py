@@ -143,7 +143,7 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
         number += 1
         yield item
     if not number:
-        raise InputError(f"{path.name} contains no row of the task {task}")
+        raise InputError(f"{path.name} contains no rows for the task {task}")
 
 
 def _read_retrieval(path: Path) -> Iterator[VlueItem]:

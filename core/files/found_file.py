@@ -126,7 +126,7 @@ class FoundFile:
     def _stat(self) -> dict[str, Any]:
         info = stat(self.place)
         if self.start is not None and state_of(info) != self.listed:
-            raise FetchFailed("source_changed", "its shard is another than when it was listed")
+            raise FetchFailed("source_changed", "its shard has changed since it was listed")
         return info
 
 

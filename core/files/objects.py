@@ -131,7 +131,7 @@ def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
         ):
             return
         found.append(digest.hexdigest())
-    raise FetchFailed(DOWNLOAD_FAILED, f"its MD5 is {found[-1]}, the store says {stated}")
+    raise FetchFailed(DOWNLOAD_FAILED, f"its MD5 is {found[-1]}, but the store says {stated}")
 
 
 def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:

@@ -308,7 +308,7 @@ async def _check_redirect(_session: Any, _context: Any, redirect: Any) -> None:
     if redirect.url.scheme == "https" and target.scheme != "https":
         raise ValueError("the server redirects from https:// to an unencrypted address")
     if _is_inner(target.host) and not _is_inner(redirect.url.host):
-        raise ValueError("the server redirects to an address of this machine or its network")
+        raise ValueError("the server redirects to an address on this machine or its network")
 
 
 def _is_inner(host: str | None) -> bool:

@@ -207,7 +207,7 @@ def _footer(stream: IO[bytes]) -> Iterator[Any]:
     metadata = opened.metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
     if metadata.num_rows != sum(rows) or min([*rows, 0]) < 0:
-        raise Unreadable("the rows of its row groups do not add up to its number of rows")
+        raise Unreadable("the row counts of its row groups do not add up to its total")
     yield rows
     yield memoryview(opened.schema_arrow.serialize())
 

@@ -201,7 +201,7 @@ class _Process:
         while (end := self._unread.find(b"\n", searched)) < 0:
             searched = len(self._unread)
             if searched > MOST_MESSAGE_BYTES:
-                raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
+                raise ChildFailed(f"a message longer than {MOST_MESSAGE_BYTES:,} bytes")
             self._wait(deadline, timeout_s)
             if not (data := os.read(self._output, 1 << 16)):
                 raise self._death()
@@ -215,7 +215,7 @@ class _Process:
 
     def _read_bytes(self, size: Any, timeout_s: float) -> bytearray:
         if type(size) is not int or not 0 <= size <= MOST_MESSAGE_BYTES:
-            raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
+            raise ChildFailed(f"a message longer than {MOST_MESSAGE_BYTES:,} bytes")
         data, at = bytearray(size), min(size, len(self._unread))
         data[:at] = self._unread[:at]
         del self._unread[:at]

@@ -103,8 +103,8 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
         ([7], r"\[0\]: a bare number does not identify its collection; specify .* coco="),
         ([{"image_id": 7}], "a bare number does not identify its collection"),
         ([{"height": 7}], "expected file_name, filename, cocoid or image_id"),
-        ({"images": []}, "contains no image of the splits train, restval"),
-        ({"test": [7]}, "contains no image of the splits train, restval"),
+        ({"images": []}, "contains no images in the splits train, restval"),
+        ({"test": [7]}, "contains no images in the splits train, restval"),
         ("{", "not valid JSON"),
     ],
 )

@@ -69,7 +69,7 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("task", "rows", "message"),
     [
-        ("retrieval", [], "contains no row of the task retrieval"),
+        ("retrieval", [], "contains no rows for the task retrieval"),
         ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
         ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
         ("vqa", ROWS["vqa"] * 2, "two items have the id 'vqa/7'"),

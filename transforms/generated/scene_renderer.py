@@ -178,7 +178,7 @@ def _written(path: str, folder: str) -> bytes:
     with storage.open_below(folder, os.path.basename(path)) as file:
         content = file.read(MOST_MESSAGE_BYTES + 1)
     if len(content) > MOST_MESSAGE_BYTES:
-        raise ChildFailed(f"a picture of more than {MOST_MESSAGE_BYTES:,} bytes")
+        raise ChildFailed(f"a picture larger than {MOST_MESSAGE_BYTES:,} bytes")
     return content
 
 

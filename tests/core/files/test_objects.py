@@ -159,7 +159,7 @@ def test_bytes_with_another_checksum_are_fetched_again(web: WebServer) -> None:
 
 def test_a_store_whose_object_has_another_checksum_is_not_believed(web: WebServer) -> None:
     wrong = {"size": len(DATA), "md5Hash": base64.b64encode(bytes(16)).decode()}
-    with pytest.raises(FetchFailed, match=f"its MD5 is {md5(DATA)}, the store says 0000"):
+    with pytest.raises(FetchFailed, match=f"its MD5 is {md5(DATA)}, but the store says 0000"):
         fetch(f"{web.url}/a.bin", wrong, io.BytesIO())
 
 
@@ -194,5 +194,5 @@ def test_a_refused_redirect_is_the_reason(web: WebServer, monkeypatch: pytest.Mo
     monkeypatch.setattr(storage, "_is_inner", lambda host: host == "169.254.169.254")
     assert reason_of(f"{web.url}/out") == (
         "download_failed",
-        "the server redirects to an address of this machine or its network",
+        "the server redirects to an address on this machine or its network",
     )

@@ -120,7 +120,7 @@ def test_every_kind_of_picture_has_the_pixels_a_viewer_shows(name: str) -> None:
         (encoded(Image.fromarray(COLOURS), "PNG")[:900], "OSError"),
         (encoded(Image.fromarray(DEEP.astype(np.float32)), "TIFF"), "32-bit"),
         (encoded(Image.fromarray(DEEP.astype(np.int32)), "TIFF"), "32-bit"),
-        (two_pixels(16, bytes([1, 2, 3, 4]), photometric=0), "white is 0"),
+        (two_pixels(16, bytes([1, 2, 3, 4]), photometric=0), "0 is white"),
     ],
     ids=["PostScript", "PPM", "cut short", "real numbers", "32 bits", "white is 0"],
 )

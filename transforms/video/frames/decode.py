@@ -58,7 +58,7 @@ def decode_frames(
       expected: the required state of the file; None for any.
     """
     if not all(isinstance(at, FrameNumber) or math.isfinite(at) for at in moments):
-        raise ValueError(f"a time asked of {os.path.basename(path)} is not finite")
+        raise ValueError(f"a time requested from {os.path.basename(path)} is not finite")
     unanswered = set(range(len(moments)))
     try:
         with open_file(path) as source:

@@ -128,10 +128,10 @@ def _packets_of(
         else:  # the first packet after the seek
             landed = index.position.get(_pts(packet))
             if landed is None or landed > run.first:
-                raise Surprise(f"a seek to {key.pts} came out at {packet.pts}")
+                raise Surprise(f"a seek to {key.pts} landed at {packet.pts}")
             position = landed
         if packet.pts != index.entries[position].pts:
-            raise Surprise(f"packet {packet.pts} where {index.entries[position].pts} was due")
+            raise Surprise(f"found packet {packet.pts}, not {index.entries[position].pts}")
         # A keyframe's leading pictures refer to frames that were not decoded.
         if position >= run.first and _pts(packet) >= _pts(key):
             if packet.is_corrupt:
