@@ -30,7 +30,7 @@ FOLDERS = (
 
 # Modules of torch's own classes, which only functions import.
 TORCH_MODULES = tuple(
-    f"eqforge.evaluation.training.{name}" for name in ("finetune", "fusion", "networks")
+    f"eqforge.evaluation.training.{name}" for name in ("finetune", "fusion", "loop", "networks")
 )
 IMPORT_ALL = """
 import importlib, pkgutil, sys

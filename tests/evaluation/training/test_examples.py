@@ -124,7 +124,7 @@ def test_steps_are_those_of_whole_batches() -> None:
 
 def test_the_rate_rises_and_falls() -> None:
     pytest.importorskip("torch")
-    from eqforge.evaluation.training.finetune import learning_rate
+    from eqforge.evaluation.training.loop import learning_rate
 
     rates = [learning_rate(step, 10, 2.0, 4, "cosine") for step in range(10)]
     assert rates[:5] == pytest.approx([0.4, 0.8, 1.2, 1.6, 2.0])

@@ -403,7 +403,7 @@ def test_too_little_memory_on_the_device_is_one_clear_error(
     def run_out(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("eqforge.evaluation.training.finetune._step", run_out)
+    monkeypatch.setattr("eqforge.evaluation.training.loop._step", run_out)
     assert main(arguments(folder, tmp_path / "out", "--steps", "2")) == 1
     assert "cpu ran out of memory; lower --batch-size" in capsys.readouterr().err
 
