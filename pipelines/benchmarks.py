@@ -47,7 +47,7 @@ class Config(DatasetConfig):
     """Imports keep the published data unchanged."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
+    """The benchmark's file or folder, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
     """Images to store in the dataset: a folder, a URL or tar shards. Records without an image

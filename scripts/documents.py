@@ -72,12 +72,12 @@ def type_of(value: dict[str, Any]) -> str:
         return f"list of {_plural(type_of(value.get('items') or {}))}"
     if value.get("type") == "object":
         values = value.get("additionalProperties")
-        return f"object of {_plural(type_of(values))}" if values else "object"
+        return f"mapping to {_plural(type_of(values))}" if values else "object"
     return str(value.get("type", "any"))
 
 
 def _plural(type_: str) -> str:
-    return f"{type_}s" if type_ in ("string", "integer", "number", "object") else type_
+    return re.sub(r"^(string|integer|number|object|mapping|list)\b", r"\1s", type_)
 
 
 def schema(kind: Any) -> dict[str, Any]:

@@ -39,7 +39,7 @@ class PlotSettings:
 
     kind: tyro.conf.Positional[Kind]
     """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
-    how consistently scores change with image and caption. `minimality` shows scores by how much the
+    whether scores change with the image and the caption in the same way. `minimality` shows scores by how much the
     images of a pair differ. `bars` shows text, image and group scores with intervals. `drops` shows
     how much each perturbation lowers a metric. `lambdas` shows the SIMAT score for each lambda.
     `pareto` plots scores against time."""

@@ -27,7 +27,7 @@ class EditorSettings:
     """Commit of the model on the Hub. Required for every model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline. The model must be a folder or already downloaded."""
+    """Work offline. The model must be a local folder or already downloaded."""
 
     device: str = "cpu"
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""

@@ -43,7 +43,7 @@ class ScoreHistogram:
       edges: edges of the bins, one more than there are bins.
       counts: number of values in each bin. Only the last bin includes its upper edge.
       limits: values of the options that limit the score, or None if an option is off.
-      dropped: number of values that the limits reject.
+      dropped: number of values outside the limits.
     """
 
     score: str

@@ -31,7 +31,7 @@ FRAME_REASONS: dict[str, str] = {
     "no_video_stream": "The file contains no video, only sound, subtitles or cover art.",
     "too_many_pixels": "The image has more pixels than allowed.",
     "before_first_frame": "The time is before the first frame.",
-    "after_last_frame": "The time, in seconds, is after the end of the last frame.",
+    "after_last_frame": "The timestamp is after the end of the last frame.",
     "undecodable": "The video data for the frame is damaged or truncated.",
     "frames_unclear": "The frame folder contains duplicate numbers, the number 0, or different "
     "styles of file names.",

@@ -34,8 +34,8 @@ class LintSettings:
     """Find defects in text pairs from published files, your own files, or a dataset."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Files of text pairs, Hugging Face folders with the same fields, or datasets. Supported
-    formats are VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT and JSON Lines."""
+    """Files or Hugging Face folders of text pairs, or eqforge datasets. Supported formats of text
+    pairs are VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT and JSON Lines."""
 
     hard_positives: Path | None = None
     """Second file of a published hard-positive set, in addition to PATHS."""
