@@ -18,7 +18,7 @@ from eqforge.core.ranges import expect
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.pipeline import Mode, PilotUnit, Target
@@ -125,7 +125,7 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
         captions = read_edit_captions(config.captions, config.source, config.masks is not None)
         for batch in whole_groups(select_images(captions, self.run), BATCH):
             if any(each.hard_negative is None for each in batch):
-                open_wordnet()  # the rules of negatives need it
+                check_wordnet()  # the rules of negatives need it
             yield PhotographBatch(captions=batch)
 
     def measure(self, batch: PhotographBatch) -> dict[str, int]:

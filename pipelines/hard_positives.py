@@ -24,7 +24,7 @@ from eqforge.core.identity import Trace
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import DatasetConfig, Input, RunSettings, files_of
 from eqforge.pipelines.base.text import select_images
@@ -126,7 +126,7 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
         self.check_edits()
         has_own = config.lexicon is not None or config.mode == "paper"
         if config.captions is not None or (config.vl_checklist is not None and not has_own):
-            open_wordnet()
+            check_wordnet()
 
     def plan(self) -> Iterator[TextsBatch]:
         if self.config.balance is None:

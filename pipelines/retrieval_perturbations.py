@@ -15,7 +15,7 @@ from eqforge.core.ranges import expect
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Mode
 from eqforge.pipelines.base.text import (
@@ -59,7 +59,7 @@ class RetrievalPerturbations(TextPipeline[Config, CaptionBatch]):
     def check(self) -> None:
         expect(self.config, "max_synonyms", self.config.max_synonyms >= 1, "1 or more")
         self.check_captions()
-        open_wordnet()
+        check_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
         records = read_captions(self.config.captions, self.config.source)

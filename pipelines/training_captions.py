@@ -16,7 +16,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import Trace
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
-from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.generators.text.wordnet import check_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.text import BATCH, CaptionDataset, select_images, whole_groups
 from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
@@ -67,7 +67,7 @@ class TrainingCaptions(WrittenPipeline[Config, CaptionBatch]):
         if not self.config.negative_kinds:
             raise InputError("--negative-kinds: name at least one kind")
         self.check_edits()
-        open_wordnet()
+        check_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
         records = read_captions(self.config.captions, self.config.source)

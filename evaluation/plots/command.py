@@ -39,10 +39,10 @@ class PlotSettings:
 
     kind: tyro.conf.Positional[Kind]
     """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
-    whether scores change with the image and the caption in the same way. `minimality` shows scores by how much the
-    images of a pair differ. `bars` shows text, image and group scores with intervals. `drops` shows
-    how much each perturbation lowers a metric. `lambdas` shows the SIMAT score for each lambda.
-    `pareto` plots scores against time."""
+    whether scores change with the image and the caption in the same way. `minimality` shows scores
+    by how much the images of a pair differ. `bars` shows text, image and group scores with
+    intervals. `drops` shows how much each perturbation lowers a metric. `lambdas` shows the SIMAT
+    score for each lambda. `pareto` plots scores against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.

@@ -4,8 +4,8 @@ It is searched for in eqforge's cache, in NLTK's folders, and where Debian's pac
 puts it. Only `eqforge setup wordnet` downloads anything.
 """
 
+import contextlib
 import functools
-import hashlib
 import io
 import os
 import shutil
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import warnings
+import zipfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
 # All calls to NLTK's reader seek in the same open files: hold this lock around them.
 WORDNET_LOCK = threading.RLock()
-_NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
+_NAMES = ("wordnet", "wordnet.zip")  # a folder or an archive, below `corpora`
+_PARTS = ("adj", "adv", "noun", "verb")
+_FILES = ("cntlist.rev", *(f"{kind}.{part}" for kind in ("data", "index") for part in _PARTS))
 LEXNAMES = Path(__file__).with_name("data") / "lexnames.tsv"
 """Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): NLTK needs the file,
 and Debian ships only the manual page."""
@@ -36,18 +39,19 @@ and Debian ships only the manual page."""
 
 def open_wordnet() -> "WordNetCorpusReader":
     with WORDNET_LOCK:
-        return _open(_remembered(DEBIAN_FOLDER, cache_folder(), *_folders()))
+        return _open(_find(DEBIAN_FOLDER, cache_folder() / "nltk_data", *_folders()))
 
 
-@functools.lru_cache(maxsize=2)
-def wordnet_version() -> str:
-    reader = open_wordnet()
-    digest = hashlib.sha256()
-    with WORDNET_LOCK:
-        for name in ("cntlist.rev", "data.adj", "data.adv", "data.noun", "data.verb"):
-            with reader.open(name) as file:
-                digest.update(file.read().encode())
-        return f"wordnet {reader.get_version()} sha256:{digest.hexdigest()[:16]}"
+def check_wordnet() -> None:
+    """Check that WordNet is complete, without NLTK, whose import takes 2 s."""
+    place = _find(DEBIAN_FOLDER, cache_folder() / "nltk_data", *_folders())
+    try:
+        root = zipfile.Path(place, "wordnet/") if place.is_file() else place
+        missing = [name for name in _FILES if not (root / name).is_file()]
+    except (OSError, zipfile.BadZipFile) as error:
+        raise InputError(f"WordNet at {place} cannot be read: {error}") from error
+    if missing:
+        raise InputError(f"WordNet at {place} is incomplete: {missing[0]} is missing")
 
 
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
@@ -56,11 +60,10 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
     If it is missing, NLTK downloads it. If that fails, Debian's package is fetched and unpacked,
     without root, into eqforge's cache.
     """
-    try:
-        return str(_find())
-    except InputError:
-        pass
     target = cache_folder() / "nltk_data"
+    places = (DEBIAN_FOLDER, target, *_folders())
+    with contextlib.suppress(InputError):
+        return str(_find(*places))
     target.mkdir(parents=True, exist_ok=True, mode=0o755)
     failures = []
     for fetch in (_fetch_by_nltk, _fetch_by_apt):
@@ -68,25 +71,13 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
         try:
             fetch(target)
             open_wordnet()
-            return str(_find())
+            return str(_find(*places))
         except (InputError, OSError) as error:
             failures.append(f"{fetch.__name__.removeprefix('_fetch_by_')}: {error}")
     raise InputError(
         "WordNet could not be fetched. Install Debian's package wordnet-base, or unpack NLTK's "
         f"corpora/wordnet.zip into {target / 'corpora'}. " + "; ".join(failures)
     )
-
-
-def check_wordnet() -> None:
-    """Look for WordNet without NLTK, whose import takes 2 s."""
-    if find_spec("nltk") is None:
-        raise MissingExtra("nltk", "text")
-    if (DEBIAN_FOLDER / "data.noun").is_file():
-        return
-    folders = (str(cache_folder() / "nltk_data"), *_folders())
-    places = [Path(folder) / "corpora" for folder in folders]
-    if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):
-        raise InputError("WordNet is not installed; run `eqforge setup wordnet`")
 
 
 def _folders() -> list[str]:
@@ -98,37 +89,27 @@ def _folders() -> list[str]:
     return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines))]
 
 
-def _find() -> Any:
-    check_wordnet()
-    import nltk
-
-    _allow(cache_folder() / "nltk_data")
-    for name in _NAMES:
-        try:
-            return nltk.data.find(f"corpora/{name}")
-        except LookupError:
-            continue
-    _allow(DEBIAN_FOLDER)
-    return nltk.data.FileSystemPathPointer(str(DEBIAN_FOLDER))
-
-
 @functools.lru_cache(maxsize=8)
-def _remembered(*folders: Path | str) -> Any:
-    """Return `_find()`; check the disk once per set of folders, since captions ask at each word."""
-    return _find()
-
-
-def _allow(folder: Path) -> None:
-    """Add a folder to NLTK's search path; NLTK reads no files outside it."""
-    import nltk
-
-    if str(folder) not in nltk.data.path:
-        nltk.data.path.append(str(folder))
+def _find(debian: Path, *folders: Path | str) -> Path:
+    """Return WordNet's folder or archive; remembered, since captions ask at each word."""
+    if find_spec("nltk") is None:
+        raise MissingExtra("nltk", "text")
+    for place in (
+        *(Path(folder, "corpora", name) for name in _NAMES for folder in folders),
+        debian,
+    ):
+        if place.is_file() or (place / "data.noun").is_file():
+            return place
+    raise InputError("WordNet is not installed; run `eqforge setup wordnet`")
 
 
 @functools.lru_cache(maxsize=2)
-def _open(pointer: Any) -> "WordNetCorpusReader":
+def _open(place: Path) -> "WordNetCorpusReader":
+    import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    # NLTK reads no files outside its search path.
+    nltk.data.path.append(str(place.parent if place.is_file() else place))
 
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
         """Reads only English, and needs neither of the two files that Debian leaves out."""
@@ -149,9 +130,13 @@ def _open(pointer: Any) -> "WordNetCorpusReader":
         with warnings.catch_warnings():
             # It warns of missing multilingual files, which are not needed here.
             warnings.simplefilter("ignore", UserWarning)
+            if place.is_file():
+                pointer = nltk.data.ZipFilePathPointer(str(place), "wordnet/")
+            else:
+                pointer = nltk.data.FileSystemPathPointer(str(place))
             return Reader(pointer, omw_reader=None)
-    except (OSError, LookupError, ValueError) as error:
-        raise InputError(f"WordNet at {pointer} cannot be read: {error}") from error
+    except (OSError, LookupError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError(f"WordNet at {place} cannot be read: {error}") from error
 
 
 def _fetch_by_nltk(target: Path) -> None:

@@ -1,6 +1,6 @@
 import shutil
 import subprocess
-from collections.abc import Iterator
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,19 @@ from eqforge.core.files.disk import cache_folder
 from eqforge.generators.text import wordnet as module
 from eqforge.generators.text.wordnet import (
     LEXNAMES,
+    check_wordnet,
     open_wordnet,
     setup_wordnet,
-    wordnet_version,
 )
 
 
 @pytest.fixture
-def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def bare_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without WordNet; the path is where Debian's package would put it."""
     monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(nltk.data, "path", [])
     monkeypatch.setattr(module, "DEBIAN_FOLDER", tmp_path / "debian")
-    wordnet_version.cache_clear()
-    yield tmp_path / "debian"
-    wordnet_version.cache_clear()
+    return tmp_path / "debian"
 
 
 @pytest.fixture
@@ -49,7 +47,6 @@ def test_wordnet_opens_once_and_knows_its_words(wordnet: Any) -> None:
     assert (dog.name(), dog.min_depth(), dog.lexname()) == ("dog.n.01", 8, "noun.animal")
     assert dog.lemmas()[0].count() == 42
     assert open_wordnet() is wordnet
-    assert wordnet_version().startswith("wordnet 3.0 sha256:")
 
 
 def test_the_lexicographer_files_are_those_of_the_manual() -> None:
@@ -86,6 +83,24 @@ def test_a_wordnet_that_cannot_be_read_is_one_clear_error(
     copy_files(files, bare_machine)
     with pytest.raises(InputError, match=r"WordNet at .* cannot be read: .*index\.noun"):
         open_wordnet()
+    with pytest.raises(InputError, match=r"WordNet at .* is incomplete: index\.noun is missing"):
+        check_wordnet()
+
+
+def test_an_archive_on_nltks_path_is_found(
+    bare_machine: Path, wordnet_files: list[Path], tmp_path: Path
+) -> None:
+    archive = tmp_path / "data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    nltk.data.path.append(str(tmp_path / "data"))
+    archive.write_bytes(b"no archive")
+    with pytest.raises(InputError, match=r"WordNet at .*wordnet\.zip cannot be read"):
+        check_wordnet()
+    with zipfile.ZipFile(archive, "w") as made:
+        for file in wordnet_files:
+            made.write(file, f"wordnet/{file.name}")
+    check_wordnet()
+    assert open_wordnet().synsets("cat", "n")
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="needs Debian's tools")

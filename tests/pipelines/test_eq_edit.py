@@ -423,7 +423,7 @@ def test_wordnet_is_asked_for_only_where_a_caption_lacks_its_negative(
     def missing() -> None:
         raise InputError("WordNet is not on this machine")
 
-    monkeypatch.setattr(eq_edit, "open_wordnet", missing)
+    monkeypatch.setattr(eq_edit, "check_wordnet", missing)
     given = write(tmp_path, [line for line in LINES if "hard_negative" in line])
     arguments = [*inputs, *INPAINT, "--output", str(tmp_path / "out")]
 

@@ -161,7 +161,7 @@ def test_captions_of_an_unknown_format_are_rejected_before_wordnet_is_opened(
     def opened(*_: object) -> None:
         raise AssertionError("a slow tool was loaded")
 
-    monkeypatch.setattr(retrieval_perturbations, "open_wordnet", opened)
+    monkeypatch.setattr(retrieval_perturbations, "check_wordnet", opened)
     monkeypatch.setattr(text, "reject_language", opened)
     path = tmp_path / "captions.json"
     path.write_text('{"101": 3}')
