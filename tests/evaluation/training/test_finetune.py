@@ -43,15 +43,6 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 COMMON = ["--device", "cpu", "--workers", "0", "--learning-rate", "2e-3", "--batch-size", "8"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    """Weights are the same bytes only where sums are made in the same order."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("training")

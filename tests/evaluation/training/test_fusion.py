@@ -27,14 +27,6 @@ ALL = [word for name in LOSSES for word in ("--loss", name)]
 N = 4
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("fusion")

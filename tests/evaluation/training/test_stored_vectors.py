@@ -32,14 +32,6 @@ TEXT = "a on the box red blue green grey left right man dog is touching biting b
 WORDS = sorted(TEXT.split())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Any:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def read_words(path: Path) -> dict[str, np.ndarray]:
     head, *lines = path.read_text().splitlines()
     words = {word: np.array(rest, np.float64) for word, *rest in map(str.split, lines)}
