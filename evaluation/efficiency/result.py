@@ -106,7 +106,7 @@ class BatchSpeed:
     """The speed of batches of one size.
 
     Attributes:
-      peak_memory_mib: peak memory of tensors on a GPU; None on a CPU.
+      peak_memory_mib: peak memory of tensors on a GPU, including the detector; None on a CPU.
     """
 
     batch: int
