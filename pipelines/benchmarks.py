@@ -25,7 +25,7 @@ from eqforge.sources.benchmarks.items import (
     rows_of,
     shards_in,
 )
-from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
+from eqforge.sources.benchmarks.published import FORMS
 from eqforge.sources.web_dataset import pictures_of
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table, files_for, media_tables, table_of
@@ -83,8 +83,8 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         self._columns()
         if self.config.unconfirmed and self.name != "valse":
             raise InputError(
-                "--unconfirmed works only with valse, which records how many of 3 annotators "
-                f"confirmed an item ({CONFIRMED} are needed)"
+                "--unconfirmed works only with valse, because only valse records how many "
+                "annotators confirmed an item"
             )
         self.check_images()
 

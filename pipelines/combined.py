@@ -166,8 +166,8 @@ def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]
     for name, count in unnamed.items():
         if count > 1:
             yield (
-                f"{count} parts are builds of {name} and get the same kind; to distinguish them, "
-                "pass NAME=FOLDER"
+                f"{count} parts are builds of {name}, so their samples get the same kind; to "
+                "distinguish them, pass NAME=FOLDER"
             )
 
 
@@ -175,8 +175,8 @@ def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (
-                f"{part.label}: its certificate of balanced texts is valid only for that part, "
-                "so it is left out; to measure the combined dataset, run eqforge audit"
+                f"{part.label}: its certificate of balanced texts covers only this part, so the "
+                "combined dataset has none; to measure the combined dataset, run eqforge audit"
             )
 
 

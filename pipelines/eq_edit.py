@@ -98,7 +98,7 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
     steps = ((EDITED, "captions"), (MEASURED, "captions"))
     unit, type = "captions", EDITED_PAIRS
     pilot = PilotUnit(records="batches", number=0, unit="captions", clock="the device")
-    tiny, maker = "edits", "An editor makes"
+    tiny = "edits"
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class EqEdit(DrawnPipeline[Config, PhotographBatch], TextPipeline[Config, Photog
 
     def warnings(self) -> Iterator[str]:
         if not self.config.locking.lock or not self.rules(self.work).has_masks:
-            yield "Masks do not lock the photographs, so an edit may change any pixel."
+            yield "An edit may change any pixel of its photograph, because no mask limits it."
         yield from super().warnings()
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:

@@ -65,7 +65,7 @@ class EqGebc(VideoPipeline[Config]):
     def candidates(self) -> Iterator[Clip]:
         config, is_corrected = self.config, self.config.mode == "corrected"
         if config.grounding and is_corrected:
-            raise InputError("--grounding: also pass --mode paper, which drops no frames")
+            raise InputError("--grounding works only with --mode paper, which keeps all frames")
         action_words = read_word_list(config.action_words or ACTION_WORDS)
         rules = BoundaryRules(
             dataset=self.name,

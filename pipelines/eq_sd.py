@@ -109,7 +109,7 @@ class EqSd(DrawnPipeline[Config, PromptPair]):
     stages = (PROMPTS_STAGE, DRAWINGS_STAGE, *JUDGED_STAGES)
     steps = ((DRAWN, "pairs"), (MEASURED, "pairs"))
     pilot = PilotUnit(records="pairs", number=0, unit="pairs", clock="the device")
-    tiny, maker = "pictures", "A diffusion model draws"
+    tiny = "pictures"
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:

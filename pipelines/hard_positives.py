@@ -120,7 +120,7 @@ class HardPositives(WrittenPipeline[Config, TextsBatch]):
         config = self.config
         config.check_sources()
         if config.model is not None and config.captions is None:
-            raise InputError("--model: works only with --captions")
+            raise InputError("--model works only with --captions")
         if config.balance is not None:
             check_balance(config.captions, config.model)
         self.check_edits()

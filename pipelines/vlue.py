@@ -101,7 +101,7 @@ class Vlue(TextPipeline[Config, VlueBatch]):
     def check(self) -> None:
         if not self.files:
             flags = ", ".join(f"--{task}" for task in TASKS)
-            raise InputError(f"pass the file of at least one task: {flags}")
+            raise InputError(f"pass a file for at least one task: {flags}")
         if self.config.answer_list is not None:
             if self.config.vqa is None:
                 raise InputError("--answer-list works only with --vqa FILE")

@@ -174,7 +174,7 @@ def _open_stream(container: "OutputContainer", clip: Clip) -> "VideoStream":
 
     name, options = _ENCODERS[clip.codec]
     stream = container.add_stream(name, rate=clip.fps, options=dict(options))
-    assert isinstance(stream, VideoStream), "every encoder above is one of video"
+    assert isinstance(stream, VideoStream), "all encoders above encode video"
     stream.width, stream.height = clip.size[::-1] if clip.is_turned else clip.size
     stream.pix_fmt = "yuv420p"
     stream.time_base = stream.codec_context.time_base = Fraction(1, clip.fps)

@@ -78,7 +78,7 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
         for match in _WORD.finditer(prompt)
     )
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
-        raise InputError(f"some tokens of the prompt {prompt!r} do not belong to exactly one word")
+        raise InputError(f"the prompt {prompt!r} has tokens in no word, or in several words")
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
 
 
@@ -114,9 +114,9 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     """
     if len(first.words) != len(second.words):
         raise InputError(
-            "to replace words, both prompts must have the same number of words, including "
-            f"punctuation: {first.prompt!r} has {len(first.words)}, but {second.prompt!r} has "
-            f"{len(second.words)}"
+            f"the prompt {first.prompt!r} has {len(first.words)} words and punctuation marks, but "
+            f"{second.prompt!r} has {len(second.words)}; to replace words, both prompts need the "
+            "same number"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     mapper[0, 0] = 1
@@ -158,8 +158,8 @@ def refinement(
     )
     if [word.text for word in kept] != [word.text for word in others]:
         raise InputError(
-            f"the prompts {first.prompt!r} and {second.prompt!r} may differ only in the words at "
-            f"positions {changed[0]} and {changed[1]}"
+            f"the prompts {first.prompt!r} and {second.prompt!r} differ outside the words at "
+            f"positions {changed[0]} and {changed[1]}; change only these words"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.ones(second.length, dtype=np.float32)

@@ -152,17 +152,15 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     if channels != latent:
         inpaints = "; this is an inpainting model: use `eqforge build eq-edit --editor inpaint`"
         raise InputError(
-            f"{settings.model}: its network reads {channels} channels instead of {latent}, so the "
-            f"model cannot draw from text alone{inpaints if channels == 2 * latent + 1 else ''}"
+            f"{settings.model}: the model cannot draw from text alone, because its network reads "
+            f"{channels} channels, not {latent}{inpaints if channels == 2 * latent + 1 else ''}"
         )
     size = settings.size_px
     if size is None:
         size = int(pipeline.unet.config.sample_size * pipeline.vae_scale_factor)
     step = max(8, pipeline.vae_scale_factor)
     if size < step or size % step:
-        raise InputError(
-            f"--size-px {size}: the model draws images whose size is a multiple of {step} pixels"
-        )
+        raise InputError(f"--size-px {size}: expected a positive multiple of {step}")
     return size
 
 

@@ -199,11 +199,11 @@ def wanted_counts(
 ) -> dict[str, int]:
     counts = [number for number in (pairs, *by_kind.values()) if number is not None]
     if min(counts, default=0) < 0:
-        raise InputError(f"{min(counts)} pairs: expected 0 or more")
+        raise InputError(f"number of pairs: expected 0 or more, found {min(counts)}")
     if any(number is not None for number in by_kind.values()):
         if pairs is not None:
             raise InputError(
-                "--pairs: specify either the total number of pairs or the number of each kind"
+                "--pairs: pass either this total or the number of pairs of each kind, not both"
             )
         return {kind: by_kind[kind] or 0 for kind in EDIT_KINDS}
     return draw_counts(PUBLISHED_PAIRS if pairs is None else pairs, seed)
@@ -234,8 +234,8 @@ def prompt_pairs(
         most = num_pairs(vocabulary, kind, seed, additions) if span else 0
         if span and span.stop > most:
             raise InputError(
-                f"the vocabulary has only {most:,} pairs that change the {kind}, but {span.stop:,} "
-                "are needed; ask for fewer pairs, or extend the vocabulary"
+                f"the vocabulary allows only {most:,} pairs that change the {kind}, but the build "
+                f"needs {span.stop:,}; build fewer pairs, or extend the vocabulary"
             )
     first = min((span.start for span in numbers.values() if span), default=0)
     last = max((span.stop for span in numbers.values() if span), default=0)

@@ -99,7 +99,7 @@ def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
     used = {family.name for group in groups for family in group.families}
     for name in families:
         if name not in used:
-            root["families"][name].fail("a family that a group uses")
+            root["families"][name].fail("a family that a group uses", "a family without a group")
     return Vocabulary(
         styles=_phrases(root["styles"], least=1),
         groups=groups,
@@ -127,7 +127,7 @@ def _families(
     for element in node.elements():
         family = families.get(element.name())
         if family is None:
-            element.fail("the name of a family")
+            element.fail("the name of a family under `families`")
         if family.position not in positions:
             element.fail(f"a family of phrases {positions[0]} the noun")
         found.append(family)
@@ -148,7 +148,7 @@ def _phrase(node: Node) -> Phrase:
     words = node.name().split(" ")
     article = words.pop(0) if words[0] in _ARTICLES else ""
     if not words or not all(word.replace("-", "").isalnum() for word in words):
-        node.fail("words of letters, digits and hyphens with single spaces between them")
+        node.fail("words of letters, digits and hyphens, separated by single spaces")
     return Phrase(article, tuple(words))
 
 
@@ -157,7 +157,7 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
     found = []
     for text, other in node.items():
         if text not in known:
-            node.fail(f"keys that are phrases of a family, not {text!r}")
+            node.fail("keys that are phrases of a family", repr(text))
         found.append((text, _phrase(other).text))
     return tuple(found)
 
@@ -165,9 +165,9 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
 def _check_once(node: Node, kind: str, names: Iterable[str]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        node.fail(f"every {kind} only once, but {twice[0]!r} appears twice")
+        node.fail(f"every {kind} once", f"{twice[0]!r} twice")
 
 
 def _check_keys(node: Node, keys: tuple[str, ...]) -> None:
     if unknown := sorted(set(map(str, node.mapping())) - set(keys)):
-        node.fail(f"only the fields {', '.join(keys)}, not {unknown[0]!r}")
+        node.fail(f"only the fields {', '.join(keys)}", repr(unknown[0]))

@@ -179,10 +179,9 @@ class Editor(ABC):
         wanted = self.channels_of(latent.latent_channels)
         if unet.config.in_channels not in wanted:
             raise InputError(
-                f"{self.settings.model}: its network reads {unet.config.in_channels} channels, "
-                f"but the editor {self.name} provides {' or '.join(map(str, wanted))}; the model "
-                "was not trained for this editor, whatever its model_index.json says; choose a "
-                "different model"
+                f"{self.settings.model}: this model was not trained for the editor {self.name}: "
+                f"its network reads {unet.config.in_channels} channels, but the editor provides "
+                f"{' or '.join(map(str, wanted))}; choose a different model"
             )
 
     def _knob_values(self) -> dict[str, Any]:
@@ -200,7 +199,7 @@ class Editor(ABC):
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
                 f"--strength {values['strength']} with --steps {values['steps']} leaves no "
-                "denoising step; raise one of the two"
+                "denoising steps; raise one of the two"
             )
         return values
 
@@ -366,9 +365,8 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
         )
     if settings.editor not in (None, found):
         raise InputError(
-            f"{settings.model}: a {pipeline} runs with --editor {found}, not with --editor "
-            f"{settings.editor}; {settings.editor} runs only "
-            f"{', '.join(EDITORS[settings.editor].runs)}"
+            f"{settings.model}: a {pipeline} needs --editor {found}; --editor {settings.editor} "
+            f"runs only {', '.join(EDITORS[settings.editor].runs)}"
         )
     return found
 

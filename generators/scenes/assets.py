@@ -91,9 +91,9 @@ class AssetLibrary:
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
-                f"{self.url}: asset {asset_id!r} has no sha256; to write a manifest with the "
-                "digests of the fetched files, run `eqforge assets fetch --manifest "
-                f"{shlex.quote(self.url)}`"
+                f"{self.url}: asset {asset_id!r} has no sha256; run `eqforge assets fetch "
+                f"--manifest {shlex.quote(self.url)}`, which writes a manifest with the digests "
+                "of the fetched files"
             )
         # An image without an archive has no name in its bytes.
         key = asset.sha256
@@ -269,7 +269,7 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
             if not member.isreg() or member.issparse():
                 raise BadArchive(f"{member.name!r} is not a plain file")
             if not name or "/" in name or "\\" in name or "\0" in name or name == "..":
-                raise BadArchive(f"{member.name!r} leads out of the asset's folder")
+                raise BadArchive(f"{member.name!r} is outside the asset's folder")
             if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
                 raise BadArchive("a file name is too long")
             if name in names or len(names) == MAX_FILES:

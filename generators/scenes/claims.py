@@ -41,7 +41,7 @@ def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
     false.
     """
     if claim.relation is None or claim.reference is None:
-        raise ValueError(f"the claim of {claim.target!r} names no relation")
+        raise ValueError(f"the claim about {claim.target!r} has no relation")
     places = {item.name: item.position for item in scene.objects}
     eye, here, there = scene.camera.position, places[claim.reference], places[claim.target]
     forward = (here[0] - eye[0], here[1] - eye[1])
@@ -78,7 +78,7 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
     if claim.relation == "row":
         row = [target, *others]
         return min(after - before for before, after in pairwise(row))
-    raise ValueError(f"{claim.relation} orders nothing from left to right")
+    raise ValueError(f"{claim.relation} is not an order from left to right")
 
 
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def step_size(scene: SceneSpec, claim: Claim) -> float:
         (other,) = claim.others
         near, far = (_between(scene, target, items[name]) for name in (claim.reference, other))
         return far - near
-    raise ValueError(f"{claim.relation} compares nothing")
+    raise ValueError(f"{claim.relation} is not a comparison")
 
 
 def _between(scene: SceneSpec, first: SceneObject, second: SceneObject) -> float:

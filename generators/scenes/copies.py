@@ -104,7 +104,7 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
                     found = why_unreadable((folder / name).read_bytes())
                     why = found and f"which cannot be read: {found}"
                 if why:
-                    yield Finding(text=f"asset {asset.asset_id!r}: {path.name} names {name}, {why}")
+                    yield Finding(text=f"asset {asset.asset_id!r}: {path.name} uses {name}, {why}")
         for text in plain_surfaces(files.render):
             yield Finding(text=f"asset {asset.asset_id!r}: {text}", is_wrong=False)
 
@@ -118,10 +118,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
         return
     for name, path in libraries_of(render).items():
         if path is None:
-            yield (
-                f"{render.name} names {name}, which does not exist; without it, the surfaces are "
-                "grey"
-            )
+            yield (f"{render.name} uses {name}, which does not exist, so its surfaces are grey")
     named = _pictures_of(render)
     pictures = (
         path for path in sorted(render.parent.iterdir()) if path.suffix.lower() in FILE_SUFFIXES

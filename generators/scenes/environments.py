@@ -78,7 +78,7 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
     total = float((light * card[:, None]).sum(dtype=np.float64))
     if total <= 0:
         raise InputError(
-            f"{name}: the environment image gives no light, because its upper half is black"
+            f"{name}: the upper half of the environment image is black, so it gives no light"
         )
     order = np.argsort(light, axis=None)
     reached = np.cumsum(np.repeat(angles, light.shape[1])[order])
@@ -100,11 +100,11 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
-            f"{name}: {width} x {height} pixels; expected an equirectangular environment image, "
-            "which is twice as wide as high"
+            f"{name}: expected an equirectangular environment image, twice as wide as high; found "
+            f"{width} x {height} pixels"
         )
     if unclear := int(np.isnan(picture).any(axis=-1).sum()):
-        raise InputError(f"{name}: {unclear:,} pixels of the environment image contain NaN")
+        raise InputError(f"{name}: {unclear:,} pixels of the environment image are NaN")
     return np.clip(picture[: (height + 1) // 2], 0, np.float32(INFINITE))
 
 
@@ -261,7 +261,7 @@ def read_high_range(path: Path) -> NDArray[np.float32]:
     except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
         raise InputError(f"{path.name}: the environment image cannot be read: {error}") from error
     raise InputError(
-        f"{path.name}: expected an environment image that ends in {' or '.join(SUFFIXES)}"
+        f"{path.name}: expected an environment image in {' or '.join(SUFFIXES)} format"
     )
 
 
@@ -272,7 +272,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
         channels = file.channels()
         name = next((each for each in ("RGB", "RGBA") if each in channels), None)
         if name is None:
-            raise ValueError(f"it has the channels {', '.join(channels)}; expected R, G and B")
+            raise ValueError(f"expected the channels R, G and B, found {', '.join(channels)}")
         return np.array(channels[name].pixels[..., :3], np.float32)
 
 
@@ -282,14 +282,12 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
-        raise ValueError(
-            "its header does not describe a Radiance image that starts at the top left"
-        )
+        raise ValueError("expected the header of a Radiance image that starts at the top left")
     if b"32-bit_rle_xyze" in data[: head.start()]:
-        raise ValueError("its colours are XYZ; expected red, green and blue")
+        raise ValueError("expected red, green and blue, found XYZ colours")
     height, width = int(head[1]), int(head[2])
     if len(data) < height * (width // _MOST_IN_TWO_BYTES):
-        raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
+        raise ValueError(f"{len(data):,} bytes are too few for {width} x {height} pixels")
     # OpenCV would print why it cannot read an image.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
     try:

@@ -193,8 +193,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
-            f"{public(url)}: the archives are in {public(folder)} (data_dir), but new archives "
-            "would be outside that folder; choose a different folder"
+            f"{public(url)}: its archives are in {public(folder)} (data_dir), but eqforge would "
+            "store new archives elsewhere; choose a different folder"
         )
     return known
 
@@ -208,7 +208,7 @@ def write_manifest(url: str, manifest: Manifest) -> None:
 
 def read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
     if not _is_plain(asset_id):
-        raise InputError(f"{node.file}: {asset_id!r}: an asset's id must be a plain file name")
+        raise InputError(f"{node.file}: asset {asset_id!r}: expected a plain file name as the id")
     kinds: dict[str, AssetKind] = {"FileBasedObject": "object", "Texture": "hdri"}
     asset_type = node["asset_type"]
     kind = kinds.get(asset_type.name()) or asset_type.fail(" or ".join(kinds))
@@ -266,7 +266,7 @@ def _check_fields(node: Node, kind: type[Any], name: str) -> None:
     for key, member in node.items():
         if key not in known:
             raise InputError(
-                f"{node.file}: {member.where}: no such field; the fields of {name} are "
+                f"{node.file}: {member.where}: unknown field; the fields of {name} are "
                 f"{', '.join(known)}"
             )
 
@@ -283,9 +283,7 @@ def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]
     trims = {}
     for key, member in node.items():
         if parts is None or key in parts:
-            member.fail(
-                "the name of a material that `parts` does not contain (`parts` is required)"
-            )
+            member.fail("the name of a material that is not in `parts`, which is required")
         _check_fields(member, Trim, "a trim")
         is_plural = optional(member, "is_plural", Node.flag, False)
         trims[key] = Trim(noun=member["noun"].name(), is_plural=is_plural)

@@ -224,12 +224,12 @@ def read_gltf(data: bytes, file: str) -> Gltf:
         if data[:4] == _MAGIC:
             version, _, size = struct.unpack("<III", data[4:16])
             if version != 2 or data[16:20] != _JSON:
-                raise InputError(f"{file}: a GLB file of version {version}; expected version 2")
+                raise InputError(f"{file}: expected GLB version 2, found version {version}")
             data, rest = data[20 : 20 + size], data[20 + size :]
         document = json.loads(data)
         if not str(document["asset"]["version"]).startswith("2."):
             raise InputError(
-                f"{file}: glTF of version {document['asset']['version']}; expected version 2"
+                f"{file}: expected glTF version 2, found version {document['asset']['version']}"
             )
     except (struct.error, ValueError, LookupError, TypeError, RecursionError) as error:
         raise InputError(f"{file}: not a glTF file: {type(error).__name__}: {error}") from error
@@ -239,8 +239,8 @@ def read_gltf(data: bytes, file: str) -> Gltf:
         )
     if _DRACO in (document.get("extensionsRequired") or ()):
         raise InputError(
-            f"{file}: it is compressed ({_DRACO}), which eqforge cannot read; save the mesh "
-            "without compression"
+            f"{file}: eqforge cannot read compressed meshes ({_DRACO}); save the mesh without "
+            "compression"
         )
     if not _is_forest(document.get("nodes", ())):
         raise InputError(f"{file}: a node has two parents, or is its own ancestor")

@@ -42,8 +42,8 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
     """
     try:
         robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
-        if len(robot.findall("link")) != 1:
-            raise ValueError("expected one link")
+        if (links := len(robot.findall("link"))) != 1:
+            raise ValueError(f"expected one link, found {links}")
         parts = (_placed(collision, urdf) for collision in robot.iterfind("link/collision"))
         return tuple(itertools.chain.from_iterable(parts))
     except Exception as error:  # of whatever kind trimesh and Qhull have for bad files
@@ -53,7 +53,7 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
 
 class _Builder(ElementTree.TreeBuilder):
     def doctype(self, name: str, *_others: object) -> None:
-        raise ValueError(f"it declares a document type, {name}, which is not allowed")
+        raise ValueError(f"the document type {name} is not allowed; remove its declaration")
 
 
 def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
@@ -64,7 +64,7 @@ def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
     turn = euler_matrix(*_numbers(place.get("rpy", "0 0 0"), 3))[:3, :3]
     shapes = [shape for shape in collision.iterfind("geometry/*") if shape.tag in _SHAPES]
     if not shapes:
-        raise ValueError(f"expected a geometry of {', '.join(_SHAPES)}")
+        raise ValueError(f"expected a geometry with one of {', '.join(_SHAPES)}")
     for part in _SHAPES[shapes[0].tag](shapes[0], urdf):
         corners = part.corners @ turn.T + _numbers(place.get("xyz", "0 0 0"), 3)
         yield Part(corners=corners, radius=part.radius)
@@ -77,9 +77,9 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     name = PurePosixPath(shape.get("filename", "")).name
     file = urdf.parent / name
     if not name.lower().endswith(MESHES):
-        raise ValueError(f"names {name!r}; expected a mesh in {', '.join(MESHES)}")
+        raise ValueError(f"expected a mesh in {', '.join(MESHES)} format, found {name!r}")
     if not file.is_file():
-        raise ValueError(f"names {name}, which does not exist")
+        raise ValueError(f"the collision mesh {name} does not exist")
     scene = trimesh.load_scene(
         file,
         process=False,
@@ -126,7 +126,7 @@ def _hull(points: NDArray[np.float64]) -> Part:
 def _numbers(text: str, count: int) -> NDArray[np.float64]:
     found = np.array(text.split(), np.float64)
     if found.shape != (count,) or not np.isfinite(found).all():
-        raise ValueError(f"expected {count} number{'s' * (count > 1)}, not {text!r}")
+        raise ValueError(f"expected {count} number{'s' * (count > 1)}, found {text!r}")
     return found
 
 

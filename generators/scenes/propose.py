@@ -57,9 +57,8 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: --mode paper follows the paper, which has only the "
-                "kinds attribute, counting and location; choose from these, or pass --mode "
-                "corrected"
+                f"--kinds {' '.join(new)}: the paper has only the kinds attribute, counting and "
+                "location; choose from these, or pass --mode corrected"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [
@@ -72,8 +71,8 @@ class SceneProposer:
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
-                    f"--pairs {settings.pairs}: {wanted:,} of them are of the kind {kind}, but the "
-                    f"manifest allows only {most:,} pairs{self._what_lacks(kind)}"
+                    f"--pairs {settings.pairs}: {wanted:,} of these pairs have the kind {kind}, "
+                    f"but the manifest allows only {most:,}{self._what_lacks(kind)}"
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
@@ -199,21 +198,18 @@ class SceneProposer:
             return
         if settings.stage == "plain":
             yield (
-                "--attributes material: on the plain background, the images of 8 of 18 "
-                "inspected pairs do not show the materials that the captions name"
+                "--attributes material: of 18 inspected pairs on the plain background, 8 do not "
+                "show the materials in their captions"
             )
         elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
             yield (
-                f"--attributes material: only {self._vocabulary.of_materials} of {number} kinds of "
-                "objects can be used, because the others do not list `parts` and at least two "
-                "`materials`"
+                f"--attributes material: eqforge can use only {self._vocabulary.of_materials} of "
+                f"{number} kinds of objects; each needs `parts` and at least two `materials`"
             )
 
 
 _NEEDS: Mapping[Kind, str] = {
-    "graded": (
-        "; ladders of lightness need assets that can be recoloured (whose words have `parts`)"
-    ),
+    "graded": ("; this kind needs assets that can be recoloured (whose words have `parts`)"),
     "posture": (
         "; this kind needs assets whose words have `lies` and whose box is 1.2 times as tall as "
         "wide"
@@ -241,7 +237,7 @@ def permuted(index: int, size: int, key: int) -> int:
     (Black and Rogaway, Ciphers with Arbitrary Finite Domains).
     """
     if not 0 <= index < size:
-        raise ValueError(f"{index} is not in the range of {size}")
+        raise ValueError(f"expected an index from 0 to {size - 1}, found {index}")
     half = max((size - 1).bit_length() + 1, 2) // 2
     mask = (1 << half) - 1
     while True:

@@ -70,9 +70,7 @@ def mesh_of(folder: Path) -> Path:
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
         others = [path.name for path in _below(folder, OTHER_MESHES)] or ["only collision meshes"]
-        raise InputError(
-            f"{folder} contains {others[0]}, but eqforge reads only .obj, .glb and .gltf"
-        )
+        raise InputError(f"{folder}: expected a .obj, .glb or .gltf mesh, found {others[0]}")
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
         raise InputError(f"{folder}: expected a single mesh, or a mesh called model; found {names}")
@@ -142,7 +140,7 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
             return _of_gltf(folder, mesh, axis_up)
         return _of_obj(folder, mesh)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{mesh}: a damaged file: {type(error).__name__}: {error}") from error
+        raise InputError(f"{mesh}: the file is damaged: {type(error).__name__}: {error}") from error
 
 
 class _Packer:
@@ -212,7 +210,7 @@ def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     scene = scene.stood_up() if axis_up == "Y" else scene
     data = packer.data()
     pictures = {each: data[each] for each in scene.pictures_named()}
-    pictures |= {f"{at} inside it": each for at, each in enumerate(scene.pictures_inside())}
+    pictures |= {f"number {at}": each for at, each in enumerate(scene.pictures_inside())}
     _check_pictures(mesh, pictures)
     return ScanFiles(mesh=name, data={**data, name: scene.encoded()})
 

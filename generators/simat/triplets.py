@@ -257,7 +257,7 @@ def load_vocabulary(path: str | Path | None = None) -> Vocabulary:
 
 def _names(node: Node, clean: Callable[[str], str]) -> Iterator[tuple[str, str]]:
     if not node.mapping():
-        node.fail("names, each with a list of its spellings")
+        node.fail("a name and its spellings")
     for name, written in node.items():
         if "/" in name:
             node.fail("names without /")

@@ -47,8 +47,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
         start, end, replacement = edit.start, edit.end, edit.replacement
         if not done <= start <= end <= len(text):
             raise ValueError(
-                "edits must be in order, must not overlap, and must lie inside the text of "
-                f"{len(text)} characters: found {edit} where the previous edit ends at {done}"
+                f"expected sorted, separate edits inside the text of {len(text)} characters, "
+                f"found {edit} after an edit that ends at {done}"
             )
         parts.append(text[done:start])
         parts.append(replacement)

@@ -52,11 +52,9 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
 
     Attributes:
       tiny: products of a tiny model, such as `pictures`, for its warning.
-      maker: maker and verb, such as `An editor makes`.
     """
 
     tiny: str
-    maker: str
 
     def __init__(self, config: Configured) -> None:
         super().__init__(config)
@@ -109,8 +107,8 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         prepare_plausibility(settings.plausibility)
         if device != "cpu" and workers > 1:
             raise InputError(
-                f"--workers {workers}: several workers on {device} are no faster than one, because "
-                "each would load its own copy of the model; to use several GPUs, build "
+                f"--workers {workers}: {device} is no faster with several workers, because each "
+                "loads its own copy of the model; pass --workers 1; with several GPUs, build "
                 f"{part} on each GPU, in separate folders"
             )
 
@@ -128,8 +126,8 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
     @property
     def _tiny_warning(self) -> str:
         return (
-            f"The {self.tiny} come from a tiny model with random weights, which is only for "
-            "trying the pipeline; they do not show what their captions describe."
+            f"The {self.tiny} come from a tiny model with random weights, so they do not show what "
+            "their captions describe. Use this model only to try the pipeline."
         )
 
     def warnings(self) -> Iterator[str]:
@@ -137,16 +135,16 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         if self.model == TINY:
             yield self._tiny_warning
         yield (
-            f"{self.maker} the same bytes again only on the same kind of device with the same "
-            "versions of torch and diffusers, which the column `generation` records."
+            "To reproduce the same bytes, use the same kind of device and the same versions of "
+            "torch and diffusers. The column `generation` records them."
         )
         yield "Only an oracle or a review can tell whether an image shows what its caption says."
         yield from oracle_warnings(prepare_oracle(settings.oracle))
         if settings.ranking.seeds > 1 and settings.ranking.best_by == "background_ssim":
             yield (
-                f"Of {settings.ranking.seeds} seeds, the build keeps the drawing that changes "
-                "least where nothing should change, regardless of what the images show. To "
-                "compare images with captions instead, use --best-by oracle_margin."
+                f"From {settings.ranking.seeds} seeds, the build keeps the drawing that changes "
+                "least where nothing should change. It does not compare images with captions. "
+                "To compare them, use --best-by oracle_margin."
             )
 
 

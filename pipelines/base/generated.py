@@ -182,7 +182,7 @@ class GeneratedPipeline(Pipeline[Configured, Record]):
             first = min(draws.start for draws in numbers.values())
             if first:
                 more = ", ".join(f"{len(draws):,} {kind}" for kind, draws in numbers.items())
-                self._print(f"drawing pairs to replace rejected ones: {more}")
+                self._print(f"drawing replacements for rejected pairs: {more}")
             run(written(numbers, f"draws-{first}"), "draws", wire)
             return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
 

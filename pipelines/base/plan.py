@@ -207,7 +207,7 @@ def forecast_of(
         *histogram_lines(found.scores),
         *(limit_hints(pipeline.config, _measured(cost.rejects)) if is_few else ()),
         f"the first {pilot.records} may not be typical; the pilot deleted its output",
-        f"estimate for all: {duration} on {pilot.clock} and {storage} of images",
+        f"estimate for the whole build: {duration} on {pilot.clock}, {storage} of images",
     )
 
 
@@ -266,9 +266,7 @@ def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> 
 def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
     """Yield a line for each score: its range with `|` at a limit, and the rejected share."""
     if histograms:
-        yield (
-            "histograms of scores, from the lowest to the highest value or limit; | marks a limit:"
-        )
+        yield "score histograms, from the lowest to the highest value or limit; | marks a limit:"
     width = max((len(found.score) for found in histograms), default=0)
     for found in histograms:
         low, high = (f"{edge:.4g}" for edge in (found.edges[0], found.edges[-1]))

@@ -24,7 +24,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.filters.plausibility import KIND
 
-OTHER_BYTES = "the recipe has different bytes for"
+OTHER_BYTES = "the recipe was made from different versions of"
 SHOWN = 10
 _TEXTS = ("columns", "evaluated_families", "hdri", "kinds", "only", "sample", "subtitle_language")
 """Texts that a recipe may set. The user sets all others, which may name code or files to load."""
@@ -63,8 +63,8 @@ class RecipeSettings:
             if _is_named(name, hint) and value and value != usual and name not in labels:
                 flag = name.replace("_", "-")
                 raise InputError(
-                    f"the recipe {self.url} was made with --{flag} {shown(value)}, which you "
-                    "must pass yourself, because recipes never name code or models to load"
+                    f"the recipe {self.url} needs --{flag} {shown(value)}; pass it yourself, "
+                    "because recipes never name code or models to load"
                 )
 
 

@@ -239,7 +239,7 @@ def _report(
     if outcome == "submitted":
         job = options.view_as(GoogleCloudOptions).job_name
         show(
-            f"{output}: the job is valid; it was not submitted, because this is a dry run"
+            f"{output}: the job is valid; a dry run does not submit it"
             if placement.is_dry(options)
             else f"{output}: submitted as {job}; the build is complete when {FILE_NAME} exists"
         )

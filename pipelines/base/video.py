@@ -167,8 +167,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--videos {folder.root}: a web server does not list its files, so --frames-fps "
-                "cannot read folders of frames there; copy the folders to this machine, or put "
+                f"--videos {folder.root}: --frames-fps cannot read folders of frames on a web "
+                "server, which does not list its files; copy the folders to this machine, or put "
                 "the frames into tar shards"
             )
         if find_spec("av") is None:
@@ -337,8 +337,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
             yield f"  rejected by the plan, {reason}: {count:,}"
         if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
             yield (
-                "  a pair needs two usable frames of one video, so videos with fewer frames "
-                "give no pairs"
+                "  a pair needs two usable frames from one video; videos with fewer usable "
+                "frames give no pairs"
             )
         if samples:
             yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"

@@ -202,7 +202,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         """
         super().confirm(plan)
         if most := self.config.judging.check_requests(plan.counts.get(self.judged, 0)):
-            print(f"judges will ask servers at most {most:,} questions", file=sys.stderr)
+            print(f"judges will send servers up to {most:,} questions", file=sys.stderr)
         written = self._written()
         model = None if written is None else open_model(written.model)
         is_asked = written and not (written.ledger and written.ledger.exists())
@@ -249,7 +249,8 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         )
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
-                f"--model-requests {config.model_requests:,}: the build may need {most:,}; {less}"
+                f"--model-requests {config.model_requests:,}: the build may need {most:,} "
+                f"requests; {less}"
             )
         if config.model_budget is not None and config.model_prices is not None:
             price = found.tries * found.price(config.model_prices)

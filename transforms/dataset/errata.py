@@ -257,7 +257,7 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
         warnings.append(f"{counted(len(needless), 'known errors')} {NEEDLESS}: {why}")
     if absent := set(ids) - needless.keys():
         warnings.append(
-            f"{len(absent):,} samples of the errata are not in this part of the dataset"
+            f"{len(absent):,} samples in the errata are not in this part of the dataset"
         )
     return replace(manifest, errata=errata, warnings=warnings)
 
@@ -274,7 +274,7 @@ def _check_known(
     else:
         return
     raise BuildError(
-        f"{fault}. Sample ids of this dataset look like {shown(example)}. To write errata with "
-        "such ids, run eqforge lint on the dataset, not on the published file. Remove the unknown "
-        "ids, and build again with --overwrite"
+        f"{fault}. Remove the unknown ids, and build again with --overwrite. Sample ids of this "
+        f"dataset look like {shown(example)}. To get errata with sample ids, run eqforge lint on "
+        "the dataset, not on the published file"
     )

@@ -162,7 +162,7 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
 
 def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
     if strange := sorted(seen - {stage.name for stage in target.stages}):
-        raise BuildError(f"the counts name unknown stages: {', '.join(strange)}")
+        raise BuildError(f"the counts contain unknown stages: {', '.join(strange)}")
     for stage in target.stages:
         counts = manifest.stages[stage.name]
         if not counts.is_balanced():
@@ -178,10 +178,9 @@ def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> 
         failed = sum(n for reason, n in counts.reasons.items() if is_failure(reason))
         if failed > target.max_error_rate * counts.candidates:
             raise BuildError(
-                f"{failed} of {counts.candidates} candidates in the stage {stage.name!r} failed "
-                "with an exception or could not be downloaded, which is more than "
-                f"--max-error-rate {target.max_error_rate} allows; see the rejects in "
-                f"{target.output}/data"
+                f"the stage {stage.name!r} failed or could not download data for {failed} of "
+                f"{counts.candidates} candidates; --max-error-rate {target.max_error_rate} allows "
+                f"fewer; see the rejects in {target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

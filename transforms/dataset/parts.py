@@ -76,7 +76,7 @@ def kind_of(datasets: dict[str, str]) -> str:
     for folder, name in datasets.items():
         if name not in TYPES:
             raise InputError(
-                f"{folder} contains the dataset {name!r}, which this eqforge version does not know"
+                f"{folder}: this version of eqforge does not know the dataset {name!r}"
             )
     tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
     if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):
@@ -88,9 +88,9 @@ def kind_of(datasets: dict[str, str]) -> str:
             if kind.table("samples").record is record:
                 return name
         raise InputError(
-            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} cannot "
-            "be combined; only samples of pairs, foils, rewordings, questions, hard-positives and "
-            "training-captions can be combined"
+            f"{', '.join(datasets)}: eqforge cannot combine "
+            f"{', '.join(sorted(set(datasets.values())))}; it combines only pairs, foils, "
+            "rewordings, questions, hard-positives and training-captions"
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
@@ -99,9 +99,9 @@ def kind_of(datasets: dict[str, str]) -> str:
         for folder, names in columns.items()
     )
     raise InputError(
-        "the datasets have different kinds of samples; combine only datasets of pairs (with the "
-        f"columns {', '.join(PAIR_COLUMNS)}), or only datasets with the same columns; besides the "
-        f"common columns, {differences}"
+        "the datasets have different columns; combine only datasets with the same columns, or "
+        f"only datasets of pairs (with {', '.join(PAIR_COLUMNS)}); besides the common columns, "
+        f"{differences}"
     )
 
 

@@ -135,8 +135,8 @@ class _Lease:
         """Wait until a lease is known to belong to a dead run."""
         owner = content.decode(errors="replace").partition(";")[0]
         print(
-            f"{self.output}: {shortened(owner, 100)} was writing there; waiting up to "
-            f"{self._lease_s:.0f} s to see whether it still runs",
+            f"{self.output}: {shortened(owner, 100)} was writing there; checking for up to "
+            f"{self._lease_s:.0f} s whether it still runs",
             file=sys.stderr,
         )
         for _ in range(_LOOKS):

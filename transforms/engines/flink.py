@@ -198,18 +198,18 @@ def end_left_job(output: str) -> None:
             raise ValueError("expected a host and port, and names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, but its address in "
-            f"{note} is damaged; check that the job has stopped, and delete the file"
+            f"--output {output}: a killed run left a job on a Flink cluster, but {note}, which "
+            "records the job, is damaged; check that the job has stopped, and delete the file"
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK
         if is_loopback and host != socket.gethostname():
-            raise OSError(f"the cluster answers only on {host}")
+            raise OSError(f"only {host} can reach the cluster")
         cancel_jobs(master, name)
     except NO_ANSWER as error:
         raise InputError(
             f"--output {output}: a killed run left the job {name} on the Flink cluster at "
-            f"{master}; the job may still write, and could not be cancelled ({error}); start "
+            f"{master}, where it may still write; eqforge could not cancel it ({error}); start "
             f"that cluster, or check that the job has stopped and delete {note}"
         ) from error
     storage.delete(note)

@@ -33,7 +33,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     runner = options.view_as(StandardOptions).runner or "DirectRunner"
     if plain_name(runner) in _LOCAL_RUNNERS:
         if unknown:
-            raise InputError(f"{unknown[0]}: Beam's local runner has no such option")
+            raise InputError(f"{unknown[0]}: Beam's local runner does not have this option")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
         check_workers(workers)
         if workers > 1:
@@ -46,7 +46,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     _check_runner(runner)
     # Other runners' servers know options that Beam's Python SDK does not.
     if unknown and plain_name(runner) in ("prism", "dataflow"):
-        raise InputError(f"{unknown[0]}: neither Beam nor {runner} has such an option")
+        raise InputError(f"{unknown[0]}: neither Beam nor {runner} has this option")
     options = PipelineOptions(with_defaults(runner, beam_args))
     check_ports(options)
     check_endpoint(options)
@@ -58,7 +58,7 @@ def _check_runner(runner: str) -> None:
         module, _, name = runner.rpartition(".")
         found = getattr(importlib.import_module(module), name) if module else PipelineRunner
         if not (isinstance(found, type) and issubclass(found, PipelineRunner)):
-            raise ValueError("Beam has no such runner")
+            raise ValueError("Beam has no runner with this name")
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
@@ -76,7 +76,7 @@ def _unknown(beam_args: Sequence[str]) -> list[str]:
         PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
         return parsers[0].parse_known_args(list(beam_args))[1]
     except argparse.ArgumentError as error:
-        raise InputError(f"after --: {error}") from error
+        raise InputError(f"the options after --: {error}") from error
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:

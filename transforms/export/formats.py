@@ -81,8 +81,8 @@ class Format:
         """Explain why a table cannot have this format; return an empty text if it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
-                f"this format needs the columns {', '.join(sorted(missing))}, which {table} does "
-                "not have; choose pairs, hf, webdataset or jsonl, which accept any rows"
+                f"the table {table} does not have the columns {', '.join(sorted(missing))} of "
+                "this format; choose pairs, hf, webdataset or jsonl, which accept any columns"
             )
         return self._writer.refusal(dataset, table)
 

@@ -120,11 +120,11 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
                 return f"{name_of(row['sample_id'])} has no {name}, but every row needs its images"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
-                    where = f"{name} of {name_of(row['sample_id'])}"
-                    return f"the harness would treat the {where}, {shown(text)}, as a missing value"
+                    where = f"{name_of(row['sample_id'])} has the {name} {shown(text)}"
+                    return f"{where}, but the harness would read it as a missing value"
         if not form.questions(row):
             return (
-                f"the answer of {name_of(row['sample_id'])}, {shown(row['answer'])}, must be yes, "
+                f"{name_of(row['sample_id'])} has the answer {shown(row['answer'])}; expected yes, "
                 f"no, a letter, or one of up to {len(LETTERS)} options"
             )
     return ""
@@ -301,13 +301,13 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
         return (
-            "CLIP_benchmark reads samples with one image and its captions; the only pairs that it "
-            "reads are Winoground's, from the Hugging Face Hub"
+            "CLIP_benchmark needs samples with one image; it can read only Winoground's pairs, "
+            "which it downloads from the Hugging Face Hub"
         )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:
             if len(row[name].splitlines()) != 1:
-                return f"the {name} of {name_of(row['sample_id'])} must fit on one line"
+                return f"the {name} of {name_of(row['sample_id'])} must be a single line"
     return ""
 
 

@@ -104,7 +104,7 @@ class _Pictures:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
         raise InputError(
-            f"{self._export.folder}: the image {column} of {record.id!r} has no free file name, "
+            f"{self._export.folder}: no file name is left for the image {column} of {record.id!r}, "
             f"because other images are called {chosen!r} and {stem + picture.suffix!r}"
         )
 
@@ -154,7 +154,7 @@ def _write_winoground(export: Export) -> None:
     if other_names:
         count = counted(len(other_names), "images")
         print(
-            f"examples.jsonl: a suffix was added to the file names of {count}; {_NEEDS_PNG}",
+            f"examples.jsonl: {count} keep the suffix of their file names; {_NEEDS_PNG}",
             file=sys.stderr,
         )
 

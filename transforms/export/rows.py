@@ -163,8 +163,8 @@ def _own(
         is_sorted = pc.all(pc.less(ids[:-1], ids[1:])).as_py() is not False
         if not is_sorted or (seen is not None and seen >= ids[0].as_py()):
             raise InputError(
-                f"{dataset.url(path)}: its rows are not sorted by id, although eqforge "
-                f"sorts all rows; {ADVICE}"
+                f"{dataset.url(path)}: its rows are not sorted by id, so the file was changed "
+                f"after eqforge wrote it; {ADVICE}"
             )
         seen = ids[-1].as_py()
         found = batch.append_column(_ID, ids)

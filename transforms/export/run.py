@@ -59,7 +59,7 @@ def export_dataset(
     form, table = FORMATS[settings.format], settings.table
     kind = table_type(dataset.manifest.dataset, table)
     if kind is None or not dataset.manifest.num_rows(table):
-        raise InputError(f"{dataset.folder} has no rows of {table!r} to export")
+        raise InputError(f"{dataset.folder}: the table {table!r} has no rows to export")
     if kind.holds_pictures:
         raise InputError(
             f"--table {table}: images are exported only with the rows that use them; "

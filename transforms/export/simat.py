@@ -41,7 +41,7 @@ def _refusal(dataset: Dataset, table: str) -> str:
     needed = {"region_id", "part", "source_word", "target_triplet_id", "frequency"}
     if needed <= set(dataset.columns(table)) and dataset.manifest.num_rows("gallery"):
         return ""
-    return "expected the queries and the gallery of a simat dataset"
+    return "expected a simat dataset with queries and a gallery"
 
 
 def _write(export: Export) -> None:
@@ -73,7 +73,7 @@ class _Known(dict[str, Any]):
 
     def __missing__(self, name: str) -> Any:
         raise InputError(
-            f"{self._where} has the id {name_of(name)}, which another row uses; {ADVICE}"
+            f"{self._where} has the id {name_of(name)}, but another row refers to it; {ADVICE}"
         )
 
 
@@ -104,9 +104,8 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"the caption of {name_of(name)} must fit on one line, because captions.txt has one "
-            "line per caption; correct it in the file that you passed to --captions, and build "
-            "again"
+            f"the caption of {name_of(name)} is not a single line of text, which captions.txt "
+            "needs; correct it in the file that you passed to --captions, and build again"
         )
     return caption.encode() + b"\n"
 

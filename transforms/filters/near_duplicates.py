@@ -78,8 +78,8 @@ def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
     for phash in hashes:
         if len(phash) != HASH_BITS // 4:
             raise InputError(
-                f"perceptual hashes of {4 * len(phash)} bits are from an older version, but this "
-                f"version compares {HASH_BITS} bits; build the dataset again"
+                f"the perceptual hashes have {4 * len(phash)} bits, but this version of eqforge "
+                f"compares {HASH_BITS} bits; build the dataset again"
             )
         rows.append([int(phash[place : place + 16], 16) for place in range(0, len(phash), 16)])
     return np.array(rows, dtype=np.uint64).reshape(-1, HASH_BITS // 64)

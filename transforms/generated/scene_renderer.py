@@ -65,7 +65,7 @@ class SceneKillsRenderer(EqforgeError):
     """A scene ended two renderers, one after the other, or left both hanging."""
 
     def __init__(self, index: int, cause: ChildDied | ChildTimeout) -> None:
-        super().__init__(f"scene {index} ended the renderer twice: {cause}")
+        super().__init__(f"the renderer failed twice on scene {index}: {cause}")
         self.index, self.cause = index, cause
 
     def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
@@ -221,7 +221,7 @@ class ScanLooker:
             try:
                 (answer,) = self._child.ask(request)
             except ChildDied as error:
-                raise InputError(f"importing it crashes Blender: {error.ending}") from error
+                raise InputError(f"Blender crashes when it imports it: {error.ending}") from error
             except ChildTimeout as error:
                 raise InputError("importing it takes too long") from error
         if "input_error" in answer:

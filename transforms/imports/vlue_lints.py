@@ -12,7 +12,7 @@ MIN_WORDS: Final = 8
 RULES: Final[dict[str, str]] = {
     "few_words": "The caption has too few words.",
     "there_is": "The caption starts with 'there is'.",
-    "answer_not_listed": "No answer of the question is in the list of answers.",
+    "answer_not_listed": "None of the answers to the question is in the list of answers.",
     "same_answer": "The same question about another image of the folder has the same answer.",
     "empty_box": "The box has no area.",
     "box_outside_image": "The box extends beyond its image.",

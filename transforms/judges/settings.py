@@ -70,7 +70,7 @@ class JudgeSettings:
         limits = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
         if self.verify and self.refuse_by == "all" and not limits:
             raise InputError(
-                "--refuse-by all: without a limit, nothing is rejected; pass a limit, such as "
+                "--refuse-by all rejects texts only if you also pass a limit, such as "
                 "--entailed-min"
             )
         if self.verify:
@@ -148,8 +148,8 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min works only if the rules of corrected mode wrote all texts; the "
-            "probability of other texts is unknown"
+            "--probability-min works only with texts from the rules of corrected mode; other "
+            "texts have no known probability"
         )
     if not settings.verify and not by_rules:
         return None

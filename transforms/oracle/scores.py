@@ -108,8 +108,8 @@ class CellScorer:
                 found = model.model.match(images, captions, np.array(cells)).probabilities
             for (image, caption), value in zip(cells, found, strict=True):
                 if not 0 <= value <= 1:
-                    answer = f"P(match) = {value} of {captions[caption]!r}"
-                    raise ValueError(f"{keys[image]}: {judge.kind} gives {answer}")
+                    answer = f"P(match) = {value} for {captions[caption]!r}"
+                    raise ValueError(f"{keys[image]}: {judge.kind} returned {answer}")
             columns.append([_named(f"oracle_{place + 1}", float(value), judge) for value in found])
         return list(zip(*columns, strict=True))
 

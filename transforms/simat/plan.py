@@ -216,11 +216,11 @@ def _choose(
         found = first.get(region_name(region_id))
         if found is None or found.triplet != triplet:
             description = (
-                "no region with that id" if found is None else repr(found.triplet.triplet_id)
+                "no region with this id" if found is None else repr(found.triplet.triplet_id)
             )
             raise InputError(
-                f"--triplets: expected the region {region_id} with {triplet.triplet_id!r} in the "
-                f"source, found {description}"
+                f"--triplets: region {region_id}: expected {triplet.triplet_id!r} in the source, "
+                f"found {description}"
             )
     shown = {name: region for name, region in first.items() if region.region_id in rules.chosen}
     rejects = {name: Rejection(reason="not_chosen") for name in first if name not in shown}
@@ -246,8 +246,8 @@ def _published_queries(
         if region is None or region.triplet.word(query.part) != query.source:
             raise InputError(
                 f"--transfos: a query changes the {query.part} {query.source!r} of the region "
-                f"{query.region_id}, but the source has no such region; remove the query, or pass "
-                "the matching source"
+                f"{query.region_id}, but the source has no region with this word; remove the "
+                "query, or pass the matching source"
             )
         change = Change(
             part=query.part,

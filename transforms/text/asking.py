@@ -128,7 +128,7 @@ class Counted:
         if len(refused) >= _TELLING and not self.works:
             _, answer = min(refused, key=itemgetter(0))
             raise InputError(
-                f"{self.model.title}: the server rejects the request: {answer.refusal}"
+                f"{self.model.title}: the server rejected the request: {answer.refusal}"
             )
         yield from refused
 

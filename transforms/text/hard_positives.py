@@ -257,8 +257,8 @@ def check_balance(captions: object, model: str | None) -> None:
     """Check that rules make the hard negatives here, so that they can be drawn together."""
     if captions is None:
         raise InputError(
-            "--balance text works only with --captions, for which rules write the hard "
-            "negatives; other sources have their own hard negatives, so leave out --balance"
+            "--balance text works only with --captions, because other sources have their own "
+            "hard negatives; leave out --balance"
         )
     if model is not None:
         raise InputError(

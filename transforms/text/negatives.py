@@ -105,7 +105,9 @@ class NegativeWriterSettings:
         if self.writer is not None:
             open_model(self.model)
         elif self != NegativeWriterSettings():
-            raise InputError("--writer-... needs a language model; specify it with --writer")
+            raise InputError(
+                "options that begin with --writer- need a language model; pass --writer"
+            )
 
     def confirm(self) -> None:
         """Check that a server answers, before the output is begun."""

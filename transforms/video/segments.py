@@ -12,8 +12,7 @@ from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 SEGMENTS_STAGE = Stage(
     "segments",
     {
-        "bad_segment": "The record has no caption or no valid time, or its end is before its "
-        "start.",
+        "bad_segment": "The record lacks a caption or a valid time, or it ends before it starts.",
         "duplicate_moment": "Another record of the video has the same id, or the same time and "
         "caption.",
         "too_few_moments": "The video has fewer than two usable captioned frames.",

@@ -96,8 +96,8 @@ def lint_command(settings: LintSettings) -> int:
         print(visible(f"{settings.errata} drops {counted(dropped, 'records')}"))
         if dropped and not all(is_dataset(path) for path in settings.paths):
             print(
-                "These errata use the record ids of the linted files. For import --errata, lint "
-                "the imported dataset."
+                "These errata use the record ids of the linted files. To get errata for import "
+                "--errata, lint the imported dataset."
             )
     print_document(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
@@ -161,8 +161,8 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
         ids = samples.get(finding.record_id) or samples.get(pair)
         if not ids:
             raise InputError(
-                f"{path}: {shown(finding.record_id)} has findings but is not a sample, so "
-                "eqforge cannot write an erratum for it; write the erratum by hand"
+                f"{path}: eqforge cannot write an erratum for {shown(finding.record_id)}, because "
+                "it is not a sample; write the erratum by hand"
             )
         yield from (replace(finding, record_id=sample_id) for sample_id in ids)
 

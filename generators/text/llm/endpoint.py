@@ -70,8 +70,8 @@ def address_of(model: str) -> Address:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"the language model {public(url)}: the address contains a password or a query; put "
-            f"the key into the environment variable {KEY}"
+            f"the language model {public(url)}: remove the password or query from the address, "
+            f"and put the key into the environment variable {KEY}"
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(
@@ -123,7 +123,7 @@ class Endpoint:
         is_folder = self.address.name.startswith("/")
         if names and self.address.name not in names and not is_folder:
             shown = shortened(", ".join(names), 500)
-            raise InputError(f"{self.title}: the server has no such model; it has {shown}")
+            raise InputError(f"{self.title}: the server does not have this model; it has {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yield the index of each question and its answer, in order of arrival."""
@@ -179,13 +179,13 @@ class Endpoint:
             raise InputError(self._denied(status))
         if status in _PASSING or status >= 500:
             raise BuildError(
-                f"{self._said}: the server still answers {status} ({words}); run the same "
-                "command again to resume"
+                f"{self._said}: the server keeps answering with status {status} ({words}); run the "
+                "same command again to resume"
             )
         if details.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
         hint = " (does the address end in /v1?)" if status == 404 else ""
-        raise InputError(f"{self.title}: the server answers {status}: {words}{hint}")
+        raise InputError(f"{self.title}: the server answered with {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
         sampling: dict[str, float] = {"temperature": 0}
@@ -260,7 +260,7 @@ class Endpoint:
         except openai.APIConnectionError as error:
             reason = shortened(" ".join(str(error.__cause__ or error).split()), 300)
             if body is None:
-                raise InputError(f"{self.title}: cannot be reached: {reason}") from None
+                raise InputError(f"{self.title} cannot be reached: {reason}") from None
             raise BuildError(
                 f"{self._said}: the server does not answer ({reason}); run the same command again "
                 "to resume"
@@ -287,7 +287,7 @@ class Endpoint:
 def _key() -> str:
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
-        raise InputError(f"{KEY} contains characters that are not allowed in a key")
+        raise InputError(f"{KEY} contains characters other than printable ASCII")
     return found
 
 
