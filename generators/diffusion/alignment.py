@@ -78,7 +78,7 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
         for match in _WORD.finditer(prompt)
     )
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
-        raise InputError(f"the prompt {prompt!r} has tokens in no word, or in several words")
+        raise InputError(f"the prompt {prompt!r} has a token that is not part of exactly one word")
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
 
 
@@ -220,8 +220,8 @@ def published_replacement(
     pieces = [prompt.prompt.split(" ") for prompt in (first, second)]
     if len(pieces[0]) != len(pieces[1]):
         raise InputError(
-            f"to replace words, both prompts must have the same number of words: {first.prompt!r} "
-            f"has {len(pieces[0])}, but {second.prompt!r} has {len(pieces[1])}"
+            f"the prompt {first.prompt!r} has {len(pieces[0])} words, but {second.prompt!r} has "
+            f"{len(pieces[1])}; to replace words, both prompts need the same number"
         )
     find = _published_find(first, second, tokenizer)
     differing = [i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b]

@@ -169,8 +169,8 @@ def limited_rows(unet: Any, rows: int, control: AttentionControl) -> Iterator[No
         batch = sample.shape[0]
         if batch not in _ROWS:
             raise InputError(
-                f"the pipeline sends {batch} rows through its network for two images; expected 4 "
-                "or 2"
+                f"expected the pipeline to send 2 or 4 rows for two images through its network, "
+                f"found {batch}"
             )
         outputs = []
         for start in range(0, batch, rows):

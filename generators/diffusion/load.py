@@ -36,9 +36,9 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     index = read_index(folder, settings.model)
     if index.pipeline not in _DRAWS:
         raise InputError(
-            f"{settings.model}: prompt-to-prompt needs a pipeline that draws from text alone "
-            f"({', '.join(_DRAWS)}), but this is a {index.pipeline}; to use a model that edits "
-            "images, run `eqforge build eq-edit`"
+            f"{settings.model}: expected a pipeline that draws from text alone "
+            f"({', '.join(_DRAWS)}), found {index.pipeline}; to use a model that edits images, "
+            "run `eqforge build eq-edit`"
         )
     pipeline, identity = load_weights(folder, index, settings)
     check_texts(pipeline, settings.model)
@@ -110,9 +110,9 @@ def find_folder(settings: ModelSettings) -> Path:
     except (OSError, ValueError) as error:
         raise InputError(
             f"the model {settings.model!r} is neither a folder nor available from the Hugging "
-            f"Face Hub at revision {revision!r}; with a network connection, fetch it with "
+            f"Face Hub at revision {revision!r} ({_first_line(error)}); go online and run "
             f"`hf download {settings.model} --revision {revision}`, or pass a folder saved by "
-            f"diffusers ({_first_line(error)})"
+            "diffusers"
         ) from error
     return Path(found)
 

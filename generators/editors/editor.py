@@ -194,7 +194,7 @@ class Editor(ABC):
             elif value is not None:
                 flag = name.replace("_", "-")
                 raise InputError(
-                    f"--{flag} {value}: the editor {self.name} has no such setting; leave it out"
+                    f"--{flag} {value}: the editor {self.name} does not use this option; omit it"
                 )
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(

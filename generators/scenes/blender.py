@@ -205,7 +205,7 @@ def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
                 card.use = card.type == kind
             return
     raise InputError(
-        f"device gpu: Cycles found no graphics card of the kinds {' or '.join(GPU_KINDS)}; it "
+        f"device gpu: Cycles needs a graphics card of the kind {' or '.join(GPU_KINDS)}; it "
         f"found {', '.join(dict.fromkeys(found)) or 'nothing'}"
     )
 

@@ -175,7 +175,7 @@ class Stage:
             if not changed_slots(obj, (part,)):
                 raise InputError(
                     f"asset {placed.spec.asset!r}: its words list {part!r} under `trims`, but "
-                    "its mesh has no such material"
+                    "its mesh has no material with this name"
                 )
             override_surface(obj, trim, "rubber", (part,))  # a colour that shines looks another
         return thing

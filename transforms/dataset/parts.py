@@ -65,9 +65,9 @@ def _name_and_folder(text: str) -> tuple[str, str]:
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(text)}: expected NAME=FOLDER, where NAME has up to 64 letters (A-Z, a-z), "
-            "digits, '.', '_' or '-', and begins with a letter or digit; write a folder with = in "
-            "its name as ./FOLDER"
+            f"{shown(text)}: expected NAME=FOLDER; NAME has up to 64 letters (A-Z, a-z), digits, "
+            "'.', '_' or '-', and begins with a letter or digit; write a folder with = in its "
+            "name as ./FOLDER"
         )
     return name, folder
 

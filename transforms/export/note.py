@@ -100,8 +100,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         for name in storage.list_names(folder):
             if not storage.TEMPORARY.fullmatch(name):
                 raise InputError(
-                    f"{storage.join(folder, clipped(name))} already exists and was not written by "
-                    "an export; choose a folder that is new, empty, or contains an earlier export"
+                    f"{storage.join(folder, clipped(name))} is not part of an export; choose a "
+                    "new or empty folder, or the folder of an earlier export"
                 )
         ledger = Ledger(folder, note)
     elif earlier.is_of(note) and (unfinished is not None or not overwrite):
@@ -113,8 +113,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     elif not overwrite:
         raise InputError(
             f"{folder} already contains an export of {earlier.dataset} as "
-            f"{earlier.settings.get('format')}, from a different dataset or with different "
-            "settings or versions; pass --overwrite to replace it"
+            f"{earlier.settings.get('format')} with different data, settings or versions; pass "
+            "--overwrite to replace it"
         )
     else:
         listed = {(f.path, f.sha256) for each in (finished, unfinished) if each for f in each.files}

@@ -104,8 +104,8 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"the caption of {name_of(name)} is not a single line of text, which captions.txt "
-            "needs; correct it in the file that you passed to --captions, and build again"
+            f"captions.txt needs the caption of {name_of(name)} on a single line; correct it in "
+            "the file that you passed to --captions, and build again"
         )
     return caption.encode() + b"\n"
 

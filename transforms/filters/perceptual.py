@@ -89,7 +89,7 @@ class Perceptual:
         first, second = _encode(_spec_of(self.settings.perceptual), pixels)
         distance = 1 - float(first.astype(np.float64) @ second.astype(np.float64))
         if not np.isfinite(distance):
-            raise ValueError(f"{self.encoder.name} returned an encoding that is not a number")
+            raise ValueError(f"{self.encoder.name} returned an encoding that is not finite")
         identity = dataclasses.asdict(self.encoder) | {"perceptual": VERSION}
         return Score(
             name=DISTANCE,

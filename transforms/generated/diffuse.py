@@ -143,8 +143,8 @@ def _draw(
             drawing = shared.model.generate(pair, rules.edit)
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
-            "time; free some memory, or pass --precision fp16 or a smaller --size-px"
+            f"{shared.device} has too little memory to draw {pair.sample_id}, even with the "
+            "smallest batch; free some memory, or pass --precision fp16 or a smaller --size-px"
         ) from error
     if drawing.flagged is not None and any(drawing.flagged):
         sides = [str(side) for side, is_flagged in enumerate(drawing.flagged) if is_flagged]

@@ -71,9 +71,9 @@ def confirm_editor(rules: EditingRules) -> None:
     shared_grounder(rules.grounding, settings.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
-            f"the editor {editor.name} needs a mask of the area to change; pass a folder of "
-            "masks with --masks, or a detector with --grounder, or choose an editor that needs "
-            f"no mask: {describe_editors(with_mask=False)}"
+            f"the editor {editor.name} needs a mask of the area to change; pass masks with "
+            "--masks or a detector with --grounder, or choose an editor that needs no mask: "
+            f"{describe_editors(with_mask=False)}"
         )
 
 

@@ -221,9 +221,9 @@ class ScanLooker:
             try:
                 (answer,) = self._child.ask(request)
             except ChildDied as error:
-                raise InputError(f"Blender crashes when it imports it: {error.ending}") from error
+                raise InputError(f"Blender crashed during the import: {error.ending}") from error
             except ChildTimeout as error:
-                raise InputError("importing it takes too long") from error
+                raise InputError("Blender took too long to import it") from error
         if "input_error" in answer:
             raise InputError(str(answer["input_error"]))
         return msgspec.convert(answer, Looks)

@@ -57,7 +57,7 @@ class LintSettings:
         for kind in self.errata_kinds:
             if kind not in KINDS:
                 raise InputError(
-                    f"--errata-kinds {kind}: no such kind of finding{nearest(kind, KINDS)}; the "
+                    f"--errata-kinds {kind}: unknown kind of finding{nearest(kind, KINDS)}; the "
                     f"kinds are {', '.join(KINDS)}"
                 )
 
