@@ -169,7 +169,7 @@ def limited_rows(unet: Any, rows: int, control: AttentionControl) -> Iterator[No
         batch = sample.shape[0]
         if batch not in _ROWS:
             raise InputError(
-                f"expected the pipeline to send 2 or 4 rows for two images through its network, "
+                "expected the pipeline to send 2 or 4 rows for two images through its network, "
                 f"found {batch}"
             )
         outputs = []

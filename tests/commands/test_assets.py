@@ -168,7 +168,7 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
         ({"object.urdf": None}, "contains no file object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
-            "visual_geometry.obj names texture.png, which does not exist",
+            "visual_geometry.obj uses texture.png, which does not exist",
         ),
         (
             {

@@ -232,9 +232,7 @@ def test_another_export_is_replaced_only_where_that_is_asked_for(
     before = write(both, tmp_path / "files")
 
     message = refused(capsys, one, tmp_path / "files")
-    assert (
-        "already contains an export of hard-positives as vl-checklist, from a different" in message
-    )
+    assert "already contains an export of hard-positives as vl-checklist with different" in message
     assert "pass --overwrite to replace it" in message
     below = tmp_path / "files" / "data" / "vl_checklist_relations.json"
     assert f"--output {below}: cannot be written: Not a directory" in refused(capsys, one, below)
@@ -251,7 +249,7 @@ def test_what_cannot_be_exported_is_one_message_and_no_file(
     source = tmp_path / "pairs.jsonl"
     source.write_text(json.dumps({"image": "1.jpg", "caption": "a cat", "hard_negative": "dogs"}))
     empty = build(tmp_path / "empty", "--pairs", source)
-    assert "has no rows of 'samples' to export" in refused(capsys, empty, tmp_path / "files")
+    assert "the table 'samples' has no rows to export" in refused(capsys, empty, tmp_path / "files")
 
     other = small(tmp_path / "pairs")
     message = refused(capsys, other, tmp_path / "files")

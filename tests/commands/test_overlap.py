@@ -176,7 +176,7 @@ def test_the_nearest_hash_is_that_of_a_loop_over_all() -> None:
 
 
 def test_hashes_of_an_older_version_are_one_error() -> None:
-    with pytest.raises(InputError, match="hashes of 64 bits are from an older version"):
+    with pytest.raises(InputError, match="hashes have 64 bits, but this version"):
         to_numbers(["f" * 16])
 
 

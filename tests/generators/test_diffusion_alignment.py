@@ -59,7 +59,7 @@ def test_a_prompt_the_encoder_would_cut_is_an_error(read):
 
 @pytest.mark.parametrize("prompt", ["", "   "])
 def test_a_prompt_without_words_is_an_error(read, prompt):
-    with pytest.raises(InputError, match="do not belong to exactly one word"):
+    with pytest.raises(InputError, match="is not part of exactly one word"):
         read(prompt)
 
 
@@ -147,7 +147,7 @@ def test_words_that_are_known_to_change_are_not_taken_for_others(read, tokenizer
 
 
 def test_words_that_are_known_to_change_have_to_be_all_that_differs(read):
-    with pytest.raises(InputError, match="may differ only in"):
+    with pytest.raises(InputError, match="differ outside the words"):
         refinement(read("a cat on a mat"), read("a dog on a red mat"), ((), (4,)))
 
 

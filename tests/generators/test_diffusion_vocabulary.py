@@ -98,7 +98,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     ("place", "value", "message"),
     [
         ("styles", [], "styles: expected 1 or more phrases"),
-        ("styles", ["a photo", "a photo"], "every phrase only once, but 'a photo' appears twice"),
+        ("styles", ["a photo", "a photo"], "every phrase once, found 'a photo' twice"),
         ("styles", ["a  photo"], "single spaces"),
         ("styles", ["a photo."], "words of letters, digits and hyphens"),
         ("styles", ["a"], "words of letters"),
@@ -107,7 +107,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
             1,
             "the whole file: expected only the fields styles, published, families, groups",
         ),
-        ("published", {"with a cap": "with cap"}, "not 'with a cap'"),
+        ("published", {"with a cap": "with cap"}, "found 'with a cap'"),
         ("families.time.position", "behind", "families.time.position: expected before or after"),
         ("families.time.values", ["at sunset"], "families.time.values: expected 2 or more phrases"),
         (
@@ -121,18 +121,18 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (
             "groups.0.places",
             ["ground", "ground"],
-            "every family only once, but 'ground' appears twice",
+            "every family once, found 'ground' twice",
         ),
         (
             "groups.0.conditions",
             ["ground"],
-            "every phrase only once, but 'on the grass' appears twice",
+            "every phrase once, found 'on the grass' twice",
         ),
-        ("groups", SMALL["groups"] * 2, "every group only once, but 'animals' appears twice"),
+        ("groups", SMALL["groups"] * 2, "every group once, found 'animals' twice"),
         (
             "groups",
             [SMALL["groups"][0], SMALL["groups"][0] | {"name": "others"}],
-            "every object only once, but 'a horse' appears twice",
+            "every object once, found 'a horse' twice",
         ),
     ],
 )

@@ -59,5 +59,5 @@ def test_outside_the_spans_the_text_is_the_same(case: tuple[str, list[Edit]]) ->
     ids=["overlapping", "out of order", "past the end", "before the start", "backwards"],
 )
 def test_edits_that_cannot_be_told_apart_are_refused(edits: list[Edit]) -> None:
-    with pytest.raises(ValueError, match="edits must be in order"):
+    with pytest.raises(ValueError, match="expected sorted, separate edits"):
         apply_edits("a cat", edits)

@@ -71,7 +71,7 @@ def test_relations_are_those_of_the_point_of_view(
 
 def test_a_claim_without_a_relation_has_no_margin() -> None:
     spec = scene(item("target", 0, 0))
-    with pytest.raises(ValueError, match="names no relation"):
+    with pytest.raises(ValueError, match="has no relation"):
         relation_margin_deg(spec, claim(None))
 
 

@@ -23,5 +23,5 @@ def test_it_stays_in_range_and_two_indices_never_meet(
 
 @pytest.mark.parametrize("index", [-1, 5])
 def test_an_index_out_of_range_is_refused(index: int) -> None:
-    with pytest.raises(ValueError, match="not in the range of 5"):
+    with pytest.raises(ValueError, match="expected an index from 0 to 4"):
         permuted(index, 5, 0)

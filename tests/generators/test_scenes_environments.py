@@ -83,8 +83,11 @@ def test_infinite_pixels_are_a_sun() -> None:
 @pytest.mark.parametrize(
     ("picture", "message"),
     [
-        (0 * EVEN, "sky: the environment image gives no light, because its upper half is black"),
-        (EVEN[:, :100], "sky: 100 x 64 pixels; expected an equirectangular"),
+        (0 * EVEN, "sky: the upper half of the environment image is black, so it gives no light"),
+        (
+            EVEN[:, :100],
+            "sky: expected an equirectangular environment image, twice as wide as high",
+        ),
         (np.where(np.arange(128)[:, None] == 3, np.nan, EVEN), "sky: 64 pixels of the .* NaN"),
     ],
 )

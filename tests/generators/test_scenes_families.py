@@ -289,7 +289,7 @@ def test_no_two_contents_are_the_same(library: AssetLibrary, kind: Kind) -> None
 
 
 def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match="--kinds row beside: --mode paper follows"):
+    with pytest.raises(InputError, match="--kinds row beside: the paper has only"):
         proposer(library, "counting", "row", "beside", mode="paper")
 
 
@@ -303,7 +303,7 @@ def test_the_least_step_of_an_order_is_its_margin() -> None:
     assert side_margin(between, {**middles, "b": 0.95}) == pytest.approx(-0.05)
     assert side_margin(replace(between, relation="right"), middles) == pytest.approx(-0.4)
     assert [b - a for a, b in pairwise(middles.values())] == pytest.approx([0.3, 0.4])
-    with pytest.raises(ValueError, match="near orders nothing"):
+    with pytest.raises(ValueError, match="near is not an order"):
         side_margin(replace(row, relation="near"), middles)
 
 

@@ -360,12 +360,12 @@ def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b'"version": "2.0"', b'"version": "1.0"', "expected version 2"),
+        (b'"version": "2.0"', b'"version": "1.0"', "expected glTF version 2, found version 1.0"),
         (b'"asset":', b'"skins": [{}], "asset":', "the mesh has a skeleton"),
         (
             b'"asset":',
             b'"extensionsRequired": ["KHR_draco_mesh_compression"], "asset":',
-            "it is compressed .KHR_draco_mesh_compression., which eqforge cannot read",
+            "cannot read compressed meshes .KHR_draco_mesh_compression.",
         ),
         (b'"asset":', b"", "not a glTF file"),
     ],
@@ -386,9 +386,9 @@ def test_a_gltf_file_that_is_not_read_says_why(
     [
         ({"nodes": [{"mesh": 0, "children": [0]}]}, "its own ancestor"),
         ({"nodes": [{"children": [2]}, {"children": [2]}, {"mesh": 0}]}, "has two parents"),
-        ({"nodes": [7]}, "a damaged file: AttributeError"),
-        ({"images": [{"bufferView": 99}]}, "a damaged file: IndexError"),
-        ({"images": [{"uri": "data:image/png;base64,xx"}]}, "a damaged file: Error"),
+        ({"nodes": [7]}, "the file is damaged: AttributeError"),
+        ({"images": [{"bufferView": 99}]}, "the file is damaged: IndexError"),
+        ({"images": [{"uri": "data:image/png;base64,xx"}]}, "the file is damaged: Error"),
         ({"images": [{"uri": "../../etc/passwd"}]}, "which does not exist"),
         ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "refers to none.bin"),
         ({"meshes": []}, "contains no mesh"),
@@ -432,7 +432,7 @@ def test_folders_that_hold_no_scan_are_named(
     said = capsys.readouterr()
     assert "its name contains a character that cannot be printed" in said.out
     assert "expected a single mesh, or a mesh called model; found first.obj, other.glb" in said.out
-    assert "contains cup.ply, but eqforge reads only .obj, .glb and .gltf" in said.out
+    assert "expected a .obj, .glb or .gltf mesh, found cup.ply" in said.out
     assert "Notes: left out, because the folder contains no mesh" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]
 
@@ -461,7 +461,7 @@ def test_a_manifest_keeps_its_name_and_one_with_archives_elsewhere_is_not_added_
     for each in (argv, ["fetch", "--ids", "mug", "--output", str(out)]):
         with pytest.raises(SystemExit):
             command.main(each)
-        assert "the archives are in gs://elsewhere (data_dir)" in capsys.readouterr().err
+        assert "its archives are in gs://elsewhere (data_dir)" in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == before
 
 

@@ -231,7 +231,7 @@ def test_a_users_vocabulary_and_aliases_are_used(tmp_path: Path) -> None:
     for subject, predicate in (("guy", "rides"), ("man", "on top"), ("bloke", "astride")):
         assert words.triplet(subject, predicate, "a mare") == triplet("man/riding/horse")
     path.write_text('{"subjects": {}, "relations": {"riding": []}}')
-    with pytest.raises(InputError, match=r"subjects: expected names, each with a list"):
+    with pytest.raises(InputError, match=r"subjects: expected a name and its spellings"):
         load_vocabulary(path)
     assert (clean_name(" The  Red / Bus. "), clean_predicate("is on a")) == ("red bus", "on")
 

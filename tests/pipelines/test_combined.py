@@ -178,7 +178,7 @@ def test_builds_of_one_dataset_are_told_apart_by_names(
 
     unnamed = combine(tmp_path / "unnamed", train, val)
     (warning,) = load_manifest(str(unnamed)).warnings
-    assert warning.startswith("2 parts are builds of eq-gebc and get the same kind")
+    assert warning.startswith("2 parts are builds of eq-gebc, so their samples get the same kind")
     assert {row["kind"] for row in rows(unnamed, "samples")} == {"eq-gebc"}
     nested = combine(tmp_path / "nested", f"all={out}", f"drawn={OLD / 'eq-sd'}")
     whole = {_id(row): row["kind"] for row in rows(nested, "samples")}
@@ -204,8 +204,8 @@ def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
     out = combine(tmp_path / "out", one, f"b={other}")
 
     warning = (
-        "b: its certificate of balanced texts is valid only for that part, so it "
-        "is left out; to measure the combined dataset, run eqforge audit"
+        "b: its certificate of balanced texts covers only this part, so the combined "
+        "dataset has none; to measure the combined dataset, run eqforge audit"
     )
     assert load_manifest(str(out)).warnings == [warning]
     assert f"WARNING: {warning}\n" in capsys.readouterr().err
@@ -224,7 +224,7 @@ def test_names_that_cannot_be_are_refused(
     assert "another part has the same name" in said
     assert "rename one of them" in refused(capsys, f"eq-ag={gebc}", OLD / "eq-ag", *to)
     for wrong in (f"={gebc}", f"-a b={gebc}"[1:], "a=", f"{'a' * 65}={gebc}", f"ä={gebc}"):
-        assert "expected NAME=FOLDER, where NAME" in refused(capsys, wrong, OLD / "eq-ag", *to)
+        assert "expected NAME=FOLDER; NAME has" in refused(capsys, wrong, OLD / "eq-ag", *to)
     assert "leave one of them out" in refused(capsys, f"a={gebc}", f"b={gebc}", *to)
     with_equals = combine(tmp_path / "out", other, gebc)
     assert len(rows(with_equals, "samples")) == 2 * len(rows(gebc, "samples")) - 1
@@ -297,7 +297,7 @@ def test_foils_become_foils(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert verify.main([str(out)]) == 0
 
     said = refused(capsys, parts[0], OLD / "eq-gebc", "--output", tmp_path / "x")
-    assert "different kinds of samples" in said
+    assert "the datasets have different columns" in said
     assert "hard_negative" in said
     assert "origin_0" in said
 
@@ -316,7 +316,7 @@ def test_what_cannot_be_combined_is_refused(
     assert "no such folder" in refused(capsys, gebc, tmp_path / "none", *to)
     simat = [OLD / "simat", Path(shutil.copytree(OLD / "simat", tmp_path / "simat"))]
     rewritten(simat[1], "samples", rows(simat[1], "samples")[:1])
-    assert "samples of simat cannot be combined" in refused(capsys, *simat, *to)
+    assert "eqforge cannot combine simat" in refused(capsys, *simat, *to)
     assert "--sample 3: expected a percentage" in refused(
         capsys, gebc, OLD / "eq-ag", "--sample", 3, *to
     )

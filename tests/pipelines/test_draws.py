@@ -160,7 +160,7 @@ def test_killed_while_it_draws_it_ends_with_the_same_bytes(
         os.killpg(run.pid, signal.SIGKILL)
 
     assert eq_sd.main([*ASKED, "--output", str(output)]) == 0
-    assert "drawing pairs" in capsys.readouterr().err
+    assert "drawing replacements" in capsys.readouterr().err
     assert dataset_bytes(output) == dataset_bytes(asked)
 
 

@@ -241,7 +241,7 @@ def test_the_manifest_warns_and_names_no_folder(whole: Path, photographs: Path) 
     manifest = json.loads((whole / "dataset.json").read_text())
     assert any("random weights" in text for text in manifest["warnings"])
     assert any("Only an oracle or a review" in text for text in manifest["warnings"])
-    assert not any("Masks do not lock" in text for text in manifest["warnings"])
+    assert not any("because no mask limits it" in text for text in manifest["warnings"])
     assert str(photographs) not in json.dumps(manifest)
     assert manifest["config"]["images"] is manifest["config"]["masks"] is True
     assert "allowed to change" in (whole / "README.md").read_text()
@@ -313,7 +313,7 @@ def test_an_instruction_needs_no_mask_and_then_nothing_is_locked(
         assert row["mask_0_id"] is None
         assert found[row["image_0_id"]].shape == found[row["image_1_id"]].shape
         assert json.loads(row["generation"]["parameters"])["mask"] is None
-    assert any("Masks do not lock" in text for text in _warnings(output))
+    assert any("because no mask limits it" in text for text in _warnings(output))
 
 
 def _warnings(output: Path) -> list[str]:
@@ -410,7 +410,9 @@ def test_an_editor_that_needs_masks_says_so_before_any_work(
     )
     assert "--segmenter" in refusal(capsys, *folders, *INPAINT, "--segmenter", "sam")
     assert "no such folder" in refusal(capsys, *folders, *INPAINT, "--masks", tmp_path / "no")
-    assert "specify it with --writer" in refusal(capsys, *folders, *INPAINT, "--writer-chat")
+    assert "need a language model; pass --writer" in refusal(
+        capsys, *folders, *INPAINT, "--writer-chat"
+    )
     assert not (tmp_path / "out" / "data").exists()
 
 

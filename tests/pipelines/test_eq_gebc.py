@@ -277,4 +277,4 @@ def test_boundary_grounding_finds_the_adjacent_frames_that_score_best(
 
     with pytest.raises(SystemExit):
         build(demo_workspace, tmp_path / "x", "--grounding")
-    assert "--grounding: also pass --mode paper" in capsys.readouterr().err
+    assert "--grounding works only with --mode paper" in capsys.readouterr().err

@@ -162,7 +162,7 @@ def test_a_part_of_a_dataset_is_built_with_the_errata_of_the_whole(tmp_path: Pat
     part = perturbed(tmp_path, "--errata", path, "--limit", 1, output="part")
     manifest = json.loads((part / "dataset.json").read_text())
     assert 0 < len(manifest["errata"]) < len(samples[::2])
-    assert "samples of the errata are not in this part" in manifest["warnings"][-1]
+    assert "samples in the errata are not in this part" in manifest["warnings"][-1]
     assert main(["verify", str(part)]) in (0, 3)
 
 
@@ -246,7 +246,7 @@ def test_findings_of_a_training_caption_are_of_all_of_its_texts(tmp_path: Path) 
     finding = Finding(kind="unchanged", record_id="c2", field="hard_positive", detail="a")
     found = [each.record_id for each in of_samples([finding], tmp_path)]
     assert found == ["c2/original", "c2/hard_positive"]
-    with pytest.raises(InputError, match="'c3' has findings but is not a sample"):
+    with pytest.raises(InputError, match="an erratum for 'c3', because it is not a sample"):
         list(of_samples([replace(finding, record_id="c3")], tmp_path))
 
 

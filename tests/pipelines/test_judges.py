@@ -280,7 +280,7 @@ def test_a_server_says_yes_or_no_and_is_asked_each_question_once(
         assert build(tmp_path / "out", "--captions", path, judge) == 0
         assert len(server.prompts) == len(set(server.prompts))
         assert server.at_once <= 2
-        assert "judges will ask servers at most 24 questions" in capsys.readouterr().err
+        assert "judges will send servers up to 24 questions" in capsys.readouterr().err
         before = len(server.prompts)
         assert (
             build(tmp_path / "out", "--captions", path, judge, "--entailed-min", 0.5, "--overwrite")
@@ -306,7 +306,7 @@ def test_a_server_that_is_not_there_is_told_before_any_work(
         build(tmp_path / "out", "--captions", captions, "--verify", "llm:m@http://localhost:9/v1")
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert "the language model m@http://localhost:9/v1: cannot be reached" in said
+    assert "the language model m@http://localhost:9/v1 cannot be reached" in said
     assert not (tmp_path / "out").exists()
 
 
@@ -341,7 +341,7 @@ def test_where_the_rules_precision_is_not_known_there_is_no_column(
     assert not open_dataset(str(tmp_path / "out")).files("judgements")
     with pytest.raises(SystemExit):
         build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
-    assert "--probability-min works only if" in capsys.readouterr().err
+    assert "--probability-min works only with texts" in capsys.readouterr().err
 
 
 def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path: Path) -> None:

@@ -369,7 +369,7 @@ def test_poison_images_cost_their_own_regions_alone(made: Made, tmp_path: Path) 
             ["--relationships", "R", "--only", "simat/9"],
             "the plan has no region or query 'simat/9'",
         ),
-        (["--relationships", "R", "--triplets", "T"], "expected the region 9 with 'a/b/c'"),
+        (["--relationships", "R", "--triplets", "T"], "region 9: expected 'a/b/c' in the source"),
         (["--relationships", "R", "--transfos", "Q"], "a query changes the object 'a'"),
         (["--relationships", "R", "--min-crop-px", "0"], "--min-crop-px 0: expected 1 or more"),
     ],

@@ -157,7 +157,7 @@ def test_one_item_alone_is_the_same_as_in_the_whole_dataset(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ([], "pass the file of at least one task: --retrieval, --nlvr2"),
+        ([], "pass a file for at least one task: --retrieval, --nlvr2"),
         (["--retrieval", "none.json"], "none.json"),
         (["--retrieval", "r.json", "--answer-list", "a.json"], "with --vqa FILE"),
         (["--retrieval", "r.json", "--images", "nowhere"], "no such folder"),

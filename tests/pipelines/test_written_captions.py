@@ -189,7 +189,7 @@ def test_a_model_writes_of_captions_alone(
     pairs, output = str(tmp_path / "pairs.json"), str(tmp_path / "out")
     with pytest.raises(SystemExit):
         hard_positives.main(["--pairs", pairs, "--model", "m@http://a/v1", "--output", output])
-    assert "--model: works only with --captions" in capsys.readouterr().err
+    assert "--model works only with --captions" in capsys.readouterr().err
 
 
 def test_the_number_of_workers_and_of_requests_changes_no_byte(
@@ -270,7 +270,7 @@ def test_a_dataset_made_again_needs_no_server(captions: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model-requests", 24), "--model-requests 24: the build may need 25"),
+        (("--model-requests", 24), "--model-requests 24: the build may need 25 requests"),
         (
             ("--model-prices", 1000, 2000, "--model-budget", 1.5),
             "--model-budget 1.50: the answers may cost 3.03",
@@ -412,7 +412,7 @@ def test_a_server_that_refuses_everything_stops_the_build_before_it_is_asked_it_
         with pytest.raises(SystemExit) as left:
             training_captions.main([*map(str, command), "--output", str(tmp_path / "out")])
         assert left.value.code == 2
-        assert "the server rejects the request: no temperature" in capsys.readouterr().err
+        assert "the server rejected the request: no temperature" in capsys.readouterr().err
         assert len(server.prompts) == FIRST
         server.say = say
         rows = built(training_captions.main, tmp_path / "out", *command)

@@ -163,7 +163,10 @@ def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
 
     said = end(start(*command, "--output", tmp_path), status=2)
 
-    assert "could not be cancelled (<urlopen error [Errno 111] Connection refused>); start" in said
+    assert (
+        "eqforge could not cancel it (<urlopen error [Errno 111] Connection refused>); start"
+        in said
+    )
     assert said.endswith(f"check that the job has stopped and delete {note}\n")
     assert (tmp_path / ".tmp-half-written").exists()
     note.unlink()

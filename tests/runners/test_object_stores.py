@@ -81,7 +81,7 @@ def test_a_killed_run_is_waited_for_and_loses_nothing(
 
     assert next_run.returncode == 0
     assert f"process {run.pid}" in said
-    assert "was writing there; waiting up to 60 s" in said
+    assert "was writing there; checking for up to 60 s" in said
     assert store.dataset_bytes() == expected
     after = store.written("_work/done")
     assert {path: after[path] for path in before} == before, "what was finished was done again"

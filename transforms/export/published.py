@@ -154,7 +154,7 @@ def _write_winoground(export: Export) -> None:
     if other_names:
         count = counted(len(other_names), "images")
         print(
-            f"examples.jsonl: {count} keep the suffix of their file names; {_NEEDS_PNG}",
+            f"examples.jsonl: the file names of {count} keep their suffix; {_NEEDS_PNG}",
             file=sys.stderr,
         )
 

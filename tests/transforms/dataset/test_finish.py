@@ -119,7 +119,12 @@ def test_the_manifest_holds_the_books_and_is_written_last(tmp_path: Path) -> Non
         ({"frames": (3, 1), "pairs": (1, 1)}, ["a"], 1, "'frames' do not add up: 3 candidates"),
         ({"frames": (1, 1), "pairs": (1, 1)}, ["a"], 1, "'frames' do not add up: 1 candidates"),
         ({"frames": (1, 0), "pairs": (2, 2)}, ["a"], 1, "2 candidates were kept, but 1 samples"),
-        ({"frames": (1, 0), "pairs": (1, 1), "odd": (1, 1)}, ["a"], 1, "name unknown stages: odd"),
+        (
+            {"frames": (1, 0), "pairs": (1, 1), "odd": (1, 1)},
+            ["a"],
+            1,
+            "contain unknown stages: odd",
+        ),
     ],
 )
 def test_books_that_are_wrong_end_the_run_without_a_manifest(

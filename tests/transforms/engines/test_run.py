@@ -63,9 +63,12 @@ def test_other_runners_keep_their_options() -> None:
 @pytest.mark.parametrize(
     ("beam_args", "message"),
     [
-        (["--no_such_option"], "--no_such_option: Beam's local runner has no such option"),
-        (["--no_such_option=1"], "--no_such_option=1: Beam's local runner has no such option"),
-        (["word"], "word: Beam's local runner has no such option"),
+        (["--no_such_option"], "--no_such_option: Beam's local runner does not have this option"),
+        (
+            ["--no_such_option=1"],
+            "--no_such_option=1: Beam's local runner does not have this option",
+        ),
+        (["word"], "word: Beam's local runner does not have this option"),
         (
             ["--runner=PrismRunner", "--paralelism=3"],
             "--paralelism=3: neither Beam nor Pri",
@@ -77,8 +80,11 @@ def test_other_runners_keep_their_options() -> None:
         (["--direct_num_workers", "x"], "invalid int value: 'x'"),
         (["--runner", "no.such.Runner"], "--runner no.such.Runner: No module named"),
         (["--runner", "eqforge.transforms.engines.run.Nothing"], "has no attribute 'Nothing'"),
-        (["--runner", "os.system"], "--runner os.system: Beam has no such runner"),
-        (["--runner", "builtins.object"], "--runner builtins.object: Beam has no such runner"),
+        (["--runner", "os.system"], "--runner os.system: Beam has no runner with this name"),
+        (
+            ["--runner", "builtins.object"],
+            "--runner builtins.object: Beam has no runner with this name",
+        ),
         (
             ["--runner", "SparkRunner"],
             "--runner SparkRunner listens on all network addresses, so anyone",

@@ -326,20 +326,20 @@ def _free(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "name", "message"),
     [
-        (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "made/0, 'NA', as a missing"),
+        (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA', but the harness"),
         (lambda folder: built("simat"), "lmms-eval", "a harness needs columns for pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
-        (questions, "clip-benchmark", "CLIP_benchmark reads samples with one image"),
+        (questions, "clip-benchmark", "CLIP_benchmark needs samples with one image"),
         (
             _free,
             "lmms-eval",
-            "own-questions/a, 'a dog', must be yes, no, a letter, or one of up to 26 options",
+            "own-questions/a has the answer 'a dog'; expected yes, no, a letter, or one of up to",
         ),
-        (pairs, "clip-benchmark", "the only pairs that it reads are Winoground"),
+        (pairs, "clip-benchmark", "it can read only Winoground's pairs"),
         (
             lambda folder: foils(folder, "a\u2028dog"),
             "clip-benchmark",
-            "of f must fit on one line",
+            "of f must be a single line",
         ),
     ],
 )

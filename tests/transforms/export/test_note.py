@@ -140,7 +140,7 @@ def test_a_folder_with_files_of_others_is_refused(
     before = files(dataset)
     for output in (dataset, tmp_path):
         message = refused(capsys, dataset, "pairs", output, "--overwrite")
-        assert "already exists and was not written by an export" in message
+        assert "is not part of an export" in message
     assert files(dataset) == before
 
 
@@ -208,7 +208,7 @@ def test_what_is_left_out_or_unknown_is_said(
 ) -> None:
     dataset, output = small(tmp_path / "d"), tmp_path / "out"
     assert "expected" in refused(capsys, dataset, "pears", output)
-    assert "has no rows of 'captions'" in refused(
+    assert "the table 'captions' has no rows" in refused(
         capsys, dataset, "pairs", output, "--table", "captions"
     )
     assert "1 or more" in refused(capsys, dataset, "pairs", output, "--max-side", 0)

@@ -260,5 +260,5 @@ def test_a_model_of_broken_weights_gives_no_score(tmp_path: Path) -> None:
     tensors = load_file(folder / "model.safetensors")
     tensors["visual_projection.weight"][:] = float("nan")
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ValueError, match=r"0: clip gives P\(match\) = nan"):
+    with pytest.raises(ValueError, match=r"0: clip returned P\(match\) = nan"):
         score_pair(oracle(f"clip:{folder}"), images(), CAPTIONS)
