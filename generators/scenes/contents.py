@@ -64,8 +64,8 @@ class Vocabulary:
         self.counts = tuple(combinations(range(1, max_count + 1), 2))
         if len(self.nouns) < 3:
             raise InputError(
-                f"only {len(self.nouns)} kinds of objects in the manifest have `words`, but scenes "
-                "need at least 3; to add words, run `eqforge assets fetch --words FILE`"
+                "the manifest: expected 3 or more kinds of objects with `words`, found "
+                f"{len(self.nouns)}; to add words, run `eqforge assets fetch --words FILE`"
             )
 
     def attributes(self, change: Attribute) -> int:

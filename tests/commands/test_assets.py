@@ -164,7 +164,7 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"collision_geometry.obj": None}, "object.urdf names collision_geometry.obj"),
+        ({"collision_geometry.obj": None}, "object.urdf uses collision_geometry.obj"),
         ({"object.urdf": None}, "contains no file object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
@@ -175,7 +175,7 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
                 "visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nbump -bm 2 b.png\n",
                 "b.png": b"version https://git-lfs.github.com/spec/v1\n",
             },
-            "visual_geometry.obj names b.png, which cannot be read",
+            "visual_geometry.obj uses b.png, which cannot be read",
         ),
     ],
 )

@@ -90,13 +90,15 @@ def test_a_network_of_another_kind_than_its_index_says_is_an_error(relabelled):
 def test_a_mislabelled_inpainting_model_is_still_one(relabelled):
     folder = relabelled("StableDiffusionInpaintPipeline", "StableDiffusionPipeline")
     assert load_editor(EditorSettings(model=str(folder))).name == "inpaint"
-    with pytest.raises(InputError, match=r"reads 9 channels .*eq-edit --editor inpaint"):
+    with pytest.raises(InputError, match=r"reads 9 channels, not 4; .*eq-edit --editor inpaint"):
         PairGenerator(DiffusionSettings(model=str(folder)))
 
 
 def test_drawing_pairs_with_a_model_that_edits_names_the_command_for_it(tiny_editor):
     folder = str(tiny_editor("FluxFillPipeline"))
-    with pytest.raises(InputError, match=r"a FluxFillPipeline; .* that edits images, .* eq-edit"):
+    with pytest.raises(
+        InputError, match=r"found FluxFillPipeline; .* that edits images, .* eq-edit"
+    ):
         load_pipeline(DiffusionSettings(model=folder))
 
 
@@ -131,7 +133,7 @@ def test_settings_that_cannot_be_are_errors(settings, message):
     ("pipeline", "settings", "message"),
     [
         ("FluxKontextPipeline", {"strength": 0.5}, "flux-kontext does not use this option"),
-        ("StableDiffusionPipeline", {"image_guidance": 2.0}, "inpaint has no such"),
+        ("StableDiffusionPipeline", {"image_guidance": 2.0}, "inpaint does not use"),
         ("FluxPipeline", {"steps": 1, "strength": 0.5}, "no denoising step"),
         ("FluxKontextPipeline", {"device": "nowhere"}, "on 'nowhere' in fp32"),
     ],

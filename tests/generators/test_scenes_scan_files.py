@@ -411,7 +411,7 @@ def test_a_damaged_picture_inside_a_glb_is_refused(tmp_path: Path) -> None:
     data = path.read_bytes()
     start = data.index(b"\x89PNG")
     path.write_bytes(data[:start] + bytes(60) + data[start + 60 :])
-    with pytest.raises(InputError, match="its texture 0 inside it cannot be read"):
+    with pytest.raises(InputError, match="its texture number 0 cannot be read"):
         taken(tmp_path / "Mug")
 
 

@@ -198,8 +198,8 @@ def end_left_job(output: str) -> None:
             raise ValueError("expected a host and port, and names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, but {note}, which "
-            "records the job, is damaged; check that the job has stopped, and delete the file"
+            f"--output {output}: a killed run left a job on a Flink cluster, but {note} is "
+            "damaged; check that the job has stopped, and delete the file"
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK
