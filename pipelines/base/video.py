@@ -337,8 +337,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
             yield f"  rejected by the plan, {reason}: {count:,}"
         if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
             yield (
-                "  a pair needs two usable frames from one video; videos with fewer usable "
-                "frames give no pairs"
+                "  a pair needs two usable frames from one video; videos with fewer frames "
+                "give no pairs"
             )
         if samples:
             yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"

@@ -257,7 +257,7 @@ def test_videos_of_one_caption_each_leave_a_trace(
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "rejected by the plan, segments: too_few_moments: 4" in lines
     assert (
-        "needs two usable frames from one video; videos with fewer usable frames give no pairs"
+        "a pair needs two usable frames from one video; videos with fewer frames give no pairs"
         in lines
     )
 

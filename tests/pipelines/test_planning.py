@@ -185,7 +185,7 @@ def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
     (pilot,) = [words for words in lines if words[:1] == ["pilot:"]]
     assert pilot[1:5] == ["1", "video,", "3", "frames"]
     assert float(pilot[6]) > 0  # seconds
-    (forecast,) = [" ".join(words) for words in lines if words[:3] == ["estimate", "for", "all:"]]
+    (forecast,) = [" ".join(words) for words in lines if words[:2] == ["estimate", "for"]]
     assert forecast.startswith("estimate for the whole build: ")
     # Twelve frames where the pilot had three.
     assert forecast.endswith(f"{measured_mb(demo_workspace, tmp_path) * 12 / 3:.1f} MB of images")

@@ -241,7 +241,7 @@ def test_a_server_that_goes_away_stops_the_build_and_the_next_one_goes_on(
             training_captions.main([*map(str, command), "--output", str(output)])
         assert left.value.code == 1
         said = capsys.readouterr().err
-        assert "still answers 503 (no more); run the same command again" in said
+        assert "keeps answering with status 503 (no more); run the same command again" in said
         server.say, first, server.asked = say, server.prompts[:10], []
         built(training_captions.main, output, *command)
 
