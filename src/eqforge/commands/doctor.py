@@ -25,7 +25,7 @@ from eqforge.core.sandbox import landlock, probe
 from eqforge.core.sandbox.sandbox import VARIABLE
 from eqforge.core.shell import Command
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
-from eqforge.generators.text.wordnet import wordnet_version
+from eqforge.generators.text.wordnet import open_wordnet
 
 State = Literal["ok", "missing", "NECESSARY"]
 
@@ -108,7 +108,7 @@ def facts() -> Iterator[Fact]:
     yield from _sandbox()
     version, fault = "", ""
     try:
-        version = wordnet_version()
+        version = f"wordnet {open_wordnet().get_version()}"
     except EqforgeError as error:
         fault = str(error).splitlines()[0]
     cost, remedy = "no hard negatives, perturbations or granularity", "eqforge setup wordnet"
