@@ -229,14 +229,14 @@ def answers_report(
     answers = list(answers)
     keys, credits = judge_answers(answers)
     if not keys:
-        raise InputError(f"{model} answered none of the pairs of {dataset}")
+        raise InputError(f"{model} did not answer any pair in {dataset}")
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]} has an answer, but is not a sample of {dataset}")
+        raise InputError(f"{strange[0]} has an answer, but {dataset} has no sample with this id")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
             f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
-            f"{missing[0]!r}; pass --allow-missing to leave them out"
+            f"{missing[0]!r}; pass --allow-missing to skip them"
         )
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])
@@ -256,7 +256,7 @@ def answers_report(
         f"{dataset}: pairs in which the model matched captions and images correctly, in per cent"
     )
     notes = (
-        "Columns 1 and 2 follow the paper: images are in order, and captions in order or swapped.",
+        "Columns 1 and 2 follow the paper: images are in order; captions are in order or swapped.",
         "An unreadable answer counts as wrong. Chance is a coin toss for each question.",
     )
     return make_report(title, rules, {model: subsets}, notes)
@@ -277,8 +277,8 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
         pair_captions = captions.get(row.sample_id)
         if pair_captions is None:
             raise InputError(
-                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not among the "
-                f"{len(captions):,} pairs that were chosen from the dataset"
+                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not one of the "
+                f"{len(captions):,} pairs chosen from the dataset"
             )
         orders = row.image_order, row.caption_order
         arrangement = arrangements[orders]

@@ -108,9 +108,9 @@ class ConverseSettings:
         for name in ("chat_template", "precision", "device", "threads"):
             if self.endpoint is not None and getattr(self, name) != usual[name]:
                 flag = name.replace("_", "-")
-                raise InputError(f"--{flag} does not apply with --endpoint; leave it out")
+                raise InputError(f"--{flag} does not apply with --endpoint; omit it")
         if self.model is not None and self.output is None:
-            raise InputError("--model needs --output, the folder for the answers")
+            raise InputError("--model needs --output FOLDER for the answers")
 
     def weights(self) -> Weights:
         return Weights.of(str(self.model), self.precision, self.device)

@@ -73,7 +73,7 @@ def check_template(template: str) -> None:
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):
         raise InputError(
-            "--question: expected a text with {caption_1}, then {caption_2}, each once; "
+            "--question: expected text that contains {caption_1} once, then {caption_2} once; "
             f"found {template!r}"
         )
 

@@ -91,8 +91,8 @@ def open_respondent(pairs: Sequence[Pair], settings: ConverseSettings) -> Respon
     )
     if not endpoint.address.chat:
         raise InputError(
-            f"--endpoint {settings.endpoint}: the completions API does not accept images; "
-            "end the address with /v1"
+            f"--endpoint {settings.endpoint}: the completions API does not accept images; pass an "
+            "address that ends in /v1"
         )
     endpoint.check()
     count = len(pairs) * settings.orders

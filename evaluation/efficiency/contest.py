@@ -72,13 +72,13 @@ def from_measurements(
     """
     if len(results) != len(scores):
         raise InputError(
-            f"--scores: expected {len(results)} folders or files, in the order of the results; "
-            f"found {len(scores)}"
+            f"--scores: expected {len(results)} folders or files, one for each results file, in "
+            f"the same order; found {len(scores)}"
         )
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"{dataset.folder}: its samples cannot be scored; pass a CSV table of scores"
+            f"{dataset.folder}: eqforge cannot score its samples; pass a CSV table of scores"
         )
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)
@@ -155,7 +155,7 @@ def from_table(path: Path, rules: Rules) -> Contest:
         rows.append([_bounds_of(row, name, where) for name in ("score", "seconds")])
         names.append(row["model"])
     if not rows:
-        raise InputError(f"{path} contains no model")
+        raise InputError(f"{path} contains no models")
     return _drawn(names, rows, rules, "score")
 
 
@@ -183,13 +183,13 @@ def from_numbers(
         if twice := numbers.keys() & found.keys():
             raise InputError(
                 f"{path}: {', '.join(min(twice))} also appears in an earlier --metrics file; "
-                "remove one of the two rows"
+                "remove one of the rows"
             )
         numbers |= found
     models = {model for model, *_ in numbers}
     times = list(_times(results, models, rules))
     if not times:
-        raise InputError(f"{', '.join(map(str, results))}: found no model")
+        raise InputError(f"{', '.join(map(str, results))}: found no models")
     rows = []
     for model, seconds in times:
         try:
@@ -197,7 +197,7 @@ def from_numbers(
         except KeyError as error:
             known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
             raise InputError(
-                f"{', '.join(map(str, tables))}: expected a score of {', '.join(error.args[0])}; "
+                f"{', '.join(map(str, tables))}: expected a row for {', '.join(error.args[0])}; "
                 f"found {'; '.join(known[:20]) or 'no such metric'}"
             ) from None
         values, lows, highs = np.array(parts).T
@@ -257,7 +257,7 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
         if not bounds[0] <= value <= bounds[1]:
             raise ValueError(f"{value} is outside its interval, {bounds[0]} to {bounds[1]}")
         if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected finite numbers, above 0 in the column seconds")
+            raise ValueError("expected finite numbers, and seconds above 0")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds
@@ -269,9 +269,9 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
         for name, value in _conditions(one):
             if value != expected[name]:
                 raise InputError(
-                    f"{path}: the times cannot be compared with those in {paths[0]}: {name} is "
-                    f"{value} here, but {expected[name]} in {paths[0]}; measure both models again "
-                    "under the same conditions, or pass the times as a CSV table"
+                    f"{path}: its times cannot be compared with {paths[0]}, because {name} is "
+                    f"{value} here, but {expected[name]} there; measure both models under the same "
+                    "conditions, or pass a CSV table of times"
                 )
 
 

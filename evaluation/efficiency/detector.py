@@ -21,11 +21,11 @@ class Detector:
         self._seconds, self._max_pixels = settings.detector_s, settings.max_pixels
         passed = [each for each in (settings.detector, settings.detector_s) if each is not None]
         if reads_pixels and passed:
-            raise InputError(f"{model.name} reads pixels; leave out --detector and --detector-s")
+            raise InputError(f"{model.name} reads pixels; omit --detector and --detector-s")
         if not reads_pixels and len(passed) != 1:
             raise InputError(
-                f"{model.name} reads features that a detector computed beforehand; pass either "
-                "the detector with --detector, or its seconds per image with --detector-s"
+                f"{model.name} reads features from a detector; pass the detector with --detector, "
+                "or its seconds per image with --detector-s"
             )
         self.stages = ("detector",) * len(passed)
         if settings.detector is not None:

@@ -154,16 +154,16 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     for name in ("batches", "repeats"):
         if getattr(settings, name) != usual[name]:
             flag = name.replace("_", "-")
-            raise InputError(f"--{flag} applies only to models that score; leave it out")
+            raise InputError(f"--{flag} applies only to models that score; omit it")
     options = frozenset({"precision", "device", "list", "features"})
     spec = parse_spec(settings.model, {ANSWERER: options})
     if settings.task is None:
-        raise InputError(f"--task: pass one of {', '.join(VLUE)}")
+        raise InputError(f"--task: expected one of {', '.join(VLUE)}")
     task = settings.task
     questions = questions_of(dataset, task)
     listed = spec.path("list")
     if listed is not None and task != "vqa":
-        raise InputError(f"list={listed} applies only to vqa, not {task}; leave it out")
+        raise InputError(f"list={listed} applies only to --task vqa, not {task}; omit it")
     answers = () if listed is None else read_answer_list(listed)
     model, is_chat = load_answerer(spec.weights(), task, answers, spec.path("features"))
     if isinstance(model, BlipGrounder):
@@ -253,7 +253,7 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> tuple[l
         if image in images
     ]
     if not items:
-        raise InputError(f"{dataset.folder} contains no image with a caption")
+        raise InputError(f"{dataset.folder} contains no captioned images")
     return items, len(chosen) - len(items)
 
 

@@ -96,7 +96,7 @@ class Front:
 def pareto_command(settings: ParetoSettings) -> int:
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError(
-            "pass at least one results file, a --resamples of at least 1 and a --seed of at least 0"
+            "pass at least one results file; --resamples must be at least 1, and --seed at least 0"
         )
     _check_applies(settings)
     front = make_front(_contest(settings), settings)
@@ -114,11 +114,11 @@ def _check_applies(settings: ParetoSettings) -> None:
     elif settings.results[0].suffix == ".csv":
         source, unused = "a CSV table of scores", ["ties", "subsets", "metric"]
     else:
-        source, unused = "files of eqforge efficiency", ["subsets"]
+        source, unused = "files from eqforge efficiency", ["subsets"]
     usual = {each.name: each.default for each in fields(settings)}
     for name in unused:
         if getattr(settings, name) != usual[name]:
-            raise InputError(f"--{name} does not apply to {source}; leave it out")
+            raise InputError(f"--{name} does not apply to {source}; omit it")
 
 
 def _contest(settings: ParetoSettings) -> "Contest":
@@ -139,11 +139,11 @@ def _contest(settings: ParetoSettings) -> "Contest":
     if settings.results[0].suffix == ".csv":
         if len(settings.results) > 1 or settings.dataset is not None or settings.scores:
             raise InputError(f"{settings.results[0]}: a CSV table must be the only input")
-        reject_others("", "a CSV table with scores")
+        reject_others("", "a CSV table of scores")
         return from_table(settings.results[0], rules)
     if settings.dataset is None:
         raise InputError("pass the scored dataset with --dataset, and its scores with --scores")
-    reject_others("dataset scores metric ties", "scores of --dataset")
+    reject_others("dataset scores metric ties", "scores for --dataset")
     dataset = open_dataset(str(settings.dataset))
     metric = settings.metric or "group"
     return from_measurements(settings.results, dataset, settings.scores, metric, rules)
@@ -210,8 +210,8 @@ def as_text(front: Front) -> str:
         [
             *(line.rstrip() for line in lines),
             "Models are compared by score and time. A model is on the front if no other model is",
-            f"{rule}. The probability is the fraction of {front.resamples:,} resamples",
-            f"(seed {front.seed}) that have the model on the front. Brackets show 95 % intervals.",
+            f"{rule}. The probability is the fraction of {front.resamples:,} resamples (seed",
+            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals.",
         ]
     )
 

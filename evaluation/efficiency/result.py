@@ -174,5 +174,5 @@ def write_efficiency(path: Path, found: Efficiency) -> None:
 def read_efficiency(path: Path) -> Efficiency:
     found = decode(read_bytes(path), Efficiency, f"{path} was not written by eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
-        raise InputError(f"{path}: expected {FORMAT} {FORMAT_VERSION} with timed items")
+        raise InputError(f"{path}: expected the format {FORMAT} {FORMAT_VERSION}, with timed items")
     return found

@@ -154,7 +154,7 @@ def split_captions(
 ) -> tuple[list[list[str]], list[list[list[str]]]]:
     """Split captions [n] and their references [n] into words, as `bleu` and `cider_d` need them."""
     if not all(references):
-        raise InputError("an image has no reference caption")
+        raise InputError("each image needs at least one reference caption")
     flat = [text for group in references for text in group]
     words = [line.split() for line in tokenize([*captions, *flat], tokenizer)]
     rest = iter(words[len(captions) :])
@@ -178,13 +178,11 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     home = find_spec("pycocoevalcap")
     if home is None or home.submodule_search_locations is None:
         raise InputError(
-            "the ptb tokenizer needs pycocoevalcap, which is not installed; run pip install "
-            "--no-deps pycocoevalcap==1.2, or choose treebank"
+            "the ptb tokenizer needs pycocoevalcap; run pip install --no-deps pycocoevalcap==1.2, "
+            "or pass --tokenizer treebank"
         )
     if shutil.which("java") is None:
-        raise InputError(
-            "the ptb tokenizer needs Java, which is not installed; install Java, or choose treebank"
-        )
+        raise InputError("the ptb tokenizer needs Java; install Java, or pass --tokenizer treebank")
     (jar,) = Path(home.submodule_search_locations[0], "tokenizer").glob("stanford-corenlp-*.jar")
     command = ["java", "-cp", str(jar), "edu.stanford.nlp.process.PTBTokenizer"]
     done = subprocess.run(
@@ -196,7 +194,7 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
     )
     found = done.stdout.removesuffix("\n").split("\n")
     if done.returncode != 0 or len(found) != len(lines):
-        raise InputError(f"the tokenizer ptb failed: {done.stderr.strip()[-300:]}")
+        raise InputError(f"the ptb tokenizer failed: {done.stderr.strip()[-300:]}")
     return [line.split() for line in found]
 
 

@@ -20,8 +20,8 @@ Unit = Literal["share", "number"]
 TieRule = Literal["strict", "half", "expectation"]
 TIE_RULES: dict[TieRule, str] = {
     "strict": "a tie loses",
-    "half": "an item counts as one half if it is lost only because of a tie",
-    "expectation": "an item counts as its probability of being won if ties are broken at random",
+    "half": "an item counts as one half if it loses only because of a tie",
+    "expectation": "ties are broken at random, and an item counts as its probability of winning",
 }
 """Description of each rule; the papers' code is `strict`."""
 

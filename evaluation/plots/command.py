@@ -97,7 +97,7 @@ def plot_command(settings: PlotSettings) -> None:
     check_output(settings.output)
     reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
-        raise InputError("pass at least one input, and --bins and --resamples of at least 1")
+        raise InputError("pass at least one input; --bins and --resamples must be at least 1")
     if settings.seed < 0:
         raise InputError("--seed must be at least 0")
     if settings.kind in ("equivariance", "minimality"):
@@ -142,7 +142,7 @@ def _draw_front(settings: PlotSettings) -> None:
     from eqforge.evaluation.plots.tables import draw_front
 
     if len(settings.inputs) > 1:
-        raise InputError("the plot pareto reads a single file, written by eqforge pareto --output")
+        raise InputError("the pareto plot reads one file, written by eqforge pareto --output")
     front = read_front(settings.inputs[0])
     names = labels_of([one.model for one in front.models], settings.labels)
     models = [replace(one, model=names[one.model]) for one in front.models]
@@ -162,8 +162,8 @@ def _draw_table(settings: PlotSettings) -> None:
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
         raise InputError(
-            f"the plot {settings.kind} needs a table of {_TABLES[settings.kind]} from eqforge "
-            f"metrics --output, with the metric {metric!r}; found {known}"
+            f"the {settings.kind} plot needs a table of {_TABLES[settings.kind]} with the metric "
+            f"{metric!r}, from eqforge metrics --output; found {known}"
         )
     numbers = _labelled(tables.chosen(numbers, metric), settings)
     if settings.kind == "drops":

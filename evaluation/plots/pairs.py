@@ -132,15 +132,15 @@ def equivariance_curves(models: Sequence[PairScores], subset: str = "") -> list[
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'unknown'}" for model in models)
-        advice = "; pass the type of the scores with --quantity, or" if None in quantities else ";"
+        advice = "; pass the score type with --quantity, or" if None in quantities else ";"
         raise InputError(
-            f"the models have different types of scores ({named}), so their deviations cannot be "
+            f"the models have different score types ({named}), so their deviations cannot be "
             f"compared{advice} draw a separate plot for each type"
         )
     scores = [model.scores[model.subsets == subset] for model in models]
     if not all(map(len, scores)):
         name = next(m.model for m, found in zip(models, scores, strict=True) if not len(found))
-        raise InputError(f"{name} has no scored pair in the subset {subset!r}")
+        raise InputError(f"{name} has no scored pairs in the subset {subset!r}")
     values = [deviations(each) for each in scores]
     reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
     at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)
@@ -205,9 +205,7 @@ def bins_of(model: PairScores, metric: str, count: int, rules: Rules) -> list[Bi
     """Return a model's score in up to `count` bins of similar size; equal measures share a bin."""
     known = np.isfinite(model.measured)
     if not known.any():
-        raise InputError(
-            f"{model.model}: none of its scored pairs has a value in the column of --measure"
-        )
+        raise InputError(f"{model.model}: the --measure column has no value for any scored pair")
     measured, clusters = model.measured[known], model.clusters[known]
     credits = WINOGROUND[metric].of(model.scores[known], rules.ties)
     found = []

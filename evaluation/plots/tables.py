@@ -154,14 +154,14 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers))
         raise InputError(
             f"--metric {metric}: "
-            f"{f'expected one of {known}' if known else 'the tables contain no metric'}"
+            f"{f'expected one of {known}' if known else 'the tables contain no metrics'}"
         )
     places = Counter((one.model, one.subset) for one in found)
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"the tables contain {model}, {subset} {times} times; pass tables of a single "
-            "dataset, each with different models"
+            f"the tables contain {times} rows for {model}, {subset}; pass tables of one dataset, "
+            "each with different models"
         )
     return found
 
@@ -173,7 +173,7 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
         known = ", ".join(dict.fromkeys(name for name, separator, _ in parted if separator))
         raise InputError(
             f"--subset {subset}: "
-            f"{f'expected one of {known}' if known else 'the tables contain no subset'}"
+            f"{f'expected one of {known}' if known else 'the tables contain no subsets'}"
         )
     return found
 
@@ -188,7 +188,7 @@ def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Num
     if metrics is None:
         expected = " or ".join(", ".join(names) for names in BARS)
         raise InputError(
-            f"the plot bars needs a table of pairs or hard positives with the metrics {expected}; "
+            f"the bars plot needs a table of pairs or hard positives with the metrics {expected}; "
             f"found {', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
         )
     found = {metric: chosen(numbers, metric) for metric in metrics}
@@ -250,7 +250,7 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
         if separator and _NUMERAL.fullmatch(strength):
             found.setdefault((one.model, method), []).append((float(strength), one))
     if not found:
-        raise InputError("expected a table of SIMAT scores with a lambda in each row; found none")
+        raise InputError("expected SIMAT scores with a lambda in each row; found none")
     return {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
 
 

@@ -160,8 +160,8 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"--scores: a report shows scores of pairs, foils, rewordings and grouped questions, "
-            f"but {dataset.folder} contains none of these; leave --scores out"
+            "--scores: reports show scores only for pairs, foils, rewordings and grouped "
+            f"questions, and {dataset.folder} contains none of these; omit --scores"
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))

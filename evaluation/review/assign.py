@@ -78,8 +78,8 @@ def selected_items(dataset: Dataset, settings: Plan) -> Doubtful:
     only = disagreed(read_decisions(settings.disagreed))
     if not only:
         raise InputError(
-            f"--disagreed {settings.disagreed}: there is nothing to review, because all "
-            "reviewers voted and agreed"
+            f"--disagreed {settings.disagreed}: nothing is left to review, because all reviewers "
+            "voted and agreed"
         )
     if is_judged:
         raise InputError("--disagreed cannot be combined with --disputed or --unlikely")
@@ -101,13 +101,13 @@ def doubtful(
     rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
         raise InputError(
-            f"{dataset.folder} has no answers from judges; {judgement_advice(dataset)}"
+            f"{dataset.folder} contains no answers from judges; {judgement_advice(dataset)}"
         )
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder} has no probabilities that samples are correct, which --unlikely "
-            f"needs; {how}"
+            f"--unlikely needs the probability that each sample is correct, but {dataset.folder} "
+            f"contains none; {how}"
         )
     if unlikely is not None:
         generated = [row for row in rows if row.basis != OF_SOURCE]
@@ -118,8 +118,8 @@ def doubtful(
         is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
-        hint = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
-        raise InputError(f"{dataset.folder}: no sample is in doubt{hint}")
+        hint = f"; judges were not asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        raise InputError(f"{dataset.folder}: no samples are in doubt{hint}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
 
@@ -144,7 +144,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
         for answer in found.answers:
             if answer.question not in QUESTIONS:
                 raise InputError(
-                    f"{dataset.folder}: a judgement answers an unknown question, "
+                    f"{dataset.folder}: a judgement answers the unknown question "
                     f"{shown(answer.question)}"
                 )
         yield found
@@ -155,7 +155,7 @@ def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
         return f"eqforge judges only hard-positives and training-captions, not {name}"
-    verb = "combine parts that were built" if name in COMBINED else "build it"
+    verb = "combine datasets that you built" if name in COMBINED else "build it"
     return f"{verb} with {options}"
 
 

@@ -177,7 +177,7 @@ def votes_of(data: bytes, file: str) -> bytes:
             votes.append(_vote(each, known, task.data, where))
     if len(people) > 1:
         raise InputError(
-            f"{file} contains annotations by {len(people)} people; expected annotations only by "
+            f"{file} contains annotations by {len(people)} people; expected only annotations by "
             f"{shown(about.get('reviewer'))}"
         )
     if not about:

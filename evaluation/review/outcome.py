@@ -110,9 +110,9 @@ def import_votes(settings: Import) -> ReviewOutcome:
     if units.digest != file_votes.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = (
-            "from another file; pass that file with --of"
+            "from a different file; pass that file with --of"
             if file_votes.of
-            else "without --of; leave --of out"
+            else "without --of; omit --of"
         )
         raise InputError(f"{named}the tasks were planned {wanted}")
     votes = file_votes = with_ids(file_votes, set(units.ids))
@@ -166,7 +166,7 @@ def _check_settings(votes: Votes, settings: Import) -> None:
         "--answer-list": settings.answer_list is not None and not is_listed,
     }
     for option in (name for name, is_wrong in without_effect.items() if is_wrong):
-        raise InputError(f"{option} does not apply to the protocol {votes.protocol}; leave it out")
+        raise InputError(f"{option} does not apply to the protocol {votes.protocol}; omit it")
 
 
 def _decided(
@@ -213,7 +213,7 @@ def _rows(
         queries = ranked_by(first, units.make(list(first)))
         if settings.scores and not queries:
             raise InputError(
-                "--scores: no reviewer has ranked an image, so there is nothing to compare"
+                "--scores: no reviewer has ranked any images, so there is nothing to compare"
             )
         people = tuple(among_people(queries))
         models = tuple(with_models(queries, settings.scores, dataset))

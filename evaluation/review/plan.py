@@ -186,7 +186,7 @@ def _check(
 ) -> None:
     listed = settings.answer_list
     if listed is not None and not any(field.listed for field in protocol.fields):
-        raise InputError(f"--answer-list does not apply to {protocol.name}; leave it out")
+        raise InputError(f"--answer-list does not apply to {protocol.name}; omit it")
     for name in reviewers:
         if not _REVIEWER.fullmatch(name):
             raise InputError(
@@ -207,13 +207,13 @@ def _check(
         raise InputError(f"--each {settings.each} works only with protocols that review samples")
     if settings.each is not None and (settings.sample is None or only):
         raise InputError(
-            "--each needs --sample, the number of items per value; leave --disagreed out"
+            "--each needs --sample, and does not work with --disagreed, --disputed or --unlikely"
         )
     able = [name for name, form in FORMS.items() if form.controls is not None]
     if settings.tool == "label-studio" and protocol.form not in able:
         raise InputError(
             f"--protocol {protocol.name}: --tool label-studio supports only the forms "
-            f"{', '.join(able)}; leave --tool out to get web pages"
+            f"{', '.join(able)}; omit --tool to get web pages"
         )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")

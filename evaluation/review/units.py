@@ -79,7 +79,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
         found = _gallery(dataset) if file is None else _queries(dataset, file)
     elif file is not None:
         raise InputError(
-            f"--of {file}: this protocol reviews the items of the dataset; leave --of out"
+            f"--of {file}: this protocol reviews the dataset itself, not a file; omit --of"
         )
     elif unit == "samples":
         is_telling = "role" in dataset.columns("samples")
@@ -260,7 +260,7 @@ def check_fits(
     fitting = [name for name, each in decided if fits[each.needs]]
     if not fitting:
         raise InputError(
-            f"--protocol {protocol.name}: no item in {dataset.folder} has an image; "
+            f"--protocol {protocol.name}: the items in {dataset.folder} have no images; "
             f"{dataset.remedy}, or write your own protocol"
         )
     options = ", ".join(f"--protocol {name}" for name in fitting)
@@ -309,7 +309,7 @@ def _picture_pairs(dataset: Dataset) -> Units:
     columns, possible = dataset.columns("samples"), ("image_0_id", "image_id")
     first = next((name for name in possible if {name, "image_1_id"} <= set(columns)), None)
     if first is None:
-        raise InputError(f"{dataset.folder}: its samples do not have two images")
+        raise InputError(f"{dataset.folder}: its samples do not have two images each")
 
     def items() -> Iterator[Item]:
         seen: set[frozenset[str]] = set()
@@ -381,8 +381,8 @@ def _gallery(dataset: Dataset) -> Units:
         table, key = "captions", "caption_id"
     if "image_id" not in dataset.columns(table):
         raise InputError(
-            f"{dataset.folder} contains no captions to use as queries; pass a JSON Lines file with "
-            f'--of, with lines such as {{"id": "1", "text": "...", "images": '
+            f"{dataset.folder} contains no captions to use as queries; pass --of FILE with JSON "
+            f'lines such as {{"id": "1", "text": "...", "images": '
             f'["a.jpg", "b.jpg"]}}'
         )
     rows = {row[key]: row for row in dataset.rows(table, [key, "caption", "image_id"])}

@@ -76,9 +76,9 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path} contains votes on {shown(file.dataset)} with the manifest "
-                f"{file.sha256[:12]}, but {dataset} has the manifest {sha256[:12]}; review "
-                "the dataset again, because its samples have changed since the votes"
+                f"{path} contains votes on a different dataset or version ({shown(file.dataset)}, "
+                f"manifest {file.sha256[:12]}) than {dataset} (manifest {sha256[:12]}); review the "
+                "dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(

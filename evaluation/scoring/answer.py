@@ -86,7 +86,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
     if settings.output.exists():
         raise InputError(f"{settings.output} already exists; choose another --output")
     if settings.answer_list is not None and settings.task != "vqa":
-        raise InputError(f"--answer-list applies only to vqa, not {settings.task}")
+        raise InputError(f"--answer-list applies only to --task vqa, not {settings.task}")
     dataset = open_dataset(settings.dataset)
     questions = questions_of(dataset, settings.task)
     shelf = make_shelf(dataset)
@@ -96,9 +96,9 @@ def answer_dataset(settings: AnswerSettings) -> str:
     regions = None if settings.regions is None else read_regions(settings.regions)
     if isinstance(model, BlipGrounder) != (regions is not None):
         raise InputError(
-            "--regions applies only to BLIP models for grounding; leave it out"
+            "--regions applies only to BLIP models for grounding; omit it"
             if regions is not None
-            else f"{settings.model} finds no boxes by itself; pass candidate boxes with --regions"
+            else f"{settings.model} cannot propose boxes; pass candidate boxes with --regions"
         )
     versions = versions_of("eqforge", "torch", "transformers", "tokenizers", "pillow", "numpy")
     limits = [device_name(settings.device), settings.max_pixels, settings.task]
@@ -147,8 +147,8 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
     questions = [(row, each[0]) for row in rows if (each := form.questions(row))]
     if not questions:
         raise InputError(
-            f"{dataset.folder}: {task} has no row with images; build the dataset with "
-            "--images FOLDER"
+            f"{dataset.folder}: {task} has no rows with images; build the dataset with --images "
+            "FOLDER"
         )
     return questions
 
@@ -170,8 +170,8 @@ def _begin(stream: IO[str], part: Path, run: str) -> set[str]:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise InputError(
-            f"--output {str(part).removesuffix('.part')}: another run is writing there; wait for "
-            "it to end, or choose a different file"
+            f"--output {str(part).removesuffix('.part')}: another run is writing this file; wait "
+            "for that run to end, or choose a different file"
         ) from error
     header = json.dumps({"run": run})
     if b"\n" not in part.read_bytes():  # new, or killed before its first line
@@ -179,8 +179,8 @@ def _begin(stream: IO[str], part: Path, run: str) -> set[str]:
         print(header, file=stream, flush=True)
     elif _whole_lines(part)[0] != header:
         raise InputError(
-            f"{part} contains unfinished answers from a run whose dataset, model or versions "
-            "differ; delete the file, or choose another --output"
+            f"{part} contains unfinished answers from a run with a different dataset, model or "
+            "version; delete the file, or choose another --output"
         )
     elif not part.read_bytes().endswith(b"\n"):  # ends a torn line, which is asked again
         print(file=stream, flush=True)

@@ -84,7 +84,7 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     classes = [line.strip() for _, line in text_lines(names)]
     values, size = np.frombuffer(read_bytes(data), np.uint8), labels + 3 * _SIDE_PX**2
     if not values.size or values.size % size:
-        raise InputError(f"{data}: expected records of {size:,} bytes, found {values.size:,} bytes")
+        raise InputError(f"{data}: expected a multiple of {size:,} bytes, found {values.size:,}")
     records = values.reshape(-1, size)
     targets, pixels = (
         records[:, labels - 1],
@@ -138,8 +138,8 @@ def _finite(vectors: NDArray[np.float32], names: Sequence[object]) -> NDArray[np
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{names[int(bad.argmax())]}: the model's vector is not finite; numbers can "
-            "overflow at a lower precision, so pass precision=float32"
+            f"{names[int(bad.argmax())]}: the model's vector is not finite; pass "
+            "precision=float32, because lower precisions can overflow"
         )
     return vectors
 

@@ -80,7 +80,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     _check(settings, task, scorer)
     index = make_index(dataset, task, settings.more_captions())
     if not index.images:
-        raise InputError(f"{dataset.folder}: no sample has an image; {dataset.remedy}")
+        raise InputError(f"{dataset.folder}: its samples have no images; {dataset.remedy}")
     if isinstance(scorer, StoredScorer):
         scorer.stored.check(index.images, texts_to_encode(dataset, index))
     header = make_header(dataset, task, scorer, settings)
@@ -131,20 +131,20 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
     if settings.captions is not None and not task.crossed:
         raise InputError(
-            f"--captions: the task {task.name} scores only the captions of its samples; leave "
-            "--captions out"
+            f"--captions: the task {task.name} scores only the captions of its samples; omit "
+            "--captions"
         )
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
-        raise InputError("--candidates works only for retrieval with fusion encoders; leave it out")
+        raise InputError("--candidates works only for retrieval with fusion encoders; omit it")
 
 
 def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     found = open_scores(str(folder)).manifest
     if dataclasses.replace(found, counts={}, tables={}) != header:
         raise InputError(
-            f"{folder} contains scores of {found.dataset!r} by {found.model.name} from a run whose "
-            "dataset, model, settings or versions differ; choose another --output, or delete the "
-            "folder"
+            f"{folder} contains scores of {found.dataset!r} by {found.model.name} from a run with "
+            "a different dataset, model, setting or version; choose another --output, or delete "
+            "the folder"
         )
     print(f"{folder} already contains the scores", file=sys.stderr)
     return found
@@ -156,8 +156,8 @@ def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
     if plan.exists():
         if plan.read_bytes() != wanted:
             raise InputError(
-                f"{work.parent} contains unfinished scores from a run whose dataset, model or "
-                "settings differ; choose another --output, or delete the folder"
+                f"{work.parent} contains unfinished scores from a run with a different dataset, "
+                "model or setting; choose another --output, or delete the folder"
             )
         return
     if work.parent.exists() and any(work.parent.iterdir()) and not work.exists():

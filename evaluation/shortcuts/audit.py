@@ -141,9 +141,10 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         images = [picture_key(pair.image, pair.pair_id) for pair in chosen]
         names = sorted(set(images))
         if len(names) < folds:
-            advice = "lower --folds" if len(names) > 1 else "at least two images are needed"
+            advice = "lower --folds" if len(names) > 1 else "add images"
             raise InputError(
-                f"the audit splits images into {folds} folds, but found only {len(names)}; {advice}"
+                f"the audit needs at least {folds} images for {folds} folds, but found only "
+                f"{len(names)}; {advice}"
             )
         numbers = {name: number for number, name in enumerate(names)}
         yield Question(
@@ -246,9 +247,9 @@ def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyTy
     lines = [f"{name}: {audit.one_image:,} pairs of one image and two captions were audited."]
     if audit.two_by_two:
         lines.append(
-            f"{audit.two_by_two:,} pairs of two images and two captions were not audited, "
-            "because each caption is true of one image and false of the other, so text alone "
-            "cannot be right more than half the time."
+            f"{audit.two_by_two:,} pairs of two images and two captions were not audited. Each "
+            "caption is true of one image and false of the other, so text alone is right at most "
+            "half the time."
         )
     if audit.left_out:
         lines.append(f"{audit.left_out:,} captions have no false counterpart and were left out.")

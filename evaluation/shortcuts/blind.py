@@ -114,10 +114,10 @@ def audit_questions(
     questions = [posed(row) for row in rows]
     groups = len({each.group for each in questions})
     if groups < folds:
-        advice = "lower --folds" if groups > 1 else "at least two groups are needed"
+        advice = "lower --folds" if groups > 1 else "add groups"
         raise InputError(
-            f"{dataset.folder}: the audit splits groups of questions into {folds} folds, but "
-            f"found only {groups} whose answers are options, letters, yes or no; {advice}"
+            f"{dataset.folder}: the audit needs at least {folds} groups of questions for {folds} "
+            f"folds, but found only {groups} with options, letters, yes or no as answers; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []

@@ -84,12 +84,12 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
     if settings.hard_positives is not None:
         raise InputError(
-            f"--hard-positives does not apply to the questions in {settings.path}; leave it out"
+            f"--hard-positives does not apply to the questions in {settings.path}; omit it"
         )
     if settings.by is not None:
         raise InputError(
-            f"--by does not apply to the questions in {settings.path}, which are always audited "
-            "together; leave it out"
+            f"--by does not apply to the questions in {settings.path}, because eqforge audits all "
+            "questions together; omit it"
         )
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:
@@ -131,7 +131,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     )
     few = [part for part, count in images.items() if count < settings.folds]
     notes = (
-        f"{part}: not audited, because it has too few images for {settings.folds} folds"
+        f"{part}: not audited, because there are too few images for {settings.folds} folds"
         for part in few
     )
     whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))
@@ -158,8 +158,8 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
         named = {pair.pair_id: pair.kind for pair in pairs}
     else:
         raise InputError(
-            f"--by {column}: files have only the column kind; run eqforge import on the file to "
-            "get other columns"
+            f"--by {column}: {path} has only the column kind; import it with eqforge import to get "
+            "more columns"
         )
     found = map_reduce(pairs, lambda pair: f"{column} {named[pair.pair_id]}")
     return dict(sorted(found.items()))
@@ -173,9 +173,9 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
     if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
-            f"{path} contains no image with true and false captions; the audit reads "
-            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and "
-            "files of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
+            f"{path} contains no images with true and false captions; eqforge audit reads "
+            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
+            "of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
         )
     if not is_training(path):
         return read_text_pairs(path), 0

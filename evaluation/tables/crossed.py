@@ -62,7 +62,7 @@ def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
         images, vectors["images"] = _read_vectors(scores, "image_vectors", "image_id")
         captions, vectors["captions"] = _read_vectors(scores, "caption_vectors", "caption")
         if vectors["images"].shape[1] != vectors["captions"].shape[1]:
-            raise InputError(f"{folder}: the vectors of images and captions differ in length")
+            raise InputError(f"{folder}: image vectors and caption vectors differ in length")
     elif "grid" in tables:
         images, captions = _grid_names(scores)
         grid = _read_grid(scores, images, captions)
@@ -119,7 +119,7 @@ def _read_grid(
     for batch in scores.batches("grid", ["image_id", "captions", "values"], _GRID_ROWS):
         names, texts, values = batch.columns
         if texts.value_lengths() != values.value_lengths():
-            raise InputError(f"{scores.folder}: a row of its grid has no score for a caption")
+            raise InputError(f"{scores.folder}: a row of its grid lacks a score for a caption")
         sizes = texts.value_lengths().to_numpy(zero_copy_only=False)
         cells = values.flatten().to_numpy(zero_copy_only=False)
         if np.isnan(cells).any():

@@ -58,8 +58,8 @@ def check_known(path: Path, keys: Collection[Any], known: Container[Any], kind: 
     strange = [key for key in keys if key not in known]
     if strange:
         raise InputError(
-            f"{path}: the dataset does not contain {len(strange):,} of the {len(keys):,} {kind}, "
-            f"such as {shown(min(strange))}; pass the results of this build"
+            f"{path}: {len(strange):,} of its {len(keys):,} {kind} are not in the dataset, such as "
+            f"{shown(min(strange))}; pass results for this build of the dataset"
         )
 
 
@@ -96,14 +96,14 @@ def read_lmms_eval(path: Path) -> Answers:
             answer = line.get("filtered_resps")
             if not isinstance(answer, str):
                 raise InputError(
-                    f"{path}: {where}: expected a single text as the answer, found "
+                    f"{path}: {where}: expected one string as the answer, found "
                     f"{clipped(repr(answer))}; ask each question once, without --repeats"
                 )
             _put(texts, key, answer, path, where)
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
-            raise InputError(f"{path}: {where}: task row {shown(row)} appears twice; keep one")
+            raise InputError(f"{path}: {where}: the doc_id {shown(row)} appears twice; keep one")
         rows.add(row)
         scores[sample].append(score)
     if texts and scores:
@@ -224,16 +224,15 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
     names = _SUMS[kind]
     if missing := [name for name in names.values() if name not in found.metrics]:
         raise InputError(
-            f"{path} has no {missing[0]}, because it contains results of the task "
-            f"{shown(found.task)}; pass results of --task image_caption_selection"
+            f"{path}: the task {shown(found.task)} has no metric {missing[0]}; pass results of "
+            "--task image_caption_selection"
         )
     for name in names.values():
         count = found.metrics[name] * samples
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}, but no whole number of the "
-                f"dataset's {samples:,} samples gives this fraction; pass the results for this "
-                "dataset and all its splits"
+                f"{path}: {name} is {found.metrics[name]:g}, but this cannot be a fraction of the "
+                f"dataset's {samples:,} samples; pass results for all splits of this dataset"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -113,7 +113,7 @@ def _features(path: str) -> _Measured:
     dataset = open_dataset(path)
     if not {*FEATURES} <= {*dataset.columns("captions")}:
         raise InputError(
-            f"{path}: only retrieval-perturbations datasets have features of captions; for other "
+            f"{path}: only retrieval-perturbations datasets have caption features; for other "
             "datasets, pass a folder written by eqforge metrics --output"
         )
     measures = [
@@ -172,16 +172,16 @@ def tables_command(settings: TablesSettings) -> None:
         if not by[table.by].keys() & table.rows.keys():
             name = _words(table)
             advice = f"--labels {name}" if table.by == "model" else f"{name}=FOLDER"
-            notes.append(f"To see differences, name your {table.by} like a row: {advice}")
+            notes.append(f"To see differences, give your {table.by} the name of a row: {advice}")
         write: dict[str, Any] = {"text": as_text, "latex": as_latex}
         print(write[settings.show](f"{paper.paper}, {table.name}", columns, rows, notes))
     if not shown:
         known = [column for table in paper.tables for column in table.columns]
         raise InputError(
-            f"{', '.join(settings.paths)}: found no number for the columns "
+            f"{', '.join(settings.paths)}: found no numbers for the columns "
             f"{', '.join(settings.columns) or 'of ' + settings.paper}; the columns are "
-            f"{', '.join(dict.fromkeys(column.group for column in known))}; eqforge finds "
-            f"their numbers as DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
+            f"{', '.join(dict.fromkeys(column.group for column in known))}; a column's numbers "
+            f"need the name DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
         )
 
 

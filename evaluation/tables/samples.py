@@ -131,13 +131,11 @@ def wrong_samples(
         return frozenset(), ()
     errata = read_errata(path)
     if lost := unknown(errata, set(ids)):
-        raise InputError(
-            f"--errata {path}: {unmatched(lost)}; only ids of measured samples are allowed"
-        )
+        raise InputError(f"--errata {path}: {unmatched(lost)}; list only ids of measured samples")
     wrong = [erratum for erratum in errata if erratum.action != "note"]
     wrong_ids = frozenset(erratum.id for erratum in wrong)
     if wrong_ids.issuperset(ids):
-        raise InputError(f"--errata {path} leaves no sample to measure")
+        raise InputError(f"--errata {path} leaves no samples to measure")
     notes = [
         visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
         for (action, reason), count in by_reason(wrong).items()

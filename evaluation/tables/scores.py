@@ -58,9 +58,9 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder} contains scores of {scores.manifest.dataset} with the manifest "
-            f"{scores.manifest.dataset_sha256[:12]}, but {dataset.folder} has the manifest "
-            f"{found[:12]}; score the dataset again"
+            f"{scores.folder} contains scores of a different dataset or version "
+            f"({scores.manifest.dataset}, manifest {scores.manifest.dataset_sha256[:12]}) than "
+            f"{dataset.folder} (manifest {found[:12]}); score the dataset again"
         )
     return scores
 
@@ -147,8 +147,8 @@ class Layout(NamedTuple):
         expected = f"{path}: expected the columns sample_id, {', '.join(self.columns)} ({self})"
         if wrong := [name for name in ("sample_id", *form) if name not in names]:
             raise InputError(
-                f"{expected}, or values, a list of {self.width} in this order; did not find "
-                f"{', '.join(wrong)}. Rows are joined by sample_id, in any order. An example row: "
+                f"{expected}, or a column values with a list of {self.width} scores in this order; "
+                f"did not find {', '.join(wrong)}. Rows may be in any order. An example row: "
                 f"{self._example(path)}. For columns with other names, pass --columns "
                 f"{wrong[0]}=NAME"
             )
@@ -261,7 +261,7 @@ def read_labels(
     found: list[Any] = []
     if path.suffix == ".parquet":
         if column in column_types(path):
-            expected = f"the column {column}, a text"
+            expected = f"text in the column {column}"
             found = read_parquet(path, {column: pa.string()}, expected)[column].to_list()
     elif path.suffix not in (".npy", ".npz"):
         found = [row.value.get(column) for row in _rows(path)]
@@ -282,12 +282,12 @@ def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
         kind = types[chosen[0]]
         nested = pa.types.is_nested(kind) and pa.types.is_nested(kind.value_type)
         kinds = {chosen[0]: pa.list_(pa.list_(pa.float64()) if nested else pa.float64())}
-    expected = "a text sample_id, and columns of numbers or a column values of lists of numbers"
+    expected = "text in sample_id, and numbers in each other column, or lists of numbers in values"
     ids = column_of["sample_id"]
     found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
     keys = found.pop(ids).to_list()
     if None in keys or any(column.null_count for column in found.values()):
-        raise InputError(f"{path}: a row has no sample_id or no score")
+        raise InputError(f"{path}: a row lacks its sample_id or a score")
     if len(found) == layout.width and not pa.types.is_nested(kinds[chosen[0]]):
         return keys, np.column_stack([found[name].to_numpy() for name in chosen])
     (column,) = found.values()
@@ -327,8 +327,8 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[n
         else:
             raise InputError(
                 f"{path}: expected the arrays sample_id, {', '.join(layout.columns)} ({layout}), "
-                "or one array of numbers and optionally one array of ids (texts); found "
-                f"{len(arrays)} arrays, {names_of(arrays)}"
+                "or one array of numbers and optionally one array of ids as text; found "
+                f"{len(arrays)} arrays: {names_of(arrays)}"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
@@ -344,9 +344,9 @@ def _check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) -
     if values.shape not in [(count, *shape) for shape in shapes]:
         raise InputError(
             f"{path}: expected {layout.width} scores ({layout}) for each of the {count:,} ids, "
-            f"found an array of shape {values.shape}. Ids come from {path.stem}.ids.txt, one per "
-            "line, or from the text array of an .npz. Rows without ids are joined with "
-            "the dataset's samples in order"
+            f"found an array of shape {values.shape}. eqforge reads ids from {path.stem}.ids.txt, "
+            "one per line, or from the text array of an .npz file. Rows without ids must follow "
+            "the order of the dataset's samples"
         )
 
 
@@ -415,21 +415,20 @@ def places_of(
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: none of its scores, such as {str(strange[0])!r}, belongs to a sample "
-            "of the dataset; pass scores of this dataset"
+            f"{where}: none of its ids, such as {str(strange[0])!r}, are in the dataset; pass "
+            "scores of this dataset"
         )
     if len(strange):
         raise InputError(
-            f"{where}: {len(strange):,} scores are for samples that the dataset does not have, "
-            f"such as {str(strange[0])!r}"
+            f"{where}: {len(strange):,} scores are for samples that are not in the dataset, such "
+            f"as {str(strange[0])!r}"
         )
     missing = expected[places < 0]
     if len(missing) and not allow_missing:
         why = ", ".join(f"{count:,} {reason}" for reason, count in scores.failures.items())
         raise InputError(
-            f"{where}: {len(missing):,} of {len(expected):,} samples have no score, for example "
-            f"{str(missing[0])!r}{f' ({why})' if why else ''}; pass --allow-missing to leave "
-            "them out"
+            f"{where}: {len(missing):,} of {len(expected):,} samples have no score, such as "
+            f"{str(missing[0])!r}{f' ({why})' if why else ''}; pass --allow-missing to skip them"
         )
     return places
 

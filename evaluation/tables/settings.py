@@ -145,11 +145,11 @@ class MetricsSettings:
 
     def check_read(self, table: str) -> None:
         """Reject settings that a table, a key of READ, does not depend on."""
-        reject_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
+        reject_unread(self, (*_ALWAYS, *READ[table]), f"this table ({table})")
 
 
 def reject_unread(settings: Any, read: Container[str], source: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag} does not apply to {source}; leave it out")
+            raise InputError(f"{flag} does not apply to {source}; omit it")

@@ -89,6 +89,6 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
     if strange := sorted(answers.keys() - known):
         raise InputError(
-            f"{path}: {len(strange):,} answers are for samples that the dataset does not have, "
-            f"such as {shown(strange[0])}"
+            f"{path}: {len(strange):,} answers are for samples that are not in the dataset, such "
+            f"as {shown(strange[0])}"
         )

@@ -167,7 +167,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             if orders is not None:
                 bleu_of[name, subset] = orders
         notes += [
-            f"{name}: {count:,} of the texts for {task} contain no answer, and count as wrong"
+            f"{name}: {count:,} of the texts for {task} contain no answer and count as wrong"
             for task, count in unread.items()
             if count
         ]
@@ -276,7 +276,7 @@ def _judge(
         if rows and missing and not settings.allow_missing:
             raise InputError(
                 f"{path}: {missing:,} of {len(keys):,} samples of {name} have no answer; pass "
-                "--allow-missing to leave them out"
+                "--allow-missing to skip them"
             )
         if not rows:
             continue
@@ -318,7 +318,7 @@ def _as_read(path: Path, task: AnswerTask, answers: Mapping[str, Any]) -> Iterat
             yield task.unread if answer == "" else task.read(answer)
         except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
             raise InputError(
-                f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
+                f"{path}: the answer to {shown(key)}: expected {task.form}, found {shown(answer)}"
             ) from error
 
 

@@ -84,8 +84,8 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} boundaries from another file are missing, such as "
-                f"{missing[0]!r}; pass --allow-missing to leave them out"
+                f"{path} lacks {len(missing):,} boundaries of the other files, such as "
+                f"{missing[0]!r}; pass --allow-missing to skip them"
             )
     judged = {
         name: {EVERYTHING: _judge(list(map(_search, boundaries.values())), len(expected), settings)}
@@ -185,5 +185,5 @@ def _read(path: Path) -> dict[str, _Boundary]:
             raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice")
         found[line.boundary_id] = line
     if not found:
-        raise InputError(f"{path} contains no boundary")
+        raise InputError(f"{path} contains no boundaries")
     return {key: found[key] for key in sorted(found)}

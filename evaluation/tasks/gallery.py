@@ -107,7 +107,7 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
     places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
     if (captions[places] != columns["caption_id"]).any():
         raise InputError(
-            f"{dataset.folder}: a perturbed caption belongs to no caption in the dataset"
+            f"{dataset.folder}: the original of a perturbed caption is not in the dataset"
         )
     found = {}
     for name in np.unique(columns["perturbation"]):
@@ -181,7 +181,7 @@ class Contest:
         if not self.scored.any() or (missing and not settings.allow_missing):
             raise InputError(
                 f"{model}: {missing:,} of {len(self.scored):,} captions have no score for their "
-                f"image{scores.why}; pass --allow-missing to leave them out"
+                f"image{scores.why}; pass --allow-missing to skip them"
             )
         entries = np.unique(gallery.entry_of[self.scored])
         self.images = Side(keys=gallery.image_ids[entries], entries=entries)
@@ -199,7 +199,7 @@ class Contest:
             if missing and not self.settings.allow_missing:
                 raise InputError(
                     f"{self.model}: {missing:,} perturbed captions have no score; pass "
-                    "--allow-missing to leave them out"
+                    "--allow-missing to skip them"
                 )
             chosen = np.flatnonzero(expected & scored)
             of = perturbed.caption_of[chosen]

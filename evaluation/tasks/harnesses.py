@@ -59,12 +59,11 @@ class _ExportedTask:
         """Check that all samples are answered, or at least one if answers may be missing."""
         missing = [key for key in self.samples.keys.tolist() if key not in answers]
         if len(missing) == len(self.samples.keys):
-            raise InputError(f"{path}: no sample has answers to all its questions{why}")
+            raise InputError(f"{path}: none of the samples has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
                 f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack "
-                f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to leave "
-                "them out"
+                f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to skip them"
             )
 
 
@@ -166,7 +165,7 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
     results = read_bivlc(path)
     if task.form.kind != "pairs":
         raise InputError(
-            f"{path} contains results of pairs, but {task.dataset.folder} has no pairs"
+            f"{path} contains results for pairs, but {task.dataset.folder} has no pairs"
         )
     waiting = map_reduce(task.rows(), itemgetter("caption_0", "caption_1"))
     check_known(path, [each.captions for each in results], waiting, "captions")
@@ -175,7 +174,8 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
         pairs = waiting[each.captions]
         if not pairs:
             raise InputError(
-                f"{each.where}: the caption {shown(each.captions[0])} appears in too many rows"
+                f"{each.where}: the caption {shown(each.captions[0])} appears in more rows than "
+                "the dataset has"
             )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)
@@ -204,7 +204,7 @@ def _of_own_task(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
         group = scores.all(axis=1).astype(np.float64)
         return {ACCURACY: scores.mean(axis=1), "group": group}, {}
 
-    note = f"your own task has scores of {counts.pop()} questions per sample"
+    note = f"your own task has {counts.pop()} scored questions per sample"
     return _Part(judged=_judged(task.samples, answers.scores, judge), notes=(note,))
 
 
@@ -245,7 +245,7 @@ def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
         notes.append(failed)
     if partly:
         left_out = counted(partly, "samples")
-        notes.append(f"left out {left_out} with unanswered questions")
+        notes.append(f"{left_out} with unanswered questions were left out")
     return _Part(judged=_judged(task.samples, whole, judge), notes=tuple(notes))
 
 

@@ -160,7 +160,7 @@ class _Ladders:
         )
         yield f"Sizes: {units}. A choice is correct if the model prefers the image's caption."
         yield from HOW_FITTED
-        yield f"The curves contain {counted(len(self._keys), 'steps')} of ladders."
+        yield f"The curves contain {counted(len(self._keys), 'ladder steps')}."
         yield from self._notes
 
 

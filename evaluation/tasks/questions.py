@@ -87,7 +87,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         answers = _checked_answers(rows, path, settings.allow_missing, wrong_ids)
         right = _right(rows, answers)
         if count := sum(_is_unread(row, answers) for row in rows):
-            expected = "option, letter, yes or no, and count as wrong"
+            expected = "option, letter, yes or no and count as wrong"
             unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {expected}")
         judged[name] = {}
         for subset, part in subsets.items():
@@ -123,7 +123,7 @@ def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         most = max(sizes)
         few = sum(count for size, count in sizes.items() if size < most)
         yield (
-            f"{few:,} of {sizes.total():,} groups have fewer than {most} questions, and are "
+            f"{few:,} of {sizes.total():,} groups have fewer than {most} questions, so they are "
             "easier to answer completely"
         )
 
@@ -154,13 +154,13 @@ def _checked_answers(
     )
     if missing and not allow_missing:
         raise InputError(
-            f"{path}: {missing:,} of {len(rows):,} samples have no answer; pass --allow-missing "
-            "to leave their groups out"
+            f"{path}: {missing:,} of {len(rows):,} samples have no answer; pass --allow-missing to "
+            "skip their groups"
         )
     for key, answer in answers.items():
         if not isinstance(answer, str):
             raise InputError(
-                f"{path}: the answer to {shown(key)} is {shown(answer)}; expected a text"
+                f"{path}: the answer to {shown(key)}: expected text, found {shown(answer)}"
             )
     return answers
 

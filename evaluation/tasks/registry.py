@@ -48,7 +48,7 @@ def dataset_report(settings: MetricsSettings) -> Report:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"{dataset.folder}: its columns fit no task; the tasks are {', '.join(TASKS)}"
+            f"{dataset.folder}: its columns do not match any task; the tasks are {', '.join(TASKS)}"
         )
     # Folders of eqforge score name their columns and quantity themselves.
     files = "files of pairs" if task is TASKS["pairs"] else "files of hard positives"

@@ -290,8 +290,8 @@ def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterato
         yield from (f"{name}: {warning}" for warning in found.warnings)
     if len(_quantities(scores)) > 1:
         yield (
-            "Numbers that are not fractions have the unit of the scores. The scores are different "
-            f"quantities ({', '.join(_quantities(scores))}), so these numbers are not compared."
+            "Numbers that are not fractions have the unit of the scores. The quantities differ "
+            f"({', '.join(_quantities(scores))}), so these numbers are not compared."
         )
 
 
@@ -342,7 +342,7 @@ def _people(
             ranked[item] = answers
     if not ranked:
         raise InputError(
-            f"no sample was ranked by all of its {least} reviewers; pass the vote files of all "
+            f"no sample has ranks from all of its {least} reviewers; pass the vote files of all "
             "reviewers"
         )
     rows = [vote.ranks for item_votes in ranked.values() for vote in item_votes]

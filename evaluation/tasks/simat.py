@@ -138,7 +138,7 @@ def read_simat(dataset: Dataset) -> Simat:
         places = places_in(wanted, keys)
         lost = np.flatnonzero(places < 0)
         if len(lost):
-            raise InputError(f"{dataset.folder}: the key {str(wanted[lost[0]])!r} matches no row")
+            raise InputError(f"{dataset.folder}: no row has the key {str(wanted[lost[0]])!r}")
         return places
 
     return Simat(
@@ -180,7 +180,7 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     if len(row):
         region, text = simat.regions["region_id"][row[0]], simat.texts[targets[column[0]]]
         raise InputError(
-            f"{oracle} contains no score for region {str(region)!r} with {str(text)!r}"
+            f"{oracle} contains no score for the region {str(region)!r} and the text {str(text)!r}"
         )
     return probabilities > SUCCESS, name
 
@@ -232,7 +232,7 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
 def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _Space:
     if scores.grid is not None:
         raise InputError(
-            f"{scores.model}: SIMAT needs vectors, but the folder contains only a grid of scores"
+            f"{scores.model}: SIMAT needs vectors, but this folder contains only a grid of scores"
         )
     pictures, texts = scores.vectors["images"], scores.vectors["captions"]
     of_regions = scores.places("images", simat.regions["image_id"])
@@ -245,8 +245,7 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     if any(lost) and not settings.allow_missing:
         raise InputError(
             f"{scores.model}: {lost[0]:,} queries, {lost[1]:,} captions and {lost[2]:,} regions "
-            f"have no vector{scores.why}; pass --allow-missing to leave these regions and "
-            "queries out"
+            f"have no vector{scores.why}; pass --allow-missing to skip these regions and queries"
         )
     if lost[1]:
         raise InputError(f"{scores.model}: the baselines need vectors of all captions")

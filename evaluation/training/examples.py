@@ -75,12 +75,12 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
     units.sort(key=lambda unit: unit.unit_id)
     if not units and left_out["no_image"]:
         raise InputError(
-            f"{dataset.folder}: none of its {left_out['no_image']} captions has an image in the "
-            "dataset; build the dataset with --images FOLDER"
+            f"{dataset.folder}: its {left_out['no_image']} captions have no images; build the "
+            "dataset with --images FOLDER"
         )
     if not units:
-        wanted = "" if split is None else f" of split {split!r}"
-        raise InputError(f"{dataset.folder} contains no sample{wanted} to train on")
+        wanted = "" if split is None else f" in the split {split!r}"
+        raise InputError(f"{dataset.folder} contains no samples{wanted} to train on")
     return Examples(units=units, left_out=dict(sorted(left_out.items())))
 
 

@@ -67,14 +67,14 @@ def finetune(settings: FinetuneSettings) -> str | None:
         known = ", ".join(FUSIONS)
         raise InputError(f"--loss {wrong[0]} trains only fusion encoders (--model {known})")
     elif settings.fusion_factor != 1:
-        raise InputError("--fusion-factor applies only to fusion encoders; leave it out")
+        raise InputError("--fusion-factor applies only to fusion encoders; omit it")
     folder = RunFolder(settings.output, _identity(settings, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: the training is already complete"
     accelerator = _accelerator(settings, examples)
     if is_fusion and accelerator.num_processes > 1:
         raise InputError(
-            f"--model {settings.model}: fusion encoders train in one process, found "
+            f"--model {settings.model}: expected one process for fusion encoders, found "
             f"{accelerator.num_processes}; run eqforge finetune without accelerate launch"
         )
     network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
@@ -134,8 +134,8 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
     for name, wanted in (("hard_negative", texts.negatives), ("hard_positive", texts.positives)):
         if wanted and not examples.count_texts(name):
             raise InputError(
-                f"--loss: the dataset has no {name.replace('_', ' ')}s; use a dataset of the "
-                "type hard-positives or training-captions"
+                f"--loss: the dataset has no {name.replace('_', ' ')}s; use a hard-positives or "
+                "training-captions dataset"
             )
 
 

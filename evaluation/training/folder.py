@@ -95,8 +95,9 @@ class RunFolder:
             accelerator.load_state(str(found[step]))
         except Exception as error:  # readers of damaged files raise anything
             raise InputError(
-                f"{found[step]} is not a checkpoint of this training run: {type(error).__name__}: "
-                f"{clipped(' '.join(str(error).split()))}; delete it to start over"
+                f"{found[step]} is damaged or belongs to a different training run: "
+                f"{type(error).__name__}: {clipped(' '.join(str(error).split()))}; delete it to "
+                "start over"
             ) from error
         return step
 

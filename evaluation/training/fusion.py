@@ -57,7 +57,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
             )
     if not any(name in settings.weights() for name in MATCHING):
         raise InputError(
-            f"--model {kind}: add --loss itm or --loss ranking, which train its matching head"
+            f"--model {kind}: add --loss itm or --loss ranking to train its matching head"
         )
     if settings.negatives_in_contrast:
         raise InputError(f"--negatives-in-contrast does not apply to models of kind {kind}")
