@@ -101,7 +101,7 @@ def doubtful(
     rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
         raise InputError(
-            f"{dataset.folder} contains no answers from judges; {judgement_advice(dataset)}"
+            f"{dataset.folder} has no answers from judges; {judgement_advice(dataset)}"
         )
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")

@@ -195,7 +195,7 @@ def test_other_settings_do_not_mix_with_answers_that_are_there(
     assert converse(asked_dataset, biased_folder, tmp_path / "a", "--samples", "1") == 0
     before = files(tmp_path / "a")
     assert converse(asked_dataset, biased_folder, tmp_path / "a", "--samples", "2") == 2
-    assert "answers from a run whose dataset" in capsys.readouterr().err
+    assert "answers from a run with a different dataset" in capsys.readouterr().err
     assert files(tmp_path / "a") == before
 
 

@@ -95,7 +95,7 @@ def test_intervals_of_a_table_are_drawn_from(tmp_path: Path) -> None:
         ("model,score\na,1\n", "expected the columns"),
         ("model,score,seconds\n", "no model"),
         ("model,score,seconds\na,x,1\n", "line 2"),
-        ("model,score,seconds\na,1,0\n", "above 0 in the column seconds"),
+        ("model,score,seconds\na,1,0\n", "seconds above 0"),
         ("model,score,seconds\na,nan,1\n", "line 2"),
         ("model,score,seconds,score_low\na,1,1,2\n", "outside its interval"),
         ("model,score,seconds\na,1,1\na,1,1\n", "appears twice"),

@@ -163,7 +163,7 @@ def test_sums_of_another_dataset_or_task_are_refused(
     path = write_sums(tmp_path / "c.json", image_acc=0.5, text_acc=0.7, acc=0.25)
     assert main([str(pairs), str(path)]) == 2
     assert (
-        "text_acc is 0.7, but no whole number of the dataset's 4 samples gives this fraction"
+        "text_acc is 0.7, but this cannot be a fraction of the dataset's 4 samples"
         in capsys.readouterr().err
     )
     path = write_sums(tmp_path / "c.json", "zeroshot_retrieval", **{"image_retrieval_recall@5": 1})

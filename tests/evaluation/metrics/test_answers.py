@@ -87,5 +87,5 @@ def test_the_tokenizer_of_cocos_server_says_where_it_comes_from(
 
 
 def test_an_image_without_references_is_refused() -> None:
-    with pytest.raises(InputError, match="no reference"):
+    with pytest.raises(InputError, match="at least one reference"):
         split_captions(["a"], [[]])

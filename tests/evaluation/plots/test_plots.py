@@ -296,7 +296,7 @@ def test_the_quantity_of_a_file_can_be_said(
     said = " ".join(capsys.readouterr().err.split())
     assert "mine: unknown" in said
     assert "None" not in said
-    assert "pass the type of the scores with --quantity" in said
+    assert "pass the score type with --quantity" in said
     assert plot(*arguments, "--quantity", "cosine") == 0
 
 
@@ -309,9 +309,9 @@ def test_the_quantity_of_a_file_can_be_said(
         (["minimality", "D", "S", "--measure", "split", "--output", "x.svg"], "column of numbers"),
         (["minimality", "D", "S", "--metric", "best", "--output", "x.svg"], "text, image, group"),
         (["equivariance", "D", "S", "--labels", "a", "b", "--output", "x.svg"], "--labels"),
-        (["bars", "M", "--output", "x.svg"], "bars needs a table of pairs or hard positives"),
-        (["drops", "M", "--output", "x.svg"], "drops needs a table of perturbed captions"),
-        (["lambdas", "M", "--output", "x.svg"], "lambdas needs a table of SIMAT"),
+        (["bars", "M", "--output", "x.svg"], "bars plot needs a table of pairs or hard positives"),
+        (["drops", "M", "--output", "x.svg"], "drops plot needs a table of perturbed captions"),
+        (["lambdas", "M", "--output", "x.svg"], "lambdas plot needs a table of SIMAT"),
         (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
         (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], " 2 times"),
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
@@ -319,15 +319,15 @@ def test_the_quantity_of_a_file_can_be_said(
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),
         (
             ["pareto", "M", "--bins", "3", "--output", "x.svg"],
-            "--bins does not apply to the plot pareto",
+            "--bins does not apply to the pareto plot",
         ),
         (
             ["drops", "M", "--seed", "1", "--output", "x.svg"],
-            "--seed does not apply to the plot drops",
+            "--seed does not apply to the drops plot",
         ),
         (
             ["equivariance", "D", "S", "--subset", "a", "--output", "x.svg"],
-            "--subset does not apply to the plot",
+            "--subset does not apply to the equivariance plot",
         ),
         (
             ["minimality", "D", "S", "--seed", "-1", "--output", "x.svg"],

@@ -138,7 +138,7 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
 
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:
     opened = open_dataset(str(dataset))
-    with pytest.raises(InputError, match="no sample is in doubt"):
+    with pytest.raises(InputError, match="no samples are in doubt"):
         doubtful(opened, unlikely=0)
     with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(opened, disputed="rules")
@@ -150,7 +150,9 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     assert hard_positives.main(arguments) == 0
     with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(open_dataset(str(plain)), disputed="judges")
-    with pytest.raises(InputError, match=r"which --unlikely needs; .* the rules of corrected mode"):
+    with pytest.raises(
+        InputError, match=r"--unlikely needs .* contains none; .* the rules of corrected mode"
+    ):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
     with pytest.raises(
         InputError, match=r"judges only hard-positives and training-captions, not vlue"
@@ -162,7 +164,7 @@ def test_what_no_judge_was_asked_about_is_told_where_nothing_is_in_doubt(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS[:1]))
-    message = "no sample is in doubt; no judge was asked about 3 samples"
+    message = "no samples are in doubt; judges were not asked about 3 samples"
     with pytest.raises(InputError, match=message):
         doubtful(open_dataset(str(dataset)), disputed="judges")
 

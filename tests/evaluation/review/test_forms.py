@@ -400,7 +400,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
-    assert "expected exactly the images of the task" in refused(argv, capsys)
+    assert "do not rank exactly the images of the task" in refused(argv, capsys)
 
 
 # --- VLUE: what is written and drawn becomes rows that its build reads

@@ -402,7 +402,7 @@ def test_a_stopped_run_goes_on_and_another_run_is_refused(
     other = ["--task", "captioning", "--model", str(models["BlipForConditionalGeneration"])]
     assert main([str(dataset), *other, "--output", str(output)]) == 2
     assert (
-        "unfinished answers from a run whose dataset, model or versions differ"
+        "unfinished answers from a run with a different dataset, model or version"
         in capsys.readouterr().err
     )
     assert answer(dataset, "vqa", folder, output) == whole
@@ -509,10 +509,10 @@ def test_a_model_s_answers_and_their_time_make_a_front(
         (["--task", "poetry"], "--task poetry"),
         (
             ["--task", "vqa", "--detector-s", "1"],
-            "reads pixels; leave out --detector and --detector-s",
+            "reads pixels; omit --detector and --detector-s",
         ),
         (["--task", "nlvr2"], "answers vqa, not nlvr2"),
-        ([], "--task: pass one of"),
+        ([], "--task: expected one of"),
         (["--task", "vqa", "--repeats", "3"], "--repeats applies only to models"),
     ):
         arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
@@ -567,7 +567,7 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
     for text, message in (
         ('{"0": [[0, 0, 0, 5]]}', "dets.json"),
         ('{"1": [[0, 0, 2, 5]]}', "no question could be answered: 1 left out (no region)"),
-        (None, "finds no boxes by itself; pass candidate boxes with --regions"),
+        (None, "cannot propose boxes; pass candidate boxes with --regions"),
     ):
         regions.write_text(text or "{}")
         more = [] if text is None else ["--regions", str(regions)]

@@ -378,7 +378,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
     (tmp_path / "more.txt").write_text("a photo of a dog\n")
     with pytest.raises(
         InputError,
-        match="the task pairs scores only the captions of its samples; leave --captions out",
+        match="the task pairs scores only the captions of its samples; omit --captions",
     ):
         score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
     with pytest.raises(InputError, match="contains scores of 'eq-video' by own:redness@1"):
@@ -395,7 +395,7 @@ def test_unfinished_scores_of_something_else_are_left_alone(tmp_path: Path) -> N
     with pytest.raises(KeyboardInterrupt):
         score(dataset, OWN, tmp_path / "s", stopped)
     with pytest.raises(
-        InputError, match="scores from a run whose dataset, model or settings differ"
+        InputError, match="scores from a run with a different dataset, model or setting"
     ):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
 
@@ -444,7 +444,7 @@ def test_a_worker_that_is_killed_is_one_clear_error(
     dataset = write_pairs(tmp_path / "d", pair_tables(2))
     command = ["score", str(dataset), "--model", f"{OWN}_deadly", "--output", str(tmp_path / "s")]
     assert main([*command, "--workers", "1", "--image-batch", "1"]) == 1
-    assert "a process that prepares images was killed" in capsys.readouterr().err
+    assert "an image-loading process was killed" in capsys.readouterr().err
 
 
 def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
         ([_boundary(0, after=[1.0])], "expected equal numbers of scores before and after"),
         ([_boundary(0), _boundary(0)], "appears twice"),
         ([_boundary(0, video=1)], "line 1"),
-        ([], "contains no boundary"),
+        ([], "contains no boundaries"),
     ],
 )
 def test_boundaries_that_do_not_fit_are_one_clear_error(

@@ -50,9 +50,11 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
         "c0_i0 is caption_0 with image_0_id, c1_i0 is caption_1 with image_0_id, "
         "c0_i1 is caption_0 with image_1_id, c1_i1 is caption_1 with image_1_id"
     )
-    with pytest.raises(InputError, match=rf"c1_i1 \({order}\), or values, a list of 4") as error:
+    with pytest.raises(
+        InputError, match=rf"c1_i1 \({order}\), or a column values with a list of 4"
+    ) as error:
         read_file(path, pairs.images, pairs.captions)
-    assert "did not find c0_i0, c1_i0, c0_i1, c1_i1. Rows are joined by" in str(error.value)
+    assert "did not find c0_i0, c1_i0, c0_i1, c1_i1. Rows may be in" in str(error.value)
     assert "sample_id,c0_i0,c1_i0,c0_i1,c1_i1 / a/1,0.31,0.29,0.27,0.25" in str(error.value)
     assert "pass --columns c0_i0=NAME" in str(error.value)
     scores = np.arange(12.0).reshape(3, 2, 2)

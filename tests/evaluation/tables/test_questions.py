@@ -119,13 +119,15 @@ def test_groups_that_lack_a_question_are_told(
     assert main([*arguments, "--output", str(less)]) == 0
     measured(less, {row["sample_id"]: "Yes" for row in rows(less, "samples")}, tmp_path)
     said = capsys.readouterr().out
-    assert "1 of 2 groups have fewer than 4 questions, and are easier to answer completely" in said
+    assert (
+        "1 of 2 groups have fewer than 4 questions, so they are easier to answer completely" in said
+    )
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"natural-bench/none": "Yes"}, "1 answers are for samples that the dataset does not have"),
+        ({"natural-bench/none": "Yes"}, "1 answers are for samples that are not in the dataset"),
         ({}, "8 of 8 samples have no answer"),
     ],
 )

@@ -354,7 +354,7 @@ def test_a_row_of_a_grid_has_a_score_for_each_caption(
     row = {"image_id": "id-00", "captions": made.names, "values": [0.5]}
     folder = write_scores(tmp_path / "g", made.folder, TASK, {"grid": [row, row]})
     assert main([str(made.folder), str(folder)]) == 2
-    assert "a row of its grid has no score for a caption" in capsys.readouterr().err
+    assert "a row of its grid lacks a score for a caption" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -434,4 +434,4 @@ def test_in_paper_mode_vlues_recall_is_vlues(
     assert found["i2t R@1"] < found["i2t R@5"] < found["i2t R@10"]
     assert "any true candidate is among the first k" in capsys.readouterr().out
     assert main([*command, "--relevance", str(scores)]) == 2
-    assert "--relevance does not apply to the table of VLUE's retrieval" in capsys.readouterr().err
+    assert "--relevance does not apply to this table (VLUE's retrieval)" in capsys.readouterr().err

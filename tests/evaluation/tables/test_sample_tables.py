@@ -281,7 +281,7 @@ def test_scores_that_do_not_fit_are_one_clear_error(
         ({"values": [[1.0]]}, "did not find sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
-        ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
+        ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "lacks its sample_id"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "must be finite and between"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
     [
         (
             ["--format", "eqben", "--by", "split"],
-            "--by does not apply to the table of eqben; leave it out",
+            "--by does not apply to this table (eqben); omit it",
         ),
         (["--seed", "-1"], "--seed at least 0"),
         (["--resamples", "0"], "--resamples must be at least 1"),

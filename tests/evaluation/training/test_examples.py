@@ -61,7 +61,7 @@ def test_the_texts_of_a_caption_come_together_and_what_is_missing_is_counted(
 
 
 def test_captions_without_any_image_say_how_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none of its 8 captions has an image"):
+    with pytest.raises(InputError, match="its 8 captions have no images"):
         read_examples(open_dataset(str(write_captions(tmp_path, images=False))))
 
 

@@ -376,7 +376,7 @@ def test_a_damaged_checkpoint_is_one_clear_error(
     saved = tmp_path / "out" / "_work" / "checkpoint-2" / "optimizer.bin"
     saved.write_bytes(b"cos\nsystem\n(S'touch out'\ntR.")
     assert main(line) == 2
-    assert "is not a checkpoint of this training run" in capsys.readouterr().err
+    assert "is damaged or belongs to a different training run" in capsys.readouterr().err
 
 
 def test_a_loss_that_is_not_finite_ends_the_training(
