@@ -55,8 +55,8 @@ def check_place(
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
-            f"{option} {output} contains a report of {there.dataset}; choose a different folder, "
-            "or add --overwrite to replace that report"
+            f"{option} {output} contains a different report of {there.dataset}; choose a different "
+            "folder, or add --overwrite to replace it"
         )
     check_owned(output, paths, Listing(output).files, option)
     return paths if is_other else ()

@@ -130,8 +130,8 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
         from_text=_truth_of_text,
         unread=None,
     ),
-    "vqa": AnswerTask(cluster="image", truth="answers", form="a text", read=_text, accuracy=_vqa),
-    "captioning": AnswerTask(cluster="image", truth="references", form="a text", read=_text),
+    "vqa": AnswerTask(cluster="image", truth="answers", form="text", read=_text, accuracy=_vqa),
+    "captioning": AnswerTask(cluster="image", truth="references", form="text", read=_text),
     "grounding": AnswerTask(
         cluster="image",
         truth="box",

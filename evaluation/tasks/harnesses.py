@@ -245,7 +245,7 @@ def _of_questions(task: _ExportedTask, answers: Answers, path: Path) -> _Part:
         notes.append(failed)
     if partly:
         left_out = counted(partly, "samples")
-        notes.append(f"{left_out} with unanswered questions were left out")
+        notes.append(f"left out: {left_out} with unanswered questions")
     return _Part(judged=_judged(task.samples, whole, judge), notes=tuple(notes))
 
 

@@ -152,7 +152,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     times.write_text("model,seconds\na,1\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert (
-        "expected a score of a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
+        "expected a row for a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
     )
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
     assert "also appears in an earlier --metrics file" in capsys.readouterr().err
@@ -160,7 +160,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets"]) == 2
     assert "--subsets: pass at least one subset" in capsys.readouterr().err
     for content, message in (
-        ("model,seconds\n", "found no model"),
+        ("model,seconds\n", "found no models"),
         ("seconds\n1\n", "line 2: expected the columns model and seconds"),
     ):
         times.write_text(content)
@@ -181,7 +181,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
         (["--ties", "half"], "--ties does not apply to a CSV table of scores"),
         (["--metric", "text"], "--metric does not apply to a CSV table of scores"),
         (["--metrics", "m.csv", "--ties", "half"], "--ties does not apply to --metrics"),
-        (["--dataset", "d", "--subsets", "a"], "--subsets does not apply to files of eqforge"),
+        (["--dataset", "d", "--subsets", "a"], "--subsets does not apply to files from eqforge"),
     ],
 )
 def test_an_option_without_effect_is_an_error(

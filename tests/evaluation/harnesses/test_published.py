@@ -83,7 +83,7 @@ def _other_score(rows: list[dict[str, str]]) -> None:
     [
         (
             lambda rows: rows.append(rows[0]),
-            "line 6: the caption 'caption 2' appears in too many rows",
+            "line 6: the caption 'caption 2' appears in more rows than",
         ),
         (lambda rows: rows.pop(), "1 of 4 samples lack answers"),
         (

@@ -205,7 +205,7 @@ def test_a_sample_that_is_answered_in_part_is_left_out_and_counted(
     assert "(1 question failed in the harness)" in capsys.readouterr().err
     row = measured(tmp_path, pairs, path, "--allow-missing")["all", "text"]
     assert (row["expected"], row["scored"], row["missing"]) == ("18", "17", "1")
-    assert "left out 1 sample with unanswered questions" in capsys.readouterr().out
+    assert "left out: 1 sample with unanswered questions" in capsys.readouterr().out
 
 
 def test_answers_to_another_dataset_are_refused(

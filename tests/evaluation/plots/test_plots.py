@@ -134,7 +134,7 @@ def test_each_subset_has_a_panel_with_its_own_group_scores(tmp_path: Path) -> No
         assert f"Equivariance on eq-video: {kind}" in shown
         assert f"clip:m@r (group {100 * own:.2f})" in shown
     (model,) = read_pair_scores(open_dataset(str(dataset)), [path], None, allow_missing=False)
-    with pytest.raises(InputError, match="no scored pair in the subset 'wipe'"):
+    with pytest.raises(InputError, match="no scored pairs in the subset 'wipe'"):
         equivariance_curves([model], "wipe")
 
 

@@ -300,7 +300,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     for arguments, message in (
         (
             [one, "--paper", "simat"],
-            "no number for the columns of simat; the columns are Delta, lambda 1",
+            "no numbers for the columns of simat; the columns are Delta, lambda 1",
         ),
         (
             [one, "--paper", "eqben", "--columns", "Eq-COCO"],

@@ -144,7 +144,7 @@ def test_other_answers_are_refused(
     answers: dict[str, Any] = {row["sample_id"]: 1 for row in rows(dataset, "samples")}
     with pytest.raises(SystemExit, match="2"):
         measured(dataset, answers, tmp_path)
-    assert "expected a text" in capsys.readouterr().err
+    assert "expected text, found 1" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".tsv"])
