@@ -95,7 +95,7 @@ def plot_command(settings: PlotSettings) -> None:
     from eqforge.evaluation.plots.tables import check_output
 
     check_output(settings.output)
-    reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot {settings.kind}")
+    reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the {settings.kind} plot")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
         raise InputError("pass at least one input; --bins and --resamples must be at least 1")
     if settings.seed < 0:

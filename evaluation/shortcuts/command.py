@@ -131,7 +131,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     )
     few = [part for part, count in images.items() if count < settings.folds]
     notes = (
-        f"{part}: not audited, because there are too few images for {settings.folds} folds"
+        f"{part}: not audited, because it has too few images for {settings.folds} folds"
         for part in few
     )
     whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))

@@ -58,8 +58,8 @@ def check_known(path: Path, keys: Collection[Any], known: Container[Any], kind: 
     strange = [key for key in keys if key not in known]
     if strange:
         raise InputError(
-            f"{path}: {len(strange):,} of its {len(keys):,} {kind} are not in the dataset, such as "
-            f"{shown(min(strange))}; pass results for this build of the dataset"
+            f"{path}: the dataset does not contain {len(strange):,} of the {len(keys):,} {kind}, "
+            f"such as {shown(min(strange))}; pass results for this build of the dataset"
         )
 
 

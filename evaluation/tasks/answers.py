@@ -167,7 +167,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             if orders is not None:
                 bleu_of[name, subset] = orders
         notes += [
-            f"{name}: {count:,} of the texts for {task} contain no answer and count as wrong"
+            f"{name}: {count:,} of the texts for {task} contain no answer, and count as wrong"
             for task, count in unread.items()
             if count
         ]

@@ -87,7 +87,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         answers = _checked_answers(rows, path, settings.allow_missing, wrong_ids)
         right = _right(rows, answers)
         if count := sum(_is_unread(row, answers) for row in rows):
-            expected = "option, letter, yes or no and count as wrong"
+            expected = "option, letter, yes or no, and count as wrong"
             unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {expected}")
         judged[name] = {}
         for subset, part in subsets.items():

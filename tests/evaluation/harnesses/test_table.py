@@ -229,7 +229,7 @@ def _line(**changes: Any) -> dict[str, Any]:
         ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with a question_id"),
         ("m.jsonl", json.dumps(_line()) + "\n{", "line 2: not valid JSON"),
         ("m.jsonl", json.dumps(_line()) + "\n[1]", "line 2: expected an object, found a list"),
-        ("m.csv", "index,prediction\nq0,A\n", "1 of its 1 questions are not in the dataset"),
+        ("m.csv", "index,prediction\nq0,A\n", "the dataset does not contain 1 of the 1 questions"),
         ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
         ("m.tsv", "index\tsaid\nq0\tA\n", "prediction is missing"),
         ("m.json", '[{"prediction": "A"}]', "index is missing"),

@@ -313,7 +313,7 @@ def test_the_quantity_of_a_file_can_be_said(
         (["drops", "M", "--output", "x.svg"], "drops plot needs a table of perturbed captions"),
         (["lambdas", "M", "--output", "x.svg"], "lambdas plot needs a table of SIMAT"),
         (["drops", "M", "--metric", "x", "--output", "x.svg"], "--metric x: expected one of text"),
-        (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], " 2 times"),
+        (["drops", "M", "M", "--metric", "text", "--output", "x.svg"], " 2 rows for"),
         (["lambdas", "M", "--metric", "text", "--output", "x.svg"], "names? a lambda|lambda"),
         (["drops", "D/dataset.json", "--output", "x.svg"], "metrics.json"),
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),
