@@ -142,7 +142,7 @@ def describe_failures(folder: str, files: Sequence[DataFile]) -> str:
     if not found:
         return ""
     first = "{sample_id} ({reason}: {detail})".format(**found[0])
-    return f"the model did not answer {counted(len(found), 'pairs')}, such as {first}"
+    return f"the model did not answer {counted(len(found), 'pairs')}, for example {first}"
 
 
 def open_answers(folder: str) -> AnswersManifest | None:
@@ -235,8 +235,8 @@ def answers_report(
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
-            f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
-            f"{missing[0]!r}; pass --allow-missing to skip them"
+            f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, for "
+            f"example {missing[0]!r}; pass --allow-missing to skip them"
         )
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])

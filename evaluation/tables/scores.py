@@ -427,7 +427,7 @@ def places_of(
     if len(missing) and not allow_missing:
         why = ", ".join(f"{count:,} {reason}" for reason, count in scores.failures.items())
         raise InputError(
-            f"{where}: {len(missing):,} of {len(expected):,} samples have no score, such as "
+            f"{where}: {len(missing):,} of {len(expected):,} samples have no score, for example "
             f"{str(missing[0])!r}{f' ({why})' if why else ''}; pass --allow-missing to skip them"
         )
     return places

@@ -63,7 +63,8 @@ class _ExportedTask:
         if missing and not self.allow_missing:
             raise InputError(
                 f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack "
-                f"answers{why}, such as {shown(min(missing))}; pass --allow-missing to skip them"
+                f"answers{why}, for example {shown(min(missing))}; pass --allow-missing to skip "
+                "them"
             )
 
 

@@ -246,7 +246,7 @@ def test_a_server_is_asked_each_question_once_whatever_happens(
         broken = False
         assert converse(asked_dataset, model, tmp_path / "a", *options, "--show", "json") == 0
         assert converse(asked_dataset, model, tmp_path / "a", *options) == 0
-    assert "the model did not answer 1 pair, such as" in (told := capsys.readouterr().err)
+    assert "the model did not answer 1 pair, for example" in (told := capsys.readouterr().err)
     assert "(refused: not allowed)" in told
     assert len(answered) == len(set(answered)) == 11
     assert all("data:image/png;base64," in one for one in answered)

@@ -140,7 +140,7 @@ def test_an_answer_that_is_missing_is_an_error_unless_it_is_allowed(
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     asked = ["converse", str(dataset), "--answers", str(path)]
     assert main(asked) == 2
-    message = f"{len(keys) - 1} of {len(keys)} pairs have no answer, such as '{keys[1]}'"
+    message = f"{len(keys) - 1} of {len(keys)} pairs have no answer, for example '{keys[1]}'"
     assert message in capsys.readouterr().err
     assert main([*asked, "--allow-missing", "--show", "json"]) == 0
     measured = json.loads(capsys.readouterr().out)["measures"][0]

@@ -61,7 +61,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     part.write_text(_boundary(1))
     arguments = ["--format", "boundaries", str(whole), str(part)]
     assert main(arguments) == 2
-    assert "3 boundaries from another file are missing, such as 'b0'" in capsys.readouterr().err
+    assert "lacks 3 boundaries of the other files, such as 'b0'" in capsys.readouterr().err
     assert main([*arguments, "--allow-missing", "--output", str(tmp_path)]) == 0
     row = rows_by(tmp_path, "model", "subset", "metric")["part", "all", "1 s"]
     assert (row["expected"], row["scored"], row["missing"]) == ("4", "1", "3")

@@ -255,7 +255,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "such as 'x', belongs to a sample of the dataset; pass scores of this dataset",
+            "such as 'x', are in the dataset; pass scores of this dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "expected a folder written by eqforge score"),

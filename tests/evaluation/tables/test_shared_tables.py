@@ -131,7 +131,7 @@ def test_a_model_has_a_threshold_of_each_change(
     assert ("all", "choice threshold") not in found  # percent and copies have no common size
     assert found["size", "choice"]["chance"] == 0.5
     assert any("size in percent" in note and "count in copies" in note for note in notes)
-    assert any("1,600 steps" in note for note in notes)
+    assert any("1,600 ladder steps" in note for note in notes)
 
 
 def test_a_change_that_no_model_sees_has_no_threshold(

@@ -223,7 +223,7 @@ def test_an_oracle_without_a_score_that_is_asked_for_is_an_error(
     (tmp_path / "columns.txt").write_text("\n".join(" ".join(t) for t in TRIPLETS))
     oracle = f"matrix:{tmp_path}/p.npy,rows={tmp_path}/rows.txt,columns={tmp_path}/columns.txt"
     assert main([str(made.folder), str(made.scores), "--oracle", oracle]) == 2
-    assert "no score for region '35'" in capsys.readouterr().err
+    assert "no score for the region '35'" in capsys.readouterr().err
 
 
 def test_a_sentence_delta_needs_a_pair_of_sentences() -> None:
