@@ -195,7 +195,7 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
             "lines per sample vary from 1 to 2, so some questions are missing",
         ),
         (own_lines(scores)[2:], "1 of 4 samples lack answers"),
-        ([*own_lines(scores), own_lines(scores)[3]], "task row '3' appears twice"),
+        ([*own_lines(scores), own_lines(scores)[3]], "the doc_id '3' appears twice"),
         (own_lines({"strange": [1]}), "the dataset does not contain 1 of the 1 samples"),
     ):
         (tmp_path / "m.jsonl").write_text("\n".join(lines))
