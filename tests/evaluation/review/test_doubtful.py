@@ -209,5 +209,5 @@ def test_an_answer_to_no_question_is_told(dataset: Path, tmp_path: Path) -> None
     manifest = json.loads((copy / "dataset.json").read_text())
     manifest["tables"]["judgements"][0]["num_bytes"] = file.stat().st_size
     (copy / "dataset.json").write_text(json.dumps(manifest))
-    with pytest.raises(InputError, match="a judgement answers an unknown question, 'why'"):
+    with pytest.raises(InputError, match="a judgement answers the unknown question 'why'"):
         doubtful(open_dataset(str(copy)), disputed="rules")
