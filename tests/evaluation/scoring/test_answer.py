@@ -433,7 +433,7 @@ def test_a_second_run_on_the_same_file_is_one_clear_error(
     monkeypatch.setattr(ViltAnswerer, "answer", starts_another_run)
     assert answer(dataset, "vqa", folder, output) == whole
     assert statuses == [2]
-    assert f"--output {output}: another run is writing there" in capsys.readouterr().err
+    assert f"--output {output}: another run is writing this file" in capsys.readouterr().err
     assert output.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
