@@ -172,7 +172,7 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         for name, value in json.loads(json.dumps(run)).items():
             if known.run.get(name) != value:
                 raise InputError(
-                    f"{folder} contains a cell with different settings: {name} is "
+                    f"{folder} was made with different settings: {name} is "
                     f"{shown(known.run.get(name))} instead of {shown(value)}; choose a different "
                     "--output, or delete this folder"
                 )

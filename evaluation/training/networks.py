@@ -188,7 +188,7 @@ def load_start(model: str, train: Train) -> Start:
     specs = parse_specs(model)
     kind, kinds, heads = specs[0].kind, (*ARCHITECTURES, *FUSIONS, VECTORS), train != "all"
     if kind not in kinds or len(specs) != 1 or specs[0].options:
-        known = f"expected KIND:FOLDER without options; KIND is one of {', '.join(kinds)}"
+        known = f"expected KIND:FOLDER without options, with a KIND of {', '.join(kinds)}"
         hint = "" if kind in kinds else nearest(kind, kinds)
         raise InputError(f"--model {model}: {known}{hint}")
     if kind == VECTORS:

@@ -302,7 +302,7 @@ def test_people_who_say_the_opposite_say_nothing_together(
     assert (model["spearman"], model["kendall"]) == (0, 0)
     scores.write_text("\n".join(["query,image_id,score", *lines, lines[0]]))
     argv = ["import", dataset, *files, "--output", tmp_path / "x.jsonl", "--scores", scores]
-    assert f"for '{queries[0]}'; keep one" in refused(argv, capsys)
+    assert f"query '{queries[0]}' has two scores for" in refused(argv, capsys)
     item, image, _ = lines.pop().split(",")
     for score in ("inf", "nan"):
         scores.write_text("\n".join(["query,image_id,score", f"{item},{image},{score}", *lines]))
@@ -606,7 +606,7 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
     file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
     argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
-    said = "the tasks were planned from another file; pass that file with --of"
+    said = "the tasks were planned from a different file; pass that file with --of"
     assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
     assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
 

@@ -41,7 +41,7 @@ def test_a_split_can_be_kept_alone(tmp_path: Path) -> None:
     examples = read_examples(open_dataset(str(write_squares(tmp_path))), "val")
     assert {unit.unit_id[-2:] for unit in examples.units} == {"-1"}
     assert examples.left_out == {"other_split": 4}
-    with pytest.raises(InputError, match="no sample of split 'test'"):
+    with pytest.raises(InputError, match="no samples in the split 'test'"):
         read_examples(open_dataset(str(tmp_path)), "test")
 
 

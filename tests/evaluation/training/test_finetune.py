@@ -301,7 +301,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--loss", "hard-negative"], "the dataset has no hard negatives"),
         (["--model", "blip2-itm:x"], "expected KIND:FOLDER without options"),
         (["--model", "clip:someone/model"], "write ID@COMMIT"),
-        (["--split", "test"], "no sample of split 'test'"),
+        (["--split", "test"], "no samples in the split 'test'"),
     ],
 )
 def test_wrong_input_is_one_clear_error_before_any_work(
