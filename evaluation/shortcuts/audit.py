@@ -280,8 +280,8 @@ def _contrasts(audit: Audit) -> Iterator[str]:
             # If the interval includes chance, the largest weights are due to chance too.
             if result.is_shortcut and result.clues:
                 yield (
-                    f"  {result.probe} that reveal the most (number of right and wrong captions "
-                    "that contain them):"
+                    f"  most revealing {result.probe} (number of right and wrong captions that "
+                    "contain them):"
                 )
                 yield from clue_lines(result.clues, ("right", "wrong"))
 

@@ -244,7 +244,7 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
         ]
     for leak in audit.given_away:
         sides = f"{leak.sides[0]} and {leak.sides[1]} that contain them"
-        lines += ["", f"{leak.probe} that reveal the most, {leak.form} ({sides}):"]
+        lines += ["", f"most revealing {leak.probe}, {leak.form} ({sides}):"]
         lines += clue_lines(leak.clues, leak.sides)
     probes = {result.probe for result in audit.results}
     seen = (f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes)

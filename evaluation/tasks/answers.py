@@ -175,8 +175,8 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
             notes.append(f"{name} contains no answers to {', '.join(left)}")
     if bleu_of:
         notes.append(
-            f"The tokenizer {settings.tokenizer} split captions into words. BLEU has no interval. "
-            "CIDEr is multiplied by 100, as papers print it, and at most 1,000."
+            f"The {settings.tokenizer} tokenizer split captions into words. BLEU has no interval. "
+            "CIDEr is multiplied by 100, as in papers, so its maximum is 1,000."
         )
 
     def add(

@@ -177,9 +177,9 @@ def _doubts(
     other = _mean_of_15(dict(_judge(numbers, _OTHER[order], None, sizes, rules)))
     if other >= CHANCE_OF_MEAN + FAR_ABOVE:
         yield (
-            f"Warning: {model}: in the order {order}, the mean of 15 is {100 * found:.2f}, and "
-            f"chance is {100 * CHANCE_OF_MEAN:.2f}. With --order {_OTHER[order]}, the mean is "
-            f"{100 * other:.2f}."
+            f"Warning: {model}: the scores seem to be in the {_OTHER[order]} order. The mean of 15 "
+            f"is {100 * other:.2f} with --order {_OTHER[order]}, but {100 * found:.2f} with "
+            f"--order {order} (chance is {100 * CHANCE_OF_MEAN:.2f})."
         )
 
 

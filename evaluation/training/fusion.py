@@ -60,7 +60,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
             f"--model {kind}: add --loss itm or --loss ranking to train its matching head"
         )
     if settings.negatives_in_contrast:
-        raise InputError(f"--negatives-in-contrast does not apply to models of kind {kind}")
+        raise InputError(f"--negatives-in-contrast does not apply to {kind} models; omit it")
     if "eqsim-v1" in settings.weights() and settings.distant_count == 0:
         raise InputError("--loss eqsim-v1: expected --distant-count of at least 1, found 0")
 

@@ -111,7 +111,7 @@ def test_the_report_names_what_gives_most_away() -> None:
     ]
     audit = audit_pairs(pairs, probe_judges(["words", "letters", "length"]))
     text = as_text("x", audit)
-    assert "words that reveal the most" in text
+    assert "most revealing words" in text
     assert "'a' (60 and 0)" in text
     assert "'no red' (0 and 60)" in text
     found = {result["probe"]: result for result in json.loads(as_json("x", audit))["results"]}
@@ -126,7 +126,7 @@ def test_the_report_names_what_gives_most_away() -> None:
 def test_where_the_text_gives_nothing_away_no_words_are_named() -> None:
     audit = audit_pairs(_random_pairs(120), probe_judges(["words"]))
     assert not audit.results[0].is_shortcut
-    assert "reveal the most" not in as_text("x", audit)
+    assert "most revealing" not in as_text("x", audit)
     assert len(audit.results[0].clues) == 10
     assert clues("words", ["a b"] * 3, ["a b"] * 3) == ()
     assert clues("rarity", ["a b"] * 3, ["a c"] * 3) == ()
