@@ -156,8 +156,8 @@ def check_memory() -> None:
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         raise InputError(
             f"ulimit -v limits the address space to {limit / 1e9:.1f} GB, but eqforge's libraries "
-            f"need {LEAST_MEMORY / 1e9:.0f} GB. Raise this limit, or limit memory with a container "
-            "or a cgroup, which counts only memory in use"
+            f"need {LEAST_MEMORY / 1e9:.0f} GB; raise this limit, or limit memory with a container "
+            "or a cgroup instead"
         )
 
 

@@ -75,7 +75,7 @@ class Option:
         try:
             spec = self.spec
             if spec.choices and (wrong := [text for text in values if text not in spec.choices]):
-                raise ValueError(f"found {wrong[0]!r}, expected one of {', '.join(spec.choices)}")
+                raise ValueError(f"expected one of {', '.join(spec.choices)}; found {wrong[0]!r}")
             spec.instance_from_str(list(values))
         except ValueError as error:
             raise InputError(f"{where}: {error}") from error
@@ -145,7 +145,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
             continue
         option = known.get(name) or known.get(name.removeprefix("no-"))
         if option is None:
-            raise InputError(f"no option --{name}{_hint(name, known, program)}")
+            raise InputError(f"unknown option --{name}{_hint(name, known, program)}")
         option_names.add(option.name)
         if option.kind is bool:
             continue
@@ -239,7 +239,7 @@ def _from_file(
     for name in named:
         if name not in options or name == CONFIG:
             hint = nearest(name, options) or "; --help lists the command's options"
-            raise InputError(f"--{CONFIG} {path}: no option {name!r}{hint}")
+            raise InputError(f"--{CONFIG} {path}: unknown option {name!r}{hint}")
     yield str(path), named
 
 
@@ -276,4 +276,4 @@ def _arguments(option: Option, value: Any, source: str) -> list[str]:
         return [f"--{name}", *map(str, value)]
     if isinstance(value, str | int | float) and not isinstance(value, bool):
         return [f"--{name}", str(value)] if option.is_list else [f"--{name}={value}"]
-    raise InputError(f"{source}: {name} is {value!r}; expected a text or a number")
+    raise InputError(f"{source}: {name} is {value!r}; expected a string or a number")

@@ -123,7 +123,7 @@ def _subcommand(settings: Any, argv: Sequence[str], about: Help) -> tuple[type, 
     if argv and argv[0] in kinds:
         return kinds[argv[0]], [argv[0]]
     if argv and argv[0] not in ("-h", "--help", ALL):
-        raise InputError(f"{about.program}: no command {argv[0]!r}{nearest(argv[0], kinds)}")
+        raise InputError(f"{about.program}: unknown command {argv[0]!r}{nearest(argv[0], kinds)}")
     print(subcommands_help(about, kinds))
     raise SystemExit(0 if argv else 2)
 
@@ -213,7 +213,7 @@ def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[
             return spec.instance_from_str(arguments)
         except ValueError as error:
             text = " ".join(arguments)
-            raise ValueError(f"found {text!r}, expected {_expected(kind, spec, text)}") from error
+            raise ValueError(f"expected {_expected(kind, spec, text)}") from error
 
     return read
 
@@ -224,10 +224,10 @@ def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
     numbers = {float: "a number", int: "a whole number"}
     number = next((numbers[each] for each in numbers if each in kinds), None)
     if number is None:
-        return _in_words(spec.metavar)
+        return f"{_in_words(spec.metavar)}, found {text!r}"
     percentage = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text) if float in kinds else None
     hint = f"; write {float(percentage[1]) / 100:g} for {text}" if percentage else ""
-    return f"{number}{' or None' if type(None) in kinds else ''}{hint}"
+    return f"{number}{' or None' if type(None) in kinds else ''}, found {text!r}{hint}"
 
 
 def _in_words(metavar: str) -> str:

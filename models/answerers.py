@@ -234,7 +234,7 @@ class BlipGrounder(_Head):
           ValueError: there is no region.
         """
         if not regions:
-            raise ValueError("no region")
+            raise ValueError("there are no regions")
         torch, kept = self._torch, list[Any]()
         inputs = self._inputs([pixels], phrase)
         layers = self._model.text_encoder.encoder.layer
@@ -319,7 +319,7 @@ def load_answerer(
             f"{weights.source} reads region features; pass their TSV file with --features "
             "(eqforge efficiency: append ,features=FILE)"
             if features is None
-            else f"{weights.source} reads no region features; leave --features out"
+            else f"{weights.source} reads no region features; omit --features"
         )
     if architecture not in HEADS:
         if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:

@@ -106,7 +106,7 @@ def _tensor(path: Path) -> NDArray[Any]:
     if not isinstance(tensor, torch.Tensor):
         raise ValueError(f"it contains a {type(tensor).__name__}")
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type != "cpu":
-        raise ValueError("it is sparse, quantized or without numbers")
+        raise ValueError("it is sparse or quantized, or has no numbers")
     stored = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > stored:
         raise ValueError(f"{tensor.numel():,} numbers do not match {stored:,} stored bytes")

@@ -118,7 +118,9 @@ class ChatModel:
         length = inputs["input_ids"].shape[1]
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and length + max_tokens > limit:
-            raise QuestionTooLong(f"{length} + {max_tokens} tokens exceed the limit of {limit}")
+            raise QuestionTooLong(
+                f"{length + max_tokens} tokens with the answer exceed the limit of {limit}"
+            )
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
     def _greedy(self, max_tokens: int) -> Any:
@@ -221,7 +223,7 @@ class VqaScorer:
 
     def prepare(self, picture: Picture) -> NDArray[np.uint8]:
         if picture.pixels is None:
-            raise ValueError(f"{picture.key}: no pixels")
+            raise ValueError(f"{picture.key}: the image has no pixels")
         return picture.pixels
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.uint8]]:

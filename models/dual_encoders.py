@@ -302,7 +302,7 @@ class Dinov2Encoder:
         from PIL import Image
 
         if picture.pixels is None:
-            raise ValueError(f"{picture.key}: no pixels")
+            raise ValueError(f"{picture.key}: the image has no pixels")
         square = {"height": self._side, "width": self._side}
         image = Image.fromarray(picture.pixels, "RGB")
         values = self._processor(images=image, size=square, do_center_crop=False)["pixel_values"]

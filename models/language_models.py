@@ -130,7 +130,7 @@ class CausalLikelihood:
         ids = list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
         limit = getattr(self._model.config, "max_position_embeddings", None)
         if not ids:
-            raise ValueError("the text has no token")
+            raise ValueError("the text has no tokens")
         if limit is not None and len(ids) > limit:
             raise ValueError(f"{len(ids)} tokens exceed the limit of {limit}")
         before = torch.tensor([[self._start, *ids[:-1]]], device=self._model.device)

@@ -138,7 +138,7 @@ def _merge_lora(state: dict[str, Any]) -> dict[str, Any]:
         if weight.ndim == 4:
             product = product.view(weight.shape)
         if product.shape != weight.shape:
-            raise ValueError(f"{stem}lora_A does not fit {target}")
+            raise ValueError(f"the shape of {stem}lora_A does not match {target}")
         merged[target] = weight.detach() + product.to(weight)
     return merged
 
@@ -147,7 +147,7 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
     from PIL import Image
 
     if picture.pixels is None:
-        raise ValueError(f"{picture.key}: no pixels")
+        raise ValueError(f"{picture.key}: the image has no pixels")
     values = transform(Image.fromarray(picture.pixels, "RGB"))
     return np.asarray(values, dtype=np.float32)
 

@@ -125,7 +125,7 @@ class OscarScorer:
         found, expected = regions.features.shape[1], self._network.image_embedding.in_features
         if found != expected:
             raise ValueError(
-                f"{picture.key}: has {found} features per region, but this model reads {expected}"
+                f"{picture.key} has {found} features per region, but this model reads {expected}"
             )
         return regions
 
@@ -246,7 +246,7 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
                 module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
             except RuntimeError as error:
                 raise InputError(
-                    f"{folder}: the weights of {prefix!r} do not fit the architecture: {error}"
+                    f"{folder}: the weights of {prefix!r} do not match the architecture: {error}"
                 ) from error
             dtype = "float32" if module is network.classifier else precision
             module.to(device=device, dtype=getattr(torch, dtype)).eval()

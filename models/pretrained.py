@@ -43,8 +43,8 @@ class Weights:
     def __post_init__(self) -> None:
         if self.folder is not None and self.revision is not None:
             raise InputError(
-                f"{self.source}: the model is a folder, which has no revision; remove the "
-                f"revision {self.revision!r}"
+                f"{self.source} is a folder, which has no revision; remove the revision "
+                f"{self.revision!r}"
             )
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
             found = "" if self.revision is None else f" (found revision {self.revision!r})"
@@ -218,7 +218,7 @@ def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
     from PIL import Image
 
     if picture.pixels is None:
-        raise ValueError(f"{picture.key}: no pixels")
+        raise ValueError(f"{picture.key}: the image has no pixels")
     image = Image.fromarray(picture.pixels, "RGB")
     values = processor(images=image, return_tensors="np")["pixel_values"][0]
     return np.asarray(values, dtype=np.float32)
@@ -264,7 +264,7 @@ def _check_index(folder: Path | None) -> None:
     for index in folder.glob("*.index.json") if folder else ():
         for name in json.loads(index.read_bytes())["weight_map"].values():
             if name != Path(name).name:
-                raise ValueError(f"{index.name} names {shown(name)}, which is not in the folder")
+                raise ValueError(f"{index.name} lists {shown(name)}, which is not in the folder")
 
 
 @contextlib.contextmanager

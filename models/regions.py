@@ -140,7 +140,7 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
         )
     features = np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(boxes, -1)
     if not np.isfinite(features).all():
-        raise ValueError(f"{key}: a feature is not a number")
+        raise ValueError(f"{key}: a feature is not a finite number")
     return features
 
 

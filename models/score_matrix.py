@@ -157,7 +157,7 @@ def _read_parquet(path: Path) -> ScoreTable:
         path, texts | {"probability": pa.float64()}, "the columns image, caption, probability"
     )
     if any((table[name].codes < 0).any() for name in texts):
-        raise InputError(f"{path}: a row has no image or no caption")
+        raise InputError(f"{path}: a row lacks an image or a caption")
     images, captions = (
         {key: place for place, key in enumerate(table[name].known)} for name in texts
     )

@@ -13,6 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.identity import fingerprint
+from eqforge.core.visible import counted
 from eqforge.models.arrays import read_arrays
 from eqforge.models.dual_encoders import CENTRE, Sigmoid, VectorScorer
 from eqforge.models.scorer import Identity, Picture, Vectors
@@ -49,8 +50,8 @@ class StoredVectors:
         ):
             if missing := sorted(set(wanted) - known.keys()):
                 raise InputError(
-                    f"{self.path} lacks vectors for {kind} of the dataset ({len(missing):,}, such "
-                    f"as {name_of(missing[0])}); add them"
+                    f"{self.path} has no vectors for {counted(len(missing), kind)} of the dataset, "
+                    f"such as {name_of(missing[0])}; add them"
                 )
 
 
@@ -95,7 +96,7 @@ class StoredScorer(VectorScorer):
             self._images = _unit(stored.images, stored.image_rows, weights, "image.")
             self._captions = _unit(stored.captions, stored.caption_rows, weights, "text.")
         except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-            with_heads = "" if heads is None else f" with the heads of {heads}"
+            with_heads = "" if heads is None else f" with the heads in {heads}"
             raise InputError(f"{path}{with_heads}: {error}") from error
         if self._images.shape[1] != self._captions.shape[1]:
             raise InputError(
@@ -121,7 +122,7 @@ class StoredScorer(VectorScorer):
 
     def prepare(self, picture: Picture) -> Any:
         if picture.key not in self.stored.image_rows:
-            raise ValueError(f"{self.stored.name}: no vector for the image {picture.key!r}")
+            raise ValueError(f"{self.stored.name} has no vector for the image {picture.key!r}")
         return self.stored.image_rows[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[NDArray[np.float32]]:
@@ -145,7 +146,7 @@ def _unit(
     found = vectors.astype(np.float64)
     layers = sorted(name for name in weights if name.startswith(side) and name.endswith(".weight"))
     if weights and not layers:
-        raise ValueError(f"the folder contains no head {side.strip('.')}")
+        raise ValueError(f"the folder contains no {side.strip('.')} head")
     for place, name in enumerate(layers):
         weight = weights[name].astype(np.float64)
         found = np.maximum(found, 0) if place else found

@@ -187,9 +187,8 @@ class _Unpickler(pickle.Unpickler):
         """Return a constructor of arrays; reject anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
-                f"it asks for {clipped(module_name)}.{clipped(global_name)}; eqforge reads only "
-                "plain containers and NumPy arrays from a pickle, because anything else can run "
-                "code"
+                f"it loads {clipped(module_name)}.{clipped(global_name)}, but eqforge reads only "
+                "plain containers and NumPy arrays, because other objects can run code"
             )
         return super().find_class(module_name, global_name)
 
@@ -212,4 +211,4 @@ def _plain(value: Any) -> Any:
 
     if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufU":
         return value.tolist()
-    raise Unreadable(f"it contains a {type(value).__name__}, which annotations never use")
+    raise Unreadable(f"it contains a {type(value).__name__}, which annotations never contain")

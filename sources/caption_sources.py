@@ -85,7 +85,7 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: the file name fits no caption format; {KNOWN}; rename the file, or pass --source"
+        f"{path}: the name matches no caption format; {KNOWN}; rename the file, or pass --source"
     )
 
 
@@ -177,7 +177,9 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
     }
     name = detect_source(path) if source is None else source
     if name not in readers:
-        raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
+        raise InputError(
+            f"unknown caption format {name!r}; the formats are {', '.join(get_args(Source))}"
+        )
     may_lack_images = name in ("own", "hugging-face")
     return checked(Path(path).name, readers[name](Path(path)), may_lack_images)
 
@@ -188,7 +190,9 @@ def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator
         if record.caption_id in seen:
             raise InputError(f"{file}: the caption id {shown(record.caption_id)} appears twice")
         if not record.image and not may_lack_images:
-            raise InputError(f"{file}: {shown(record.caption_id)}: expected an image, found ''")
+            raise InputError(
+                f"{file}: {shown(record.caption_id)}: expected an image name, found ''"
+            )
         seen.add(record.caption_id)
         yield record
     if not seen:

@@ -109,7 +109,7 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
         subset.fail(f"one of {', '.join(SUBSETS)}")
     segments = tuple(_segment(segment) for segment in record["annotations"].elements())
     if len({segment.segment_id for segment in segments}) != len(segments):
-        raise InputError(f"{record.file}: {record.where}.annotations: a segment id appears twice")
+        raise InputError(f"{record.place}.annotations: a segment id appears twice")
     return CaptionedVideo(
         video_id=video_id,
         video=video_id,
@@ -178,9 +178,7 @@ def _boundary_video(video_id: str, record: Node) -> BoundaryVideo:
     boundaries.sort(key=_place)
     for first, second in pairwise(boundaries):
         if _place(first) == _place(second):
-            raise InputError(
-                f"{record.file}: {record.where}: the boundary {second.boundary_id} appears twice"
-            )
+            raise InputError(f"{record.place}: the boundary {second.boundary_id} appears twice")
     return BoundaryVideo(video_id=video_id, boundaries=tuple(boundaries))
 
 

@@ -76,7 +76,7 @@ def _spread(place: Record, video: str, record: Node) -> Iterator[Record]:
         }
         lines = [shared | {"video": video} | line for line in _captions(record)]
     except InputError as error:
-        problem = str(error).removeprefix(f"{record.file}: {record.where}").lstrip(".: ")
+        problem = str(error).removeprefix(record.place).lstrip(".: ")
         yield replace(place, value=None, video=video, problem=problem)
         return
     for line in lines:
@@ -121,8 +121,7 @@ def _answers(record: Node) -> list[dict[str, Any]]:
     meta = record.get("meta")
     if meta is not None and meta.get("split") is not None:
         meta["split"].fail(
-            "no split, because it is unclear whether times count from the start of the split or "
-            "of the video"
+            "no split, because its times may count from the start of the split or of the video"
         )
     tokens = None if meta is None else meta.get("token")
     captions = []

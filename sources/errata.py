@@ -54,9 +54,11 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
 def _check(erratum: Erratum, where: str) -> None:
     for name in ("id", "reason", "who"):
         if not getattr(erratum, name).strip():
-            raise InputError(f"{where}: {name}: expected a text, found none")
+            raise InputError(f"{where}: {name}: expected a non-empty string")
     if erratum.stage != "errata":
-        raise InputError(f"{where}: stage: pass reviewers' decisions with --decisions")
+        raise InputError(
+            f"{where}: stage: expected 'errata'; pass reviewers' decisions with --decisions"
+        )
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):
         if bool(getattr(erratum, name).strip()) != is_correction:
@@ -124,7 +126,7 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
         where = f"line {number}"
         decision = decode(line, Decision, str(path), where)
         if not decision.id.strip():
-            raise InputError(f"{path}: {where}: id: expected a text, found none")
+            raise InputError(f"{path}: {where}: id: expected a non-empty string")
         if decision.id in found:
             before = found[decision.id][0]
             raise InputError(

@@ -192,8 +192,8 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
-            f"{folder}: its rows are selected by separate indices, which eqforge does not read; "
-            "save it again with dataset.flatten_indices().save_to_disk(...)"
+            f"{folder}: eqforge does not read datasets whose rows are selected by indices; save it "
+            "again with dataset.flatten_indices().save_to_disk(...)"
         )
     for file in state.data_files:
         path = folder / _plain_name(folder / STATE, file.filename)

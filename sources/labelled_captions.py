@@ -101,7 +101,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     read = _reader(dataset)
     if read is None:
-        raise InputError(f"{dataset.folder}: none of its captions was made from another caption")
+        raise InputError(f"{dataset.folder}: none of its captions is an edited version of another")
     return read()
 
 
@@ -112,10 +112,10 @@ def why_not_linted(dataset: "Dataset") -> str:
         return "it has no samples"
     if "caption_1" in dataset.columns("samples"):
         return (
-            "each caption is true of its own image, so neither is false; to compare the two as "
+            "each caption is true of its own image, so none is false; to compare captions as "
             "texts, run `eqforge lint`"
         )
-    return "none of its captions was made from another caption"
+    return "none of its captions is an edited version of another"
 
 
 def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | None:

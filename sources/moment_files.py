@@ -210,9 +210,9 @@ def _cue(number: int, lines: list[str], is_webvtt: bool) -> Cue:
     source = "\n".join(lines)
     place = next((n for n, line in enumerate(lines[:2]) if _ARROW in line), None)
     if place is None:
-        return Cue(line=number, source=source, problem=f"no line of times with {_ARROW}")
+        return Cue(line=number, source=source, problem=f"no line has times with {_ARROW}")
     if any(_ARROW in line for line in lines[place + 1 :]):
-        problem = "two cues without a blank line between them"
+        problem = "a blank line between two cues is missing"
         return Cue(line=number, source=source, problem=problem)
     times = _TIMES.fullmatch(lines[place])
     if times is None:
@@ -242,7 +242,7 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
-            f"{path}: no captions in this folder; expected subtitles (.srt or .vtt), "
+            f"{path}: this folder contains no captions; expected subtitles (.srt or .vtt), "
             f".txt files with times, {FORMS}; or pass a file"
         )
     if language is not None and not subtitles:
@@ -293,7 +293,9 @@ def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
         return
     cues = list(read_cues(read_content(file), is_webvtt=file.suffix.lower() == ".vtt"))
     if not cues:
-        yield Record(unit=unit, number=1, source="", video=video, problem="no cue in the file")
+        yield Record(
+            unit=unit, number=1, source="", video=video, problem="the file contains no cues"
+        )
     for cue in cues:
         times = {"start_s": cue.start_s, "end_s": cue.end_s}
         yield Record(

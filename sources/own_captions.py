@@ -87,7 +87,9 @@ def own_records(path: Path) -> Iterator[Record]:
 
 def _known(path: Path) -> RowFolder:
     if (rows := row_folder(path)) is None:
-        raise InputError(f"{path}: no captions in this folder; expected {FORMS}; or pass a file")
+        raise InputError(
+            f"{path}: this folder contains no captions; expected {FORMS}; or pass a file"
+        )
     return rows
 
 

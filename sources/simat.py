@@ -95,7 +95,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
     for row in _rows(path, *names):
         region_id = row["region_id"].name()
         if region_id in found:
-            row["region_id"].fail("each region once")
+            row["region_id"].fail("a region that does not appear twice")
         found[region_id] = Region(
             region_id=region_id,
             image_id=row["image_id"].name(),
@@ -112,7 +112,7 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
     for row in _rows(path, "region_id", "subj", "rel", "obj"):
         region_id = row["region_id"].name()
         if region_id in found:
-            row["region_id"].fail("each region once")
+            row["region_id"].fail("a region that does not appear twice")
         found[region_id] = _triplet(row)
     return found
 
@@ -126,7 +126,7 @@ def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
         if is_test.value not in ("True", "False"):
             is_test.fail("True or False")
         if not str(norm2.value).isdecimal() or int(norm2.value) < 1:
-            norm2.fail("a count from 1")
+            norm2.fail("a whole number from 1")
         yield PublishedQuery(
             region_id=row["region_id"].name(),
             part=_FIELDS[field.value],
@@ -153,9 +153,8 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
     if not order:
         raise InputError(
-            f"{file}: a plain list of captions can be read only together with its file of "
-            "triplets; pass that file with --triplets, or use JSON Lines with subject, relation, "
-            "object and caption"
+            f"{file}: a plain list of captions needs its triplets; pass their file with "
+            "--triplets, or use JSON Lines with subject, relation, object and caption"
         )
     if len(lines) != len(order):
         raise InputError(
@@ -177,7 +176,7 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
         subject, relation, target = (_word(record[part]) for part in PARTS)
         triplet = Triplet(subject=subject, relation=relation, object=target)
         if triplet in found:
-            record.fail("each triplet only once")
+            record.fail("a triplet that does not appear twice")
         found[triplet] = record["caption"].text().strip() or record["caption"].fail("a caption")
     return found
 

@@ -174,12 +174,12 @@ def with_hard_positives(
             found = "the end of the file" if other is None else repr(other.image)
             raise InputError(
                 f"hard positives: record {pair.pair_id}: expected the image {pair.image!r}, as in "
-                f"the file of pairs, found {found}"
+                f"the pairs file, found {found}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
         raise InputError(
-            f"hard positives: record {extra.pair_id}: the file of pairs has no such record; "
+            f"hard positives: record {extra.pair_id}: the pairs file has no such record; "
             "both files must have the same records"
         )
 
@@ -206,7 +206,7 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
         if required <= fields:
             return reader
     raise InputError(
-        f"{record.file}: {record.where}: expected the fields "
+        f"{record.place}: expected the fields "
         f"{' or '.join('+'.join(sorted(names)) for names, _ in _READERS)}; found "
         f"{', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
     )
@@ -220,7 +220,7 @@ def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
     positives = [caption.text() for caption in captions["POS"].elements()]
     negatives = [caption.text() for caption in captions["NEG"].elements()]
     if len(positives) != len(negatives):
-        captions.fail("as many POS as NEG captions")
+        captions.fail("equal numbers of POS and NEG captions")
     for number, (positive, negative) in enumerate(zip(positives, negatives, strict=True)):
         suffix = f"/{number}" if len(positives) > 1 else ""
         yield TextPair(

@@ -145,7 +145,7 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
     name = entry.file_name or entry.filename
     if not name:
         raise InputError(
-            f"{listed.path.name}: {place}: expected file_name, filename, cocoid or image_id"
+            f"{listed.path.name}: {place}: expected a field file_name, filename, cocoid or image_id"
         )
     folder = f"{entry.filepath}/" if entry.filepath else ""
     photo = _FLICKR_URL.search(entry.flickr_url or "")
@@ -157,8 +157,8 @@ def _collection(listed: TrainingList, place: str) -> str:
     if listed.collection is None:
         raise InputError(
             f"{listed.path.name}: {place}: a bare number does not identify its collection; "
-            "specify the collection as "
-            f"{', '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
+            "name it, as in "
+            f"{' or '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
         )
     return listed.collection
 

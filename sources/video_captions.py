@@ -85,7 +85,7 @@ def read_captioned_videos(
 def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
     bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
     if len(bad) == len(lines):
-        raise InputError(f"{path} contains no captioned frame{problems_listed(bad)}")
+        raise InputError(f"{path} contains no captioned frames{problems_listed(bad)}")
     if len(bad) > (allowed := allowed_bad(max_bad_share, len(lines))):
         raise InputError(
             f"{path}: {len(bad):,} of {len(lines):,} records are not captioned frames, but "
@@ -171,7 +171,7 @@ def _times(line: Node) -> Moment:
         moment = start.to(end)
         if moment is None:
             line["end_s"].fail(
-                f"a single time in the unit of start_s = {shown(line['start_s'].value)}"
+                f"one time in the same unit as start_s = {shown(line['start_s'].value)}"
             )
         if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
             first = shown(line["start_s"].value)

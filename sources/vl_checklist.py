@@ -60,11 +60,11 @@ def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
 
 def _record(file: str, index: int, image: str, captions: _Captions) -> VlChecklistRecord:
     if not image:
-        raise InputError(f"{file}: [{index}][0]: expected the path of an image, found ''")
+        raise InputError(f"{file}: [{index}][0]: expected an image path, found ''")
     if not captions.positives or len(captions.positives) != len(captions.negatives):
         raise InputError(
-            f"{file}: [{index}][1]: expected as many NEG as POS captions, at least one; found "
-            f"{len(captions.positives)} POS and {len(captions.negatives)} NEG"
+            f"{file}: [{index}][1]: expected equal numbers of POS and NEG captions, at least one "
+            f"each; found {len(captions.positives)} POS and {len(captions.negatives)} NEG"
         )
     return VlChecklistRecord(
         index=index, image=image, positives=captions.positives, negatives=captions.negatives

@@ -134,7 +134,7 @@ def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
     seen: set[str] = set()
     for item in _READERS[task](path):
         if not all(item.images):
-            raise InputError(f"{path.name}: {item.item_id}: expected an image, found ''")
+            raise InputError(f"{path.name}: {item.item_id}: expected an image name, found ''")
         if item.item_id in seen:
             raise InputError(
                 f"{path.name}: two items have the id {item.item_id!r}; change one of them"
@@ -282,7 +282,7 @@ def _rows(task: Task, path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
 def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
     if not value:
         raise InputError(
-            f"{path.name}: {place}.{field}: expected a text or a list of texts, found none"
+            f"{path.name}: {place}.{field}: expected a non-empty string or list of strings"
         )
     return (value,) if isinstance(value, str) else tuple(value)
 

@@ -25,7 +25,7 @@ _MOST_DEEP = 50
 
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 _KINDS = {
-    str: "a text",
+    str: "a string",
     int: "a whole number",
     float: "a number",
     dict: "an object",
@@ -106,18 +106,21 @@ class Node:
     where: str
     value: Any
 
+    @property
+    def place(self) -> str:
+        return f"{self.file}: {self.where}" if self.where else self.file
+
     def fail(self, expected: str, found: str = "") -> NoReturn:
         """Raise an InputError with the expected and the found value (default: this one)."""
-        place = self.where if self.where else "the whole file"
         text = found or _described(self.value)
-        raise InputError(f"{self.file}: {place}: expected {expected}, found {text}")
+        raise InputError(f"{self.place}: expected {expected}, found {text}")
 
     def __getitem__(self, key: str) -> "Node":
         members = self.mapping()
         if key not in members:
             raise InputError(
-                f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
-                f"found {names_of(members) or 'no fields'}"
+                f"{self.place}: the field {key!r} is missing; found "
+                f"{names_of(members) or 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 

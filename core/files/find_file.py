@@ -64,19 +64,19 @@ def _first(
     if not os.path.isdir(root):
         raise BuildError(
             f"{root}: no such folder on {socket.gethostname()}; every host needs this folder "
-            "under the same path"
+            "at the same path"
         )
     for begin in (begin for name in names for begin in _beginnings(name)):
         path = os.path.join(root, begin)
         if os.path.islink(path) and not os.path.exists(path):
-            return replace(MISSING, detail=f"the link {begin!r} leads to nothing")
+            return replace(MISSING, detail=f"the link {begin!r} is broken")
     return MISSING
 
 
 def reject_name(name: str) -> MissingFile | None:
     """Return why a name cannot be that of a file below a folder; None if it can."""
     if os.path.isabs(name):
-        detail = f"{name!r} is an absolute path; names are paths below the folder"
+        detail = f"{name!r} is an absolute path; expected a path relative to the folder"
         return MissingFile(reason="outside_root", detail=detail)
     if "\0" in name or ".." in name.split("/"):
         return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
@@ -106,7 +106,7 @@ def _check(
         mode = os.stat(path).st_mode
     except OSError as error:
         if error.errno == errno.ELOOP:
-            detail = f"the links of {name!r} go round in a circle"
+            detail = f"the links of {name!r} form a loop"
             return MissingFile(reason="outside_root", detail=detail)
         return None
     folder, real = os.path.realpath(root), os.path.realpath(path)

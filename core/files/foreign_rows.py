@@ -210,7 +210,7 @@ def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
     else:
         stream.seek(-len(_END), 2)
         if stream.read() != _END:
-            raise Unreadable("the end of the file is missing")
+            raise Unreadable("the file is truncated")
         stream.seek(0)
         batches = pa.ipc.open_stream(stream)
         schema = batches.schema

@@ -56,7 +56,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
         with open_plain(path) as stream:
             table = TableFile(stream, is_foreign=True)
             if lacking := [name for name in columns if name not in table.schema.names]:
-                raise InputError(f"{path}: expected {expected}; found no {', '.join(lacking)}")
+                raise InputError(f"{path}: expected {expected}; missing: {', '.join(lacking)}")
             for batch in table.batches(None, list(columns), BATCH_ROWS):
                 for name, kind in columns.items():
                     column = batch.column(name)

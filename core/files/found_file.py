@@ -109,7 +109,7 @@ class FoundFile:
     def _copy(self, info: dict[str, Any]) -> Iterator[IO[bytes]]:
         size, limit = self._size(info), round(self.cache_gb * 1e9)
         if size > limit:
-            detail = f"{size:,} bytes, more than --cache-gb {self.cache_gb:g}"
+            detail = f"it has {size:,} bytes, more than --cache-gb {self.cache_gb:g} allows"
             raise FetchFailed("too_large_to_copy", detail)
         with room_for(size, os.path.splitext(self.name)[1], limit) as copy:
             if self.start is None:
@@ -126,7 +126,7 @@ class FoundFile:
     def _stat(self) -> dict[str, Any]:
         info = stat(self.place)
         if self.start is not None and state_of(info) != self.listed:
-            raise FetchFailed("source_changed", "its shard has changed since it was listed")
+            raise FetchFailed("source_changed", "its shard changed after eqforge listed it")
         return info
 
 

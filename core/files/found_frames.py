@@ -104,14 +104,14 @@ def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
             continue
         before, number = parts
         if number in numbered:
-            fault = f"{numbered[number]} and {file} have the same number"
+            fault = f"{numbered[number]} and {file} have the same frame number"
             return FoundFrames(name=name, fault=fault)
         numbered[number] = beginnings[before] = file
     if len(beginnings) > 1:
         first, second = sorted(beginnings.values())[:2]
         return FoundFrames(name=name, fault=f"{first} and {second} are named in different ways")
     if 0 in numbered:
-        fault = f"{numbered[0]} has the number 0; the first frame is 1, as FFmpeg counts"
+        fault = f"{numbered[0]} has the number 0, but frames are numbered from 1, as in FFmpeg"
         return FoundFrames(name=name, fault=fault)
     return FoundFrames(name=name, files=numbered)
 

@@ -63,7 +63,7 @@ def stat(url: str) -> dict[str, Any]:
         if info["type"] != "file":
             raise FileNotFoundError(path)
         if info["size"] is None:
-            raise FetchFailed(DOWNLOAD_FAILED, "the server does not report the size of the file")
+            raise FetchFailed(DOWNLOAD_FAILED, "the server does not report the file size")
         return info
 
     return retried(ask)
@@ -157,7 +157,7 @@ def _piece(system: Any, path: str, begin: int, stop: int) -> bytes:
     else:
         data = system.cat_file(path, start=begin, end=stop, **_timeout(system))
     if len(data) != stop - begin:
-        raise OSError(f"cut off after {begin + len(data):,} bytes")
+        raise OSError(f"the download ended after {begin + len(data):,} bytes")
     return data
 
 

@@ -69,7 +69,7 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         more = f" and {len(strays) - _NAMED:,} more" if len(strays) > _NAMED else ""
         raise InputError(
             f"{option} {folder} contains {counted(len(strays), 'files')} that eqforge did not "
-            f"write, or that changed later: {names}{more}; move them, or choose a different folder"
+            f"write, or that have changed: {names}{more}; move them, or choose a different folder"
         )
 
 

@@ -117,7 +117,7 @@ def opened(
                 yield image
         except UnidentifiedImageError as error:
             if data.startswith(LFS_POINTER):
-                raise BadImage("a Git LFS pointer: run `git lfs pull`") from error
+                raise BadImage("it is a Git LFS pointer; run `git lfs pull`") from error
             raise BadImage(f"not a readable image (formats: {', '.join(formats)})") from error
         except Image.DecompressionBombError as error:
             found = re.search(r"\((\d+) pixels\)", str(error))
@@ -170,7 +170,7 @@ def _grey_bits(image: Image.Image) -> int:
     if not image.mode.startswith("I;16") or not tags:
         return 16
     if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
-        raise BadImage("a 16-bit TIFF in which 0 is white")  # which Pillow does not invert
+        raise BadImage("it is a 16-bit TIFF in which 0 is white")  # which Pillow does not invert
     return int(tags.get(_BITS, (16,))[0])
 
 

@@ -97,7 +97,7 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
         while piece := stream.read(_PIECE_BYTES):
             if any(piece):
                 raise tarfile.ReadError(
-                    "data follows the end of the archive; it may be two tar files concatenated"
+                    "data follows the end of the archive; the file may be two joined tar files"
                 )
 
 

@@ -141,7 +141,7 @@ def _note(url: str, sha256: str) -> None:
 
 def _changed(path: str | Path) -> InputError:
     return InputError(
-        f"{path}: the file changed while it was read; run the command again when it is complete"
+        f"{path} changed while it was read; run the command again when the file is complete"
     )
 
 

@@ -94,7 +94,7 @@ class TableFile:
             self._read("_stored", column=column), lengths, strict=True
         ):
             if not is_plain:
-                raise Unreadable("its values are packed")
+                raise Unreadable("its values are compressed or encoded")
             try:
                 starts += _value_starts(self._stream, start, stop, row_lengths)
             except (LookupError, TypeError, ArithmeticError, RecursionError) as error:
@@ -157,9 +157,9 @@ def _value_starts(
         # Behind the levels, to the end of the page: each value, its length before it.
         begins = place - np.cumsum((sizes + _LENGTH_BYTES)[::-1])[::-1]
         if page[_ENCODING] != _PLAIN or min([stored, page[_VALUES], *sizes[:1]]) < 0:
-            raise Unreadable("its values are packed")
+            raise Unreadable("its values are compressed or encoded")
         if len(sizes) < page[_VALUES] or (len(sizes) and (begins[0] < begin or sizes.min() < 0)):
-            raise Unreadable("its values have different lengths")
+            raise Unreadable("its values do not have the stated lengths")
         row += len(sizes)
         yield begins + _LENGTH_BYTES
     if row < len(lengths):

@@ -21,18 +21,18 @@ T = TypeVar("T")
 _KINDS = {
     "array": "a list",
     "object": "an object",
-    "str": "a text",
+    "str": "a string",
     "int": "a whole number",
     "float": "a number",
     "bool": "true or false",
     "null": "null",
 }
 _MESSAGES = (
-    (re.compile(r"Expected `str` matching regex '\\\\S'"), "expected a text, found none"),
+    (re.compile(r"Expected `str` matching regex '\\\\S'"), "expected a non-empty string"),
     (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
     (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
     (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),
-    (re.compile(r"Object contains unknown field `(.*)`"), "the field '{0}' is not known"),
+    (re.compile(r"Object contains unknown field `(.*)`"), "unknown field '{0}'"),
 )
 _ANY_KEY = "[...]"
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")

@@ -190,7 +190,7 @@ class _Process:
         try:
             while left:
                 if not self._writable.poll(1000 * max(0.0, deadline - time.monotonic())):
-                    raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
+                    raise ChildTimeout(f"no response for {timeout_s:g} s")
                 left = left[os.write(self._input, left) :]
         except BrokenPipeError as error:
             raise self._death() from error
@@ -201,7 +201,7 @@ class _Process:
         while (end := self._unread.find(b"\n", searched)) < 0:
             searched = len(self._unread)
             if searched > MOST_MESSAGE_BYTES:
-                raise ChildFailed(f"a message longer than {MOST_MESSAGE_BYTES:,} bytes")
+                raise ChildFailed(f"its message is longer than {MOST_MESSAGE_BYTES:,} bytes")
             self._wait(deadline, timeout_s)
             if not (data := os.read(self._output, 1 << 16)):
                 raise self._death()
@@ -215,7 +215,7 @@ class _Process:
 
     def _read_bytes(self, size: Any, timeout_s: float) -> bytearray:
         if type(size) is not int or not 0 <= size <= MOST_MESSAGE_BYTES:
-            raise ChildFailed(f"a message longer than {MOST_MESSAGE_BYTES:,} bytes")
+            raise ChildFailed(f"its message is longer than {MOST_MESSAGE_BYTES:,} bytes")
         data, at = bytearray(size), min(size, len(self._unread))
         data[:at] = self._unread[:at]
         del self._unread[:at]
@@ -229,7 +229,7 @@ class _Process:
 
     def _wait(self, deadline: float, timeout_s: float) -> None:
         if not wait([self._output], max(0.0, deadline - time.monotonic())):
-            raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
+            raise ChildTimeout(f"no response for {timeout_s:g} s")
 
     def _death(self) -> ChildDied:
         self._popen.kill()  # it may have closed its output without ending
@@ -247,9 +247,9 @@ def _message(line: bytes) -> dict[str, Any]:
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ChildFailed(f"no message: {error}") from error
+        raise ChildFailed(f"its message is not JSON: {error}") from error
     if not isinstance(message, dict):
-        raise ChildFailed("no message: not an object")
+        raise ChildFailed("its message is not a JSON object")
     return message
 
 

@@ -134,7 +134,7 @@ def _check(about: About, file: str) -> None:
     if any(not author.name.strip() for author in about.authors):
         raise InputError(f"{file}: authors: an author has no name; add the name")
     if "```" in about.citation:
-        raise InputError(f"{file}: citation: expected BibTeX without three backticks")
+        raise InputError(f"{file}: citation: BibTeX must not contain three backticks")
 
 
 REDISTRIBUTABLE: Final = frozenset(

@@ -191,7 +191,7 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
         return keys.pop()
     listing = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
     raise InputError(
-        f"{table}: the records of the two datasets have no common key "
+        f"{table}: the two datasets have no key in common "
         f"({listing or 'these datasets have no such table'}); choose other tables with --table"
     )
 

@@ -216,9 +216,8 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
                 "exported from, or convert it with eqforge import"
             ) from error
         raise InputError(
-            f"{folder} contains no {FILE_NAME}, so it is not a dataset, or its build has not "
-            "finished; to finish a build, run the same command again; to convert published "
-            "files, use eqforge import"
+            f"{folder} is not a finished dataset, because it contains no {FILE_NAME}; to finish a "
+            "build, run the same command again; to convert published files, use eqforge import"
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

@@ -157,7 +157,7 @@ class Dataset:
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
         if path in self.changed:
-            raise InputError(f"{path} is not read: {self.changed[path]}")
+            raise InputError(f"{path} was not read, because {self.changed[path]}")
         _, file = self._listed(path)
         with open_table_file(self.folder, path) as opened:
             found, expected = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)

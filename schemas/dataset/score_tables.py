@@ -230,12 +230,10 @@ def open_scores(folder: str) -> ScoresFolder:
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(
-            f"{folder} contains no {FILE_NAME}, so it has no scores, or eqforge score has not "
-            "finished; to finish, run the same command again"
+            f"{folder} contains no finished scores, because {FILE_NAME} is missing; to finish, run "
+            "the same command again"
         )
-    manifest = decode(
-        storage.read_bytes(url), ScoresManifest, f"{url}: not a manifest of eqforge score"
-    )
+    manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a score manifest")
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(
             f"{url}: expected format {FORMAT} {FORMAT_VERSION}, found {manifest.format} "

@@ -157,8 +157,8 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: a harness needs columns for pairs ({', '.join(_PAIR)}), captions with a foil "
-        f"({', '.join(_FOIL)}) or questions ({', '.join(_QUESTION)}), but the samples have "
+        f"{where}: expected the columns of pairs ({', '.join(_PAIR)}), of captions with a foil "
+        f"({', '.join(_FOIL)}) or of questions ({', '.join(_QUESTION)}); found "
         f"{', '.join(sorted(columns)) or 'none'}; for vlue, pass --table {' or '.join(VLUE)}"
     )
 

@@ -259,7 +259,7 @@ def _options(node: Node, name: str) -> Iterator[str]:
         try:
             found = replace(found, value=msgspec.json.decode(found.value, type=list[str]))
         except (msgspec.DecodeError, RecursionError):
-            found.fail('options as a JSON list of texts, such as ["red", "blue"]')
+            found.fail('options as a JSON list of strings, such as ["red", "blue"]')
     yield from (element.text() for element in found.elements())
 
 
@@ -333,7 +333,7 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     node = entry.node[field]
     if isinstance(node.value, list):
         if len(node.value) != 1:
-            node.fail(f"one image; choose one with --columns {field}={field}[0]")
+            node.fail(f"one image (choose it with --columns {field}={field}[0])")
         node = replace(node, value=node.value[0])
     if isinstance(node.value, Cell):
         return node.value.name, (node.value,)

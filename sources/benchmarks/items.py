@@ -90,7 +90,7 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
             raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
         if field not in known:
             raise InputError(
-                f"--columns {text}: no field {name_of(field)!r}{nearest(field, known)}; the "
+                f"--columns {text}: unknown field {name_of(field)!r}{nearest(field, known)}; the "
                 f"fields are {', '.join(known)}"
             )
         names.append((field, column))
@@ -299,8 +299,8 @@ def read_items(
             first = first or error
             if count == records == _ALL_BAD:
                 raise first from error
-            reason = str(error).removeprefix(f"{entry.node.file}: {entry.node.where}").lstrip(".: ")
-            bad.setdefault(reason, []).append(f"{entry.node.file}: {entry.node.where}")
+            reason = str(error).removeprefix(entry.node.place).lstrip(".: ")
+            bad.setdefault(reason, []).append(entry.node.place)
             name = f"unreadable#{short_digest(with_names(entry.node.value))}"
             items = [BenchmarkItem(item_id=name, problem=reason)]
         is_named = entry.part and not form.is_one_file
@@ -340,8 +340,7 @@ def _with_forms(
         for entry in entries:
             try:
                 if entry.problem:
-                    place = f"{entry.node.file}: {entry.node.where}"
-                    raise InputError(f"{place}: {entry.problem}")
+                    raise InputError(f"{entry.node.place}: {entry.problem}")
                 yield form_of(forms, entry), entry, None
             except InputError as error:
                 yield forms[0], entry, error
@@ -376,13 +375,13 @@ class _Names:
 
     def suffix(self, entry: Entry, name: str) -> str:
         digest = short_digest(with_names(entry.node.value))
-        origin = f"{entry.node.file}: {entry.node.where}"
+        origin = entry.node.place
         known, count, place = self._seen.get(name, (digest, 0, origin))
         if known != digest:
             raise InputError(
-                f"{origin}: the id {shown(name)} already belongs to {place}, which has different "
-                "content; ids must be unique across all files: pass a different column with "
-                "--columns id=NAME, or import the files one by one and combine them"
+                f"{origin}: the id {shown(name)} already belongs to a different record, {place}; "
+                "pass a different column with --columns id=NAME, or import the files separately "
+                "and combine them"
             )
         self._seen[name] = digest, count + 1, place
         if not count:
@@ -391,7 +390,7 @@ class _Names:
         if self._seen.setdefault(numbered, (digest, 1, origin))[0] != digest:
             raise InputError(
                 f"{origin}: the id {shown(name)} appears {count + 1} times, so eqforge would name "
-                f"this record {shown(numbered)}, but another record already has this id; rename "
-                "one of them"
+                f"this record {shown(numbered)}, but a different record has this id; rename one of "
+                "them"
             )
         return numbered.removeprefix(name)

@@ -73,7 +73,7 @@ def read_checklist(entry: Entry) -> Iterator[BenchmarkItem]:
     image, captions = entry.node.elements()
     true, false = ([each.text() for each in captions[name].elements()] for name in ("POS", "NEG"))
     if not true or len(true) != len(false):
-        captions.fail("as many NEG as POS captions, at least one")
+        captions.fail("equal numbers of POS and NEG captions, at least one each")
     # The path of the file below the folder of all, such as `Attribute/vg/color`.
     parts = PurePosixPath(entry.place).with_suffix("").parts
     first = next((n for n, part in enumerate(parts) if part in CHECKLIST), len(parts) - 1)
@@ -120,9 +120,9 @@ def _texts(node: Node) -> list[str]:
         try:
             value = ast.literal_eval(value)
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            node.fail("a list of texts")
+            node.fail("a list of strings")
     if not isinstance(value, list) or not value or not all(isinstance(text, str) for text in value):
-        node.fail("a list of at least one text")
+        node.fail("a non-empty list of strings")
     return [Node(node.file, node.where, text).text() for text in value]
 
 
@@ -188,9 +188,7 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
     for entry in entries:
         number = int(_number(entry.node, "Question ID"))
         if number in found:
-            raise InputError(
-                f"{entry.node.file}: {entry.node.where}: the Question ID {number} appears twice"
-            )
+            raise InputError(f"{entry.node.place}: the Question ID {number} appears twice")
         found[number] = entry
     for number in sorted(found):
         first, second = found.get(number), found.get(number + 1)
@@ -200,8 +198,8 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
         assert first is not None
         if number % 2 == 0 or second is None or types[0] != types[1]:
             raise InputError(
-                f"{first.node.file}: {first.node.where}: statement {number} belongs to a pair, but "
-                "the other statement of this pair is missing or has a different Type"
+                f"{first.node.place}: the other statement of the pair with statement {number} is "
+                "missing or has a different Type"
             )
         node = first.node
         yield replace(first, node=replace(node, value={"0": node.value, "1": second.node.value}))
@@ -256,8 +254,7 @@ def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
     if group:
         node = group[0].node
         raise InputError(
-            f"{node.file}: {node.where}: expected four records per group, but the last group has "
-            "fewer"
+            f"{node.place}: expected four records per group, but the last group has fewer"
         )
 
 
@@ -267,7 +264,7 @@ def _group(entries: list[Entry]) -> Entry:
     questions, images = [[row[column] for row in rows] for column in (0, 1)]
     if questions != [questions[0]] * 2 + [questions[2]] * 2 or images != [images[0], images[1]] * 2:
         raise InputError(
-            f"{first.file}: {first.where}: expected four records per group: a question about two "
+            f"{first.place}: expected four records per group: a question about two "
             "images, then another question about the same two images; restore the published order "
             "of the records"
         )

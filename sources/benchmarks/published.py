@@ -160,7 +160,7 @@ def _valse(node: Node) -> str:
 def _bivlc(node: Node) -> str:
     if "text_score_i0" in node.mapping():
         raise InputError(
-            f"{node.file}: {node.where}: contains results, not pairs; to evaluate results, use "
+            f"{node.place}: the record contains results, not pairs; to evaluate results, use "
             "`eqforge metrics`"
         )
     return ""

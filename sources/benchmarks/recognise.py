@@ -29,7 +29,7 @@ _OF_ANSWERS: Final = (
 
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
     value = record.node.value
-    place = f"{record.node.file}: {record.node.where or 'the whole file'}"
+    place = record.node.place
     for form in forms:
         has_fields = isinstance(value, dict) and form.fields <= value.keys()
         if not (has_fields if form.is_array is None else form.is_array(value)):
@@ -44,7 +44,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             more = ", ".join(sorted(fields - form.fields))
             advice = f"; if the file is your own, specify the column with --columns kind={more}"
             raise InputError(
-                f"{place}: the record also has {more}, like the records of "
+                f"{place}: the record also has {more}, so it looks like a record of "
                 f"`eqforge import {benchmark}`"
                 f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )
@@ -69,7 +69,7 @@ def _naming(forms: Iterable[Form], value: Any) -> str:
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
     if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
-    return f"; if yours have other names, map them with --columns {missing[0]}=YOURS"
+    return f"; if your columns have other names, map them with --columns {missing[0]}=YOURS"
 
 
 def _names(value: Any) -> frozenset[str]:

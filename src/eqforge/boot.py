@@ -92,7 +92,7 @@ def _enter(folder: str | None) -> None:
         os.chdir(folder)
     except OSError as error:
         _leave(
-            f"this host cannot open {folder}, where you started the build: {error.strerror}; "
+            f"you started the build in {folder}, which this host cannot open: {error.strerror}; "
             "start it in a folder that all hosts share, such as the output folder"
         )
 

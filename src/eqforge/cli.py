@@ -282,7 +282,7 @@ def _refuse(name: str, known: Iterable[str], usage: str, kind: str) -> int:
     begin = [each for each in known if name and each.startswith(name)]
     hint = f"; did you mean {', '.join(begin)}?" if begin else nearest(name, known)
     shown = "" if hint else f"\n\n{usage}"
-    print(f"eqforge: no {kind} {visible(name)!r}{hint}{shown}", file=sys.stderr)
+    print(f"eqforge: unknown {kind} {visible(name)!r}{hint}{shown}", file=sys.stderr)
     return 2
 
 

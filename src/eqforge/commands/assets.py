@@ -241,7 +241,7 @@ def _adopt(arguments: Adopt) -> int:
             if number % PINNED_EVERY == 0:
                 grow()
     for key in sorted(unused):
-        line = f"{arguments.nouns}: the words for {key!r} match no scan"
+        line = f"{arguments.nouns}: no scan matches the words for {key!r}"
         print(visible(line), file=sys.stderr)
     print(f"{_total(url)}, {failures} rejected")
     return 1 if failures else 0

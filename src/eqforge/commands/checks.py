@@ -42,9 +42,11 @@ def check_files(dataset: Dataset) -> Iterator[str]:
     listed = {file.path for files in dataset.manifest.tables.values() for file in files}
     folders = {path.rpartition("/")[0] for path in listed}
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
-    yield from (f"{path}: is not listed in the manifest" for path in sorted(there - listed))
+    yield from (f"{path} is not listed in the manifest" for path in sorted(there - listed))
     yield from (
-        f"{table}: is missing" for table in ("samples", "rejects") if not dataset.files(table)
+        f"the table {table} is missing"
+        for table in ("samples", "rejects")
+        if not dataset.files(table)
     )
     yield from (f"{path}: {fault}" for path, fault in dataset.changed.items())
 
@@ -63,9 +65,9 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
             if is_as_long and disk.digest_stream(stream)[1] == file.sha256:
                 return None
     except FileNotFoundError:
-        return "is missing"
+        return "the file is missing"
     except OSError as error:
-        return f"cannot be read: {error.strerror}"
+        return f"the file cannot be read: {error.strerror}"
     except InputError as error:
         return str(error)
     return "its bytes do not match the manifest"
@@ -81,7 +83,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
     sums = _beside(dataset, SUMS).decode("utf-8", "replace")
     for name in DOCUMENTS if sums else ():
         if f"{sha256_hex(_beside(dataset, name))}  {name}\n" not in sums:
-            yield f"{name}: does not match {SUMS}; run eqforge card to rewrite both"
+            yield f"{name} does not match {SUMS}; run eqforge card to rewrite both"
     if not (description := _beside(dataset, croissant.FILE_NAME)):
         return
     try:
@@ -106,7 +108,7 @@ def _beside(dataset: Dataset, name: str) -> bytes:
 def check_schemas(dataset: Dataset) -> Iterator[str]:
     for table, files in dataset.manifest.tables.items():
         if (kind := table_type(dataset.manifest.dataset, table)) is None:
-            yield f"{table}: {dataset.manifest.dataset} datasets have no table of this name"
+            yield f"{table}: {dataset.manifest.dataset} datasets have no table with this name"
             continue
         for file in files:
             try:
@@ -134,7 +136,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
             try:
                 found = fingerprint_records(kind.schema, watched(dataset, kind, records, faults))
                 if found != dataset.fingerprint(file.path):
-                    faults.append(f"{file.path}: its rows have changed since it was written")
+                    faults.append(f"{file.path}: its rows have changed since the file was written")
             except msgspec.ValidationError as error:
                 faults.append(f"{file.path}: {error}")
             yield from faults
@@ -151,7 +153,7 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
     for stage, counts in manifest.stages.items():
         reported.update({(stage, reason): count for reason, count in counts.reasons.items()})
         if known[stage] is None:
-            yield f"{stage}: is not a documented stage"
+            yield f"{stage} is not a documented stage"
         if not counts.is_balanced():
             yield (
                 f"{stage}: {counts.kept} kept and {counts.rejected} rejected candidates do not add "
@@ -162,7 +164,7 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
             rows, entries = counted[stage, reason], reported[stage, reason]
             yield f"{stage}, {reason}: rejects has {rows} rows, but the manifest counts {entries}"
         if not (known.get(stage) or Stage(stage)).may_reject_for(reason):
-            yield f"{stage}, {reason}: is not a documented reason"
+            yield f"{stage}: {reason} is not a documented reason"
     findings: Counter[tuple[str, str]] = Counter()
     if "findings" in manifest.tables:
         found = dataset.rows("findings", ["task", "rule"])
@@ -171,7 +173,7 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
         findings.subtract({(task, rule): count for rule, count in rules.items()})
     for (task, rule), count in sorted(findings.items()):
         if count:
-            yield f"{task}, {rule}: findings differ from the manifest by {count:+}"
+            yield f"{task}, {rule}: the number of findings differs from the manifest by {count:+}"
     if manifest.unchanged is not None and "words_changed" in dataset.columns("samples"):
         changed = (row["words_changed"] for row in dataset.rows("samples", ["words_changed"]))
         unchanged = sum(not one for one in changed)
@@ -199,12 +201,12 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
     if "dataset" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "dataset"]):
             if row["dataset"] not in datasets:
-                yield f"sample {row['sample_id']}: has the wrong dataset {row['dataset']}"
+                yield f"sample {row['sample_id']} has the wrong dataset {row['dataset']}"
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
     if "task" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "task"]):
             if row["sample_id"] not in details.get(row["task"], ()):
-                yield f"sample {row['sample_id']}: has no row in the table {row['task']}"
+                yield f"sample {row['sample_id']} has no row in the table {row['task']}"
     for table, found in ids.items():
         yield from (
             f"{table}: {count} rows have the id {name}"
@@ -215,10 +217,10 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
     for key, other, referred in _references(dataset, kinds):
         unused.get(other.name, set()).discard(referred)
         if referred not in ids.get(other.name, ()):
-            yield f"{key}: refers to {row_label(other, referred)}, which does not exist"
+            yield f"{key} refers to {row_label(other, referred)}, which does not exist"
     for kind in kinds:
         for name in sorted(unused.get(kind.name, ())):
-            yield f"{row_label(kind, name)}: is not used by any row"
+            yield f"{row_label(kind, name)} is not used by any row"
 
 
 def kinds_of(dataset: Dataset) -> list[TableType]:
@@ -267,12 +269,12 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     try:
         suffix, pixels = read_untrusted(data, row["width_px"] * row["height_px"])
     except BadImage as error:
-        return f"cannot be decoded: {error}"
+        return f"its image cannot be decoded: {error}"
     except TooManyPixels as error:
-        return f"has {error}, but its row says {row['width_px']}x{row['height_px']}"
+        return f"it has {error}, but its row says {row['width_px']}x{row['height_px']}"
     height, width = pixels.shape[:2]
     if (width, height) != (row["width_px"], row["height_px"]):
-        return f"is {width}x{height}, but its row says {row['width_px']}x{row['height_px']}"
+        return f"it is {width}x{height}, but its row says {row['width_px']}x{row['height_px']}"
     if row["image"]["path"] != media_id + suffix:
         return f"its path is not {media_id + suffix}"
     phash = perceptual_hash(pixels)

@@ -39,9 +39,9 @@ def draw_sheet(
     items = [item for item in found if any(pane.image_id for pane in item.panes)]
     if not items:
         why = f"contains no images to draw; {dataset.remedy}"
-        raise InputError(f"{dataset.folder}: {why if found else 'has no samples to draw'}")
+        raise InputError(f"{dataset.folder} {why if found else 'has no samples to draw'}")
     if boxes and not any(pane.boxes for item in items for pane in item.panes):
-        raise InputError(f"{dataset.folder}: its samples have no boxes; leave out --boxes")
+        raise InputError(f"{dataset.folder}: its samples have no boxes; omit --boxes")
     wanted = {pane.image_id for item in items for pane in item.panes[:MOST_PANES]} - {None}
     pictures = make_shelf(dataset).read(wanted)
     if lost := wanted - pictures.keys():

@@ -78,7 +78,7 @@ def diff_command(arguments: Arguments) -> int:
 
 def differences(arguments: Arguments) -> Difference:
     if arguments.overwrite and arguments.report is None:
-        raise InputError("--overwrite: works only with --report")
+        raise InputError("--overwrite works only with --report")
     if arguments.report is not None and arguments.table and "samples" not in arguments.table:
         raise InputError("--table: --report needs the samples table; add samples to --table")
     return diff_datasets(

@@ -145,7 +145,7 @@ def overlap_command(arguments: Arguments) -> None:
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
-        raise InputError(f"{dataset.folder}: its rows contain no image names, so pass --images")
+        raise InputError(f"{dataset.folder}: its rows contain no image names; pass --images")
     others = [open_dataset(folder) for folder in arguments.datasets]
     collection = collection_of(dataset) or arguments.names_are
     lists = arguments.training_ids, arguments.links, arguments.splits
@@ -291,7 +291,7 @@ def read_hashes(
     found = []
     for folder in folders:
         if "images" not in dataset.manifest.tables:
-            raise InputError(f"{dataset.folder}: contains no images; {dataset.remedy}")
+            raise InputError(f"{dataset.folder} contains no images; {dataset.remedy}")
         hashed = hash_folder(str(folder), workers)
         unreadable = len(hashed.unreadable)
         found.append(HashList(folder.name, hashed.names, hashed.hashes, unreadable))

@@ -116,7 +116,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         settings.check_given(sources)
         there, here = manifest.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
         if there != here:
-            note = f"{url}: was written by eqforge {there}, but this is eqforge {here}"
+            note = f"{url} was written by eqforge {there}, but this is eqforge {here}"
             print(visible(note), file=sys.stderr)
         if is_plan:
             print_plan(pipeline, line, manifest)

@@ -38,7 +38,7 @@ _MAKING: Final = (DRAWINGS_STAGE.name, RENDERS_STAGE.name)
 _UNMADE: Final = ("error:", "safety_checker")
 """Prefixes of reasons for pairs without images."""
 
-_LIST: Final = "; to list the rejects, leave out --sheet"
+_LIST: Final = "; to list the rejects, omit --sheet"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
@@ -46,9 +46,13 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
     if not found:
         stages = dataset.manifest.stages.values()
         reasons = sorted({reason for stage in stages for reason in stage.reasons})
-        there = f"; it has {', '.join(reasons)}" if reasons else "; the dataset has no rejects"
+        there = (
+            f"; its reasons are {', '.join(reasons)}" if reasons else "; the dataset has no rejects"
+        )
         hint = nearest(reason, reasons) or there
-        raise InputError(f"--rejects {reason}: {dataset.folder} has no such reject{hint}")
+        raise InputError(
+            f"--rejects {reason}: {dataset.folder} has no rejects with this reason{hint}"
+        )
     return found
 
 
@@ -152,7 +156,7 @@ class StoredRejects:
                 f"videos, drawings or renderings{_LIST}"
             )
         reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"no images of {reasons} rejects are stored{_LIST}"
+        return f"eqforge stored no images of the {reasons} rejects{_LIST}"
 
 
 def _generated_pairs(

@@ -66,8 +66,8 @@ def report_dataset(arguments: Arguments) -> "Report":
     if output is None:
         if not storage.is_local(arguments.dataset):
             raise InputError(
-                f"--output: {public(arguments.dataset)} is not a local folder; pass a folder "
-                "for the report"
+                f"{public(arguments.dataset)} is not a local folder; pass a local folder "
+                "for the report with --output"
             )
         folder = Path(storage.locate(arguments.dataset)[1])
         output = Path(f"{folder if folder.name not in ('', '..') else folder.resolve()}-report")

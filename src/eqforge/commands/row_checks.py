@@ -165,8 +165,7 @@ def check_specs(dataset: Dataset) -> Iterator[str]:
     for row in _rendered(dataset):
         if not differs_as_declared(scene_pair_of(row)):
             yield (
-                f"sample {row['sample_id']}: its scenes must differ only in {row['change']}, but "
-                "do not"
+                f"sample {row['sample_id']}: expected scenes that differ only in {row['change']}"
             )
 
 
@@ -177,7 +176,7 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
     for row in rows:
         if is_measured and not row["versions"]:
             name = row["sample_id"]
-            yield f"sample {name}: has no measured scores, unlike other samples"
+            yield f"sample {name} has no measured scores, unlike other samples"
     measured = [row for row in rows if row["scores"]]
     for row, pixels, masks in _pictures(dataset, measured, "proofs"):
         sample, stored = row["sample_id"], row["scores"]
@@ -238,7 +237,7 @@ def why_not_proved(dataset: Dataset) -> str:
         return ""
     versions = sorted({version for row in rows for version in row["versions"]})
     return (
-        f"the images are not measured again, because {scene_scores.SCORER} now has version "
+        f"the images were not measured again, because {scene_scores.SCORER} now has version "
         f"{scene_scores.VERSION}, but the scores are from version "
         f"{', '.join(versions) or '(unknown)'}"
     )

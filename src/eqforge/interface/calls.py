@@ -286,7 +286,7 @@ def _pipeline(dataset: str) -> type[AnyPipeline]:
     known = MADE_BY["plan"]
     if dataset not in known:
         hint = nearest(dataset, known) or f"; the datasets are {', '.join(known)}"
-        raise InputError(f"there is no dataset {dataset!r}{hint}")
+        raise InputError(f"unknown dataset {dataset!r}{hint}")
     return pipeline_of(dataset)
 
 

@@ -156,7 +156,7 @@ class OpenDataset:
     def _images(self, named: Mapping[str, str]) -> dict[str, Image.Image]:
         found = self._shelf.read(list(named.values())) if named else {}
         if lost := [image for image in named.values() if image not in found]:
-            raise InputError(f"{self.folder}: has no image {name_of(lost[0])}")
+            raise InputError(f"{self.folder} has no image {name_of(lost[0])}")
         return {_without_id(c): self._opened(image, found[image]) for c, image in named.items()}
 
     def _opened(self, image_id: str, data: bytes) -> Image.Image:

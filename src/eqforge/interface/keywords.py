@@ -33,7 +33,7 @@ def settings_from(
     names = dict(_names(kind))
     if unknown := sorted(given.keys() - names.keys()):
         hint = nearest(unknown[0], names) or f"; the settings are {', '.join(sorted(names))}"
-        raise InputError(f"there is no setting {unknown[0]!r}{hint}")
+        raise InputError(f"unknown setting {unknown[0]!r}{hint}")
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
         raise InputError(f"pass a value for {', '.join(missing)}")
