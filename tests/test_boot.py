@@ -85,7 +85,7 @@ def test_its_words_go_to_the_build_s_log_where_that_can_be_reached(tmp_path: Pat
     before, said = log.read_text().splitlines()
     assert before == "before"
     assert (
-        f"cannot open {tmp_path / 'none'}, where you started the build: No such file or directory"
+        f"you started the build in {tmp_path / 'none'}, which this host cannot open: No such file"
         in said
     )
     variables["EQFORGE_WORKER_LOG"] = str(tmp_path / "elsewhere" / "log")

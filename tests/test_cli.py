@@ -39,9 +39,9 @@ def test_a_command_without_a_dataset_names_every_dataset(
 
 def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bild"]) == 2
-    assert "no command 'bild'" in capsys.readouterr().err
+    assert "unknown command 'bild'" in capsys.readouterr().err
     assert main(["build", "eq-youcook3"]) == 2
-    assert "no dataset 'eq-youcook3'; did you mean 'eq-youcook2'?" in capsys.readouterr().err
+    assert "unknown dataset 'eq-youcook3'; did you mean 'eq-youcook2'?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
         (
             "import",
             "aro",
-            "eqforge: no benchmark 'aro'; did you mean aro-relation, aro-attribution, aro-order?",
+            "eqforge: unknown benchmark 'aro'; did you mean aro-relation, aro-attr",
         ),
         ("import", "eq-video", "eqforge: eq-video is not a benchmark; run eqforge build eq-video"),
         (

@@ -122,8 +122,8 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "no images of video_missing rejects are stored" in said
-    assert said.endswith("to list the rejects, leave out --sheet")
+    assert "stored no images of the video_missing rejects" in said
+    assert said.endswith("to list the rejects, omit --sheet")
 
     moved = tmp_path / "published"
     shutil.copytree(dataset, moved, ignore=shutil.ignore_patterns("_work"))

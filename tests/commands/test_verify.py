@@ -118,13 +118,13 @@ def _patched(patch: Callable[[dict[str, Any]], None]) -> Damage:
     return lambda dataset: patch_manifest(dataset, patch)
 
 
-OTHER_ROWS = [f"{SAMPLES}: its rows have changed since it was written"]
+OTHER_ROWS = [f"{SAMPLES}: its rows have changed since the file was written"]
 FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     # what is done, the check that finds it, and all of its lines
     "missing": (
         lambda dataset: (dataset / IMAGES).unlink(),
         "files and digests",
-        [f"{IMAGES}: is missing"],
+        [f"{IMAGES}: the file is missing"],
     ),
     "cut short": (
         _cut_short,
@@ -134,12 +134,12 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "stray file": (
         lambda d: shutil.copy(d / SAMPLES, d / "data" / "samples-00001-of-00002.parquet"),
         "files and digests",
-        ["data/samples-00001-of-00002.parquet: is not listed in the manifest"],
+        ["data/samples-00001-of-00002.parquet is not listed in the manifest"],
     ),
     "removed image": (
         _rewritten(IMAGES, lambda rows: rows[1:]),
         "rows",
-        [f"{IMAGES}: its rows have changed since it was written"],
+        [f"{IMAGES}: its rows have changed since the file was written"],
     ),
     "other values": (_rewritten(SAMPLES, changed(2, ssim=0.25)), "rows", OTHER_ROWS),
     "a sample twice": (
@@ -165,14 +165,14 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
         "books",
         [
             "pairs, because: rejects has 1 rows, but the manifest counts 0",
-            "pairs, because: is not a documented reason",
+            "pairs: because is not a documented reason",
             "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
         ],
     ),
     "no table": (
         _patched(lambda manifest: manifest["tables"].update(others=[])),
         "schemas",
-        ["others: eq-video datasets have no table of this name"],
+        ["others: eq-video datasets have no table with this name"],
     ),
     "other columns": (
         _without_a_column,
@@ -239,7 +239,7 @@ def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
 
     assert problems(dataset, capsys)["ids"] == [
         f"images: 2 rows have the id {twice}",
-        f"image {new_id}: is not used by any row",
+        f"image {new_id} is not used by any row",
     ]
 
 
@@ -295,8 +295,8 @@ def test_a_missing_mask_and_one_nobody_uses_are_found(
     lines = problems(generated, capsys)["ids"]
 
     # Each of the two samples refers to it twice.
-    assert sum(": refers to mask " in line for line in lines) == 4
-    assert f"mask {'0' * 64}: is not used by any row" in lines
+    assert sum(" refers to mask " in line for line in lines) == 4
+    assert f"mask {'0' * 64} is not used by any row" in lines
 
 
 def test_what_is_no_dataset_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -529,7 +529,7 @@ LIES = [
     ("retrieval-perturbations", _without("captions"), "check_ids", "refers to row c0 of captions"),
     ("vlue", _without("nlvr2"), "check_ids", "has no row in the table nlvr2"),
     ("eq-youcook2", _named_otherwise, "check_ids", "has the wrong dataset eq-youcook2"),
-    ("eq-youcook2", _with_a_stage, "check_counts", "reviewed by hand: is not a documented stage"),
+    ("eq-youcook2", _with_a_stage, "check_counts", "reviewed by hand is not a documented stage"),
 ]
 
 

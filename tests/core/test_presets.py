@@ -80,13 +80,13 @@ def test_variables_hold_lists_and_switches(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("max-sid = 3", "no option 'max-sid'; did you mean 'max-side'?"),
+        ("max-sid = 3", "unknown option 'max-sid'; did you mean 'max-side'?"),
         ("strict = 3", "strict is 3; expected true or false"),
-        ("max-side = [3]", "expected a text or a number"),
+        ("max-side = [3]", "expected a string or a number"),
         ("max-side = ", "cannot be read as TOML"),
         (f"path = {'[' * 5_000}{']' * 5_000}", "cannot be read as TOML: its values are nested"),
         (f"max-side = {'9' * 5_000}", "cannot be read as TOML: Exceeds the limit"),
-        ("path = 'x'", "no option 'path'"),
+        ("path = 'x'", "unknown option 'path'"),
     ],
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -111,10 +111,10 @@ def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('max-side = "big"', "max-side: found 'big', expected a whole number or None"),
-        ("max-side = 2.5", "max-side: found '2.5', expected a whole number or None"),
-        ('share = "30%"', "share: found '30%', expected a number or None; write 0.3 for 30%"),
-        ('mode = "c"', "mode: found 'c', expected one of a, b"),
+        ('max-side = "big"', "max-side: expected a whole number or None, found 'big'"),
+        ("max-side = 2.5", "max-side: expected a whole number or None, found '2.5'"),
+        ('share = "30%"', "share: expected a number or None, found '30%'; write 0.3 for 30%"),
+        ('mode = "c"', "mode: expected one of a, b; found 'c'"),
     ],
 )
 def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
@@ -137,14 +137,17 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("here --share 30%", "--share: found '30%', expected a number or None; write 0.3 for 30%"),
-        ("here --mode c", "--mode: found 'c', expected one of a, b"),
+        ("here --share 30%", "--share: expected a number or None, found '30%'; write 0.3 for 30%"),
+        ("here --mode c", "--mode: expected one of a, b; found 'c'"),
         ("here --max-side", "--max-side: expected NUMBER or None after this option"),
-        ("here --max-sid 3", "no option --max-sid; did you mean '--max-side'?"),
-        ("here --max_sid=3", "no option --max-sid; did you mean '--max-side'?"),
-        ("here --name a", "no option --name; did you mean '--names'?"),
-        ("here --xyzzy 1", "no option --xyzzy; eqforge try --help-all lists the options"),
-        ("here --dry-run", "no option --dry-run; eqforge plan shows what a build would produce "),
+        ("here --max-sid 3", "unknown option --max-sid; did you mean '--max-side'?"),
+        ("here --max_sid=3", "unknown option --max-sid; did you mean '--max-side'?"),
+        ("here --name a", "unknown option --name; did you mean '--names'?"),
+        ("here --xyzzy 1", "unknown option --xyzzy; eqforge try --help-all lists the options"),
+        (
+            "here --dry-run",
+            "unknown option --dry-run; eqforge plan shows what a build would produce ",
+        ),
         ("--mode a", "eqforge try needs PATH; eqforge try --help shows an example"),
     ],
 )

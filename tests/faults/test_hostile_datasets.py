@@ -258,7 +258,7 @@ def test_no_row_is_read_of_a_file_whose_bytes_are_others(
 
     names = [name for name in opened if name.endswith("samples-00000-of-00001.parquet")]
     assert len(names) <= 1  # by its digest
-    assert f"{SAMPLES} is not read: its bytes do not match" in capsys.readouterr().out
+    assert f"{SAMPLES} was not read, because its bytes do not match" in capsys.readouterr().out
 
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 32 32\n(x) show\nshowpage\n"

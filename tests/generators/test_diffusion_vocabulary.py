@@ -105,7 +105,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (
             "extra",
             1,
-            "the whole file: expected only the fields styles, published, families, groups",
+            "expected only the fields styles, published, families, groups",
         ),
         ("published", {"with a cap": "with cap"}, "found 'with a cap'"),
         ("families.time.position", "behind", "families.time.position: expected before or after"),

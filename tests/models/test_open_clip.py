@@ -205,7 +205,7 @@ def test_lora_layers_of_a_checkpoint_score_as_in_svlcs_network(
     saved["module.token_embedding.lora_A"] = torch.randn(rank, 49408)
     saved["module.token_embedding.lora_B"] = torch.randn(16, rank)
     torch.save({"state_dict": saved}, tmp_path / "embedding.pt")
-    with pytest.raises(InputError, match=r"token_embedding\.lora_A does not fit"):
+    with pytest.raises(InputError, match=r"token_embedding\.lora_A does not match"):
         load(tiny, f",weights={tmp_path / 'embedding.pt'}")
 
 

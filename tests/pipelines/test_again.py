@@ -50,7 +50,7 @@ def known(there: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
 def test_the_command_has_the_settings_of_the_manifest(path: Path) -> None:
     manifest = load_manifest(str(path.parent))
     if manifest.dataset == "eq-youcook2":  # its face detector was removed
-        with pytest.raises(InputError, match="--face-policy: found 'either', expected one of"):
+        with pytest.raises(InputError, match=r"--face-policy: expected one of .*; found 'either'"):
             built_again(manifest)
         return
     built = built_again(manifest)

@@ -174,7 +174,7 @@ def test_texts_that_cannot_be_used_are_rejects(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["winogrand", "x"], "no benchmark 'winogrand'; did you mean 'winoground'?"),
+        (["winogrand", "x"], "unknown benchmark 'winogrand'; did you mean 'winoground'?"),
         (["winoground", "gone.json"], "gone.json: no such file or folder"),
         (["winoground", ".", "--columns", "a=b"], "--columns works only with own-"),
         (["winoground", ".", "--unconfirmed"], "--unconfirmed works only with valse"),

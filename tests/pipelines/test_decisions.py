@@ -81,7 +81,7 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
     [
         ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2 both decide about 'a'"),
         ([{"id": "a", "decision": "burn"}], "line 1"),
-        ([{"id": " ", "decision": "drop"}], "line 1: id: expected a text, found none"),
+        ([{"id": " ", "decision": "drop"}], "line 1: id: expected a non-empty string"),
         ([{"decision": "drop"}], "line 1"),
     ],
 )
@@ -133,4 +133,7 @@ def test_a_file_of_errata_cannot_speak_for_people(
     path = write_errata(tmp_path / "e.jsonl", {"id": "a", "action": "drop", "stage": "review"})
 
     assert perturbed(tmp_path, "--errata", path).name == "status 2"
-    assert "stage: pass reviewers' decisions with --decisions" in capsys.readouterr().err
+    assert (
+        "stage: expected 'errata'; pass reviewers' decisions with --decisions"
+        in capsys.readouterr().err
+    )

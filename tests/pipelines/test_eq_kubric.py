@@ -98,7 +98,7 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
 
     (line,) = check_specs(open_dataset(str(copy)))
 
-    assert line.startswith(f"sample {first['sample_id']}: its scenes must differ only in ")
+    assert line.startswith(f"sample {first['sample_id']}: expected scenes that differ only in ")
 
 
 def test_verify_finds_captions_that_are_not_those_of_their_scenes(

@@ -107,7 +107,7 @@ def test_options_that_are_no_list_are_refused(
     with pytest.raises(SystemExit) as left:
         main(["import", "own-questions", str(source), "--output", str(tmp_path / "out")])
     assert left.value.code == 2
-    assert 'options: expected options as a JSON list of texts, such as ["red", "blue"]' in (
+    assert 'options: expected options as a JSON list of strings, such as ["red", "blue"]' in (
         capsys.readouterr().err
     )
 

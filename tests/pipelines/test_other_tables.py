@@ -208,7 +208,7 @@ SITUATIONS: dict[str, Situation] = {
         "huggingface/datasets#5760",
         "t.jsonl",
         lambda f, p: lines(cells(f, image={3: ["3.png", "4.png"]}), p),
-        rejects={"unreadable_record": "image: expected one image; choose one with "},
+        rejects={"unreadable_record": "image: expected one image (choose it with "},
     ),
     "a shard with dots in its folders": Situation(
         "huggingface/datasets#7150", "train-000000.tar", shard, values={"split": {"train"}}
@@ -488,6 +488,6 @@ def test_a_list_of_one_image_is_that_image_and_of_several_one_is_named(
     command = [*IMPORT, str(source), "--images", str(images), "--output", str(out), "--overwrite"]
     assert main(command) == 0
     (row,) = rows(out, "rejects")
-    assert "expected one image; choose one with --columns image=image[0]" in row["detail"]
+    assert "expected one image (choose it with --columns image=image[0])" in row["detail"]
     assert main([*command, "--columns", "image=image[0]"]) == 0
     assert len(rows(out, "samples")) == COUNT

@@ -53,10 +53,10 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
     expected = {
         "corridor.mp4": "no file of that name; did you mean 'people/corridor.MP4'?",
         "videos/people/desk": "no file of that name; did you mean 'people/desk.mp4'?",
-        f"{folder}/here.mp4": f"'{folder}/here.mp4' is an absolute path; names are paths below the "
-        "folder; did you mean 'here.mp4'?",
+        f"{folder}/here.mp4": f"'{folder}/here.mp4' is an absolute path; expected a path relative "
+        "to the folder; did you mean 'here.mp4'?",
         "out.mp4": "the link 'out.mp4' leads out of the folder; --follow-links allows that",
-        "gone.mp4": "the link 'gone.mp4' leads to nothing",
+        "gone.mp4": "the link 'gone.mp4' is broken",
     }
     lost = {f"without{n}.mp4": "no file of that name" for n in range(6)}
     captions = tmp_path / "captions.jsonl"

@@ -190,7 +190,7 @@ def test_verify_finds_a_row_of_a_task_whose_sample_is_gone(
 
     assert verify.main([str(output)]) == 1
     assert (
-        "captioning: captioning/0: refers to row captioning/0 of samples, which does not exist"
+        "captioning: captioning/0 refers to row captioning/0 of samples, which does not exist"
         in capsys.readouterr().out
     )
 

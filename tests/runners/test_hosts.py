@@ -148,5 +148,5 @@ def test_a_host_without_the_driver_s_folder_says_so(
         _, err = run.communicate(timeout=900)
 
     assert run.returncode == 1
-    assert "this host cannot open /tmp/mine, where you started the build" in err
+    assert "you started the build in /tmp/mine, which this host cannot open" in err
     assert not (tmp_path / "out" / "dataset.json").exists()

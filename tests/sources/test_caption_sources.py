@@ -141,7 +141,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             "c.json: annotations[0].image_id: expected the id of an image",
         ),
         ("c.json", '{"annotations": []}', "the field 'images' is missing"),
-        ("c.json", '{"101": ["a dog", 3]}', "c.json: 101[1]: expected a text"),
+        ("c.json", '{"101": ["a dog", 3]}', "c.json: 101[1]: expected a string"),
         ("d.json", '{"images": [{"filename": "a", "split": "x", "sentences": 3}]}', "sentences"),
         ("a.token", "100.jpg Two men\n", "a.token: line 1: expected `image#number<TAB>caption`"),
         (
@@ -170,7 +170,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             "c.json",
             '{"images": [{"id": 1, "file_name": ""}], "annotations": '
             '[{"id": 1, "image_id": 1, "caption": "x"}]}',
-            "c.json: 'coco/1': expected an image, found ''",
+            "c.json: 'coco/1': expected an image name, found ''",
         ),
         (
             "a.jsonl",
@@ -182,7 +182,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the file name fits no caption format; your own captions must be in a table",
+            "the name matches no caption format; your own captions must be in a table",
         ),
     ],
 )

@@ -107,7 +107,7 @@ def test_both_files_of_ego4d_are_read(tmp_path: Path) -> None:
          "expected a time before the caption"),
         (conversation("From 0 to 2, a man. 2 dogs run."), "expected a time before the caption"),
         (conversation("From 0 to 2, a man.", meta={"split": [9, 20]}), "meta.split: expected no "
-         "split, because it is unclear whether times"),
+         "split, because its times may count"),
     ],
 )  # fmt: skip
 def test_another_form_is_an_error_that_says_what_is_expected(

@@ -261,7 +261,10 @@ def broken(what: str, folder: Path) -> None:
         ("two tables", r"contains metadata\.csv and metadata\.jsonl; keep one of them"),
         ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),
-        ("nothing", r"no captions in this folder; expected state\.json or .*; or pass a file"),
+        (
+            "nothing",
+            r"this folder contains no captions; expected state\.json or .*; or pass a file",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_one_sentence(

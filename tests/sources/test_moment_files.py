@@ -98,7 +98,7 @@ def test_bad_rows_and_entries_are_rejects_named_by_their_content(tmp_path: Path)
         details = [record.detail for video in first for record in video.refused]
         assert details == [
             "the field 'video' is missing; found caption",
-            f"timestamp_s: expected {FORMS}, found a text 'soon'",
+            f"timestamp_s: expected {FORMS}, found a string 'soon'",
         ]
 
 
@@ -133,11 +133,11 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
         ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name the column"),
         ("c.tsv", "video\tcaption\tvideo\n", "a column appears twice: video, caption, video"),
         ("c.csv", 'video,caption\na,"b\n', "line 2: not valid CSV: unexpected end of data"),
-        ("c.csv", "video,caption\n", "contains no captioned frame"),
-        ("c.json", "[]", "contains no captioned frame"),
+        ("c.csv", "video,caption\n", "contains no captioned frames"),
+        ("c.json", "[]", "contains no captioned frames"),
         ("c.json", "[1]", "entry 1: expected an object, found a whole number 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
-        ("c.srt", "", "contains no captioned frame: line 1: no cue in the file"),
+        ("c.srt", "", "contains no captioned frames: line 1: the file contains no cues"),
         ("c.xlsx", "PK", "that ends in .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
         ("captions", "{}", "expected a file name that ends in"),
     ],
@@ -181,14 +181,14 @@ def test_subtitles_of_a_folder_are_named_like_their_videos(tmp_path: Path) -> No
         (69.25, 3610.5, "fry & serve"),
     ]
     assert [(s.start_s, s.end_s, s.caption) for s in lake.segments] == [(1.0, 2.0, "R&B")]
-    assert [record.detail for record in own.refused] == ["no line of times with -->"]
-    with pytest.raises(InputError, match=r"1 of 4 records .*: own\.v2\.srt: line 10: no line of"):
+    assert [record.detail for record in own.refused] == ["no line has times with -->"]
+    with pytest.raises(InputError, match=r"1 of 4 records .*: own\.v2\.srt: line 10: no line has"):
         read_captioned_videos(tmp_path / "subs", 0.0)
 
 
 def test_a_folder_without_subtitles_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"a video")
     with pytest.raises(
-        InputError, match=r"no captions in this folder; expected subtitles \(\.srt or \.vtt\)"
+        InputError, match=r"this folder contains no captions; expected subtitles \(\.srt or \.vtt\)"
     ):
         read_captioned_videos(tmp_path)

@@ -71,13 +71,13 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
         (
             read_retrieval_db,
             f"{HEADER}\n{ROW}\n{ROW}\n",
-            "line 3.region_id: expected each region once",
+            "line 3.region_id: expected a region that does not appear twice",
         ),
         (read_retrieval_db, f"{HEADER}\n{ROW},9\n", "expected x0,y0,x1,y1 in pixels"),
         (read_retrieval_db, f"{HEADER}\n4\t2\n", "line 2: expected 8 cells"),
         (read_retrieval_db, f"{HEADER}\n{ROW.replace('leaf', 'a/b')}", "expected a word without /"),
         (read_transfos, f"{TRANSFOS}\n1,who,a,b,2,True", "expected subj, rel or obj"),
-        (read_transfos, f"{TRANSFOS}\n1,obj,a,b,0,True", "expected a count from 1"),
+        (read_transfos, f"{TRANSFOS}\n1,obj,a,b,0,True", "expected a whole number from 1"),
     ],
 )
 def test_other_files_are_one_error_that_says_where(
@@ -98,7 +98,7 @@ def test_other_files_are_one_error_that_says_where(
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),
         (
             '{"subject": "a", "relation": "b", "object": "c", "caption": "d"}\n' * 2,
-            "triplet only once",
+            "a triplet that does not appear twice",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_captions_that_do_not_fit_are_refused(tmp_path: Path, content: str, mess
 def test_plain_captions_need_the_triplets_they_are_of(tmp_path: Path) -> None:
     path = tmp_path / "captions.txt"
     path.write_text("A giraffe licking a leaf.\n")
-    with pytest.raises(InputError, match="pass that file with --triplets"):
+    with pytest.raises(InputError, match="pass their file with --triplets"):
         read_simat_captions(path, ())
 
 

@@ -39,8 +39,8 @@ def test_text_is_one_line_without_tags(text: str, is_webvtt: bool, shown: str) -
 def test_what_is_no_cue_is_told_with_its_line() -> None:
     content = f"1\n{TIMES}\na\n2\n{TIMES}\nb\n\nadrift\n\n \n3\n00:00:61,0 --> soon\nc\n"
     assert [(cue.line, cue.problem) for cue in read_cues(content, is_webvtt=False)] == [
-        (1, "two cues without a blank line between them"),
-        (8, "no line of times with -->"),
+        (1, "a blank line between two cues is missing"),
+        (8, "no line has times with -->"),
         (11, "times: expected 00:00:01.000 --> 00:00:02.500, found '00:00:61,0 --> soon'"),
     ]
 
@@ -48,4 +48,4 @@ def test_what_is_no_cue_is_told_with_its_line() -> None:
 def test_webvtt_s_other_blocks_are_left_out() -> None:
     blocks = ["WEBVTT - mine\nkey: value", "STYLE\n::cue {}", "REGION\nid:1", "NOTE\nx", "NOTES"]
     (cue,) = read_cues("\n\n".join(blocks), is_webvtt=True)
-    assert (cue.source, cue.problem) == ("NOTES", "no line of times with -->")
+    assert (cue.source, cue.problem) == ("NOTES", "no line has times with -->")

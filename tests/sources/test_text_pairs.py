@@ -194,7 +194,7 @@ def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None
             "f.json: [0]: expected the fields ",
         ),
         ([{"filename": 3, "caption": "x", "negative_caption": "y"}], "[0].filename: expected a st"),
-        ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected as many POS as NEG captions"),
+        ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected equal numbers of POS and NEG"),
         ([["a.jpg"]], "[0]: expected an image and its captions"),
         (3, "expected an array"),
     ],
@@ -264,13 +264,11 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
 
     joined = with_hard_positives([pair("i", "big dog")], [pair("i", "large dog")])
     assert [found.hard_positive for found in joined] == ["large dog"]
-    with pytest.raises(
-        InputError, match="expected the image 'i', as in the file of pairs, found 'j'"
-    ):
+    with pytest.raises(InputError, match="expected the image 'i', as in the pairs file, found 'j'"):
         list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
     with pytest.raises(InputError, match="found the end of the file"):
         list(with_hard_positives([pair("i", "x")], []))
-    with pytest.raises(InputError, match="the file of pairs has no such record"):
+    with pytest.raises(InputError, match="the pairs file has no such record"):
         list(with_hard_positives([], [pair("i", "x")]))
 
 

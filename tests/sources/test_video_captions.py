@@ -115,7 +115,7 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
     [
         ({"start": 1, "end": 2}, "did you mean start_s instead of start and end_s instead of end?"),
         ({"note": "x"}, "end_s, or frame, found caption, note, video$"),
-        ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*, found a text '٢:20'$"),
+        ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*, found a string '٢:20'$"),
     ],
 )  # fmt: skip
 def test_a_time_in_other_words_is_told_the_right_ones(
@@ -128,7 +128,7 @@ def test_a_time_in_other_words_is_told_the_right_ones(
 def test_unclear_times_are_one_mistake_however_many(tmp_path: Path) -> None:
     unclear = [{"video": "a.mp4", "caption": "x", "timestamp_s": f"{n},5"} for n in range(10, 50)]
 
-    with pytest.raises(InputError, match=r"lines 1, 2, 3 and 37 more: .*, found a text '10,5'$"):
+    with pytest.raises(InputError, match=r"lines 1, 2, 3 and 37 more: .*, found a string '10,5'$"):
         read(tmp_path, *unclear)
 
 
@@ -140,7 +140,7 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
 
     assert len(video.segments) == 99
     assert [(r.reason, r.detail) for r in video.refused] == [
-        ("bad_segment", f"timestamp_s: expected {FORMS}, found a text 'soon'")
+        ("bad_segment", f"timestamp_s: expected {FORMS}, found a string 'soon'")
     ]
     with pytest.raises(
         InputError, match=r"6 of 105 records are not captioned frames, .* allows only 5:"
@@ -196,7 +196,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),
-        ("", "contains no captioned frame"),
+        ("", "contains no captioned frames"),
     ],
 )
 def test_a_file_without_any_moment_is_refused_whatever_the_share(

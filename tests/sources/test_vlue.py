@@ -70,8 +70,12 @@ def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
     ("task", "rows", "message"),
     [
         ("retrieval", [], "contains no rows for the task retrieval"),
-        ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
-        ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
+        (
+            "retrieval",
+            [{"image": "a.jpg", "caption": []}],
+            r"\[0\]\.caption: expected a non-empty string",
+        ),
+        ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image name, found ''"),
         ("vqa", ROWS["vqa"] * 2, "two items have the id 'vqa/7'"),
         ("nlvr2", [ROWS["nlvr2"][0] | {"label": "maybe"}], r"\[0\]\.label"),
         ("grounding", [ROWS["grounding"][0] | {"bbox": [1, 2, 3]}], r"\[0\]\.bbox"),

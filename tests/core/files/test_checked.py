@@ -23,7 +23,8 @@ def test_a_defect_is_named_with_file_record_and_field() -> None:
         node["database"]["v1"]["duration"].number()
 
     assert (
-        str(caught.value) == "a.json: database.v1.duration: expected a number, found a text 'long'"
+        str(caught.value)
+        == "a.json: database.v1.duration: expected a number, found a string 'long'"
     )
 
 
@@ -108,7 +109,7 @@ def test_of_many_wrong_records_the_first_ten_are_told_and_the_others_counted() -
         read_all(records, Node.integer)
     *told, more = str(refused.value).split("; ")
     assert told == [
-        f"a.json: [{n}]: expected a whole number, found a text 'x'" for n in range(0, 20, 2)
+        f"a.json: [{n}]: expected a whole number, found a string 'x'" for n in range(0, 20, 2)
     ]
     assert more == "and 2 more"
     assert read_all([(1, 2), (3, 4)], lambda a, b: a + b) == [3, 7]

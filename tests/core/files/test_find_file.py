@@ -50,7 +50,7 @@ def test_absolute_names_are_refused_even_below_the_folder(root: Path) -> None:
     (root / "a.mp4").touch()
     assert find_file(str(root), "/a.mp4") == MissingFile(
         reason="outside_root",
-        detail="'/a.mp4' is an absolute path; names are paths below the folder",
+        detail="'/a.mp4' is an absolute path; expected a path relative to the folder",
     )
 
 
@@ -108,7 +108,7 @@ def test_a_link_to_nothing_is_missing(root: Path) -> None:
     (root / "gone").symlink_to("nowhere")
     for name, link in (("a", "a.mp4"), ("gone/b.mp4", "gone")):
         assert find_file(str(root), name, SUFFIXES) == MissingFile(
-            reason="file_missing", detail=f"the link {link!r} leads to nothing"
+            reason="file_missing", detail=f"the link {link!r} is broken"
         )
 
 

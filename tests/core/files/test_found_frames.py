@@ -17,7 +17,7 @@ from eqforge.transforms.video.pictures import number_of
 def test_what_is_not_clear_is_said_alike_in_every_order() -> None:
     files = ["00001.png", "1.jpg", "img_2.png", "flow_3.png", "0.png", "Thumbs.db", ".4.png"]
     faults = {number_frames("a", files[n:] + files[:n]).fault for n in range(len(files))}
-    assert faults == {"00001.png and 1.jpg have the same number"}
+    assert faults == {"00001.png and 1.jpg have the same frame number"}
     assert (
         number_frames("a", ["a1.png", "b2.png"]).fault
         == "a1.png and b2.png are named in different ways"

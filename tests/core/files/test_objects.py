@@ -60,7 +60,7 @@ def test_what_passes_is_tried_again_where_it_stopped(web: WebServer, fault: Faul
     [
         ("503", "503, message='Service Unavailable'"),
         ("cut", "Not enough data"),
-        ("long", "cut off after 10,001 bytes"),
+        ("long", "the download ended after 10,001 bytes"),
     ],
 )
 def test_what_does_not_pass_has_a_reason(web: WebServer, fault: Fault, detail: str) -> None:

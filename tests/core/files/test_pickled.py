@@ -104,7 +104,7 @@ def test_a_pickle_that_asks_for_anything_else_is_refused_by_name(
 ) -> None:
     (tmp_path / "a.pkl").write_bytes(pickle.dumps({"key": [hostile]}))
 
-    with pytest.raises(InputError, match=rf"a\.pkl: not a readable pickle: it asks for {name}"):
+    with pytest.raises(InputError, match=rf"a\.pkl: not a readable pickle: it loads {name}"):
         read(tmp_path / "a.pkl")
 
 

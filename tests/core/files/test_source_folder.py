@@ -146,7 +146,7 @@ def is_noticed(ask: Callable[[], bool]) -> bool:
 def test_a_file_larger_than_the_room_for_copies_says_which_setting(place: Place) -> None:
     small = replace(place, folder=replace(place.folder, cache_gb=4e-9))
     assert small.video("a b?%#ü").read() == b"odd"
-    with pytest.raises(FetchFailed, match="5 bytes, more than --cache-gb 4e-09") as failed:
+    with pytest.raises(FetchFailed, match="5 bytes, more than --cache-gb 4e-09 allows") as failed:
         small.video("b").read()
     assert failed.value.reason == "too_large_to_copy"
 

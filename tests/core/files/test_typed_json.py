@@ -30,7 +30,7 @@ class File(msgspec.Struct):
         (
             '{"images": [{"id": 1}, {"id": "7"}]}',
             File,
-            "f.json: images[1].id: expected a whole number, found a text '7'",
+            "f.json: images[1].id: expected a whole number, found a string '7'",
         ),
         ('{"images": [{"captions": []}]}', File, "images[0]: the field 'id' is missing; found cap"),
         (
@@ -41,7 +41,7 @@ class File(msgspec.Struct):
         (
             '{"id": 1, "captions": [null]}',
             Image,
-            "f.json: captions[0]: expected a text, found null",
+            "f.json: captions[0]: expected a string, found null",
         ),
         (
             '{"id": 1, "score": true}',

@@ -338,7 +338,7 @@ def test_what_is_no_message_is_an_error(
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
     child = Child("rude:answer", timeout_s=60)
-    with pytest.raises(ChildFailed, match="no message"):
+    with pytest.raises(ChildFailed, match="its message is not"):
         list(child.ask(0))
     child.close()
 

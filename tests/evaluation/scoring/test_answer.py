@@ -297,7 +297,7 @@ def test_lxmert_needs_the_features_of_each_image_and_no_other_model_takes_them(
         (
             models["ViltForQuestionAnswering"],
             some,
-            "reads no region features; leave --features out",
+            "reads no region features; omit --features",
         ),
     ):
         arguments = ["--task", "vqa", "--model", str(model), *more]

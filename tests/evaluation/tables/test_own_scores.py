@@ -92,7 +92,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
             {"a": [1]},
             r"m.json: a: expected 2 scores per sample \(c0_i0 is caption with image_id.*; found 1",
         ),
-        ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found a text 'x'"),
+        ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found a string 'x'"),
         ({"a": 1}, "m.json: a: expected 2 scores .*; found 1"),
         ([{"sample_id": "a"}], "did not find c0_i0, c1_i0. Rows may be"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),

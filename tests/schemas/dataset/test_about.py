@@ -36,7 +36,7 @@ def test_everything_is_read(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('titel = "x"', "titel: unknown field; did you mean 'title'?"),
-        ("title = 3", "title: expected a text"),
+        ("title = 3", "title: expected a string"),
         ('[[authors]]\nnam = "x"', "authors[0].nam: unknown field"),
         ('[[authors]]\nname = " "', "an author has no name"),
         ('authors = ["x"]', "authors[0]: expected an object"),

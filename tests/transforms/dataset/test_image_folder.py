@@ -38,7 +38,7 @@ def test_a_pointer_of_git_lfs_says_what_to_run(images: Path, tmp_path: Path) -> 
     assert isinstance(found, Rejection)
     assert (found.reason, found.detail) == (
         "undecodable_image",
-        "a Git LFS pointer: run `git lfs pull`",
+        "it is a Git LFS pointer; run `git lfs pull`",
     )
 
 

@@ -327,7 +327,7 @@ def _free(folder: Path) -> Path:
     ("make", "name", "message"),
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA', but the harness"),
-        (lambda folder: built("simat"), "lmms-eval", "a harness needs columns for pairs"),
+        (lambda folder: built("simat"), "lmms-eval", "expected the columns of pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
         (questions, "clip-benchmark", "CLIP_benchmark needs samples with one image"),
         (

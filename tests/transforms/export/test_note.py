@@ -161,7 +161,7 @@ def test_a_hostile_note_deletes_nothing_outside(
 
     kept = (output / NOTE).read_bytes()
     for path, said in (
-        ("link/mine.txt", "that eqforge did not write, or that changed later: link"),
+        ("link/mine.txt", "that eqforge did not write, or that have changed: link"),
         ("../precious/mine.txt", "not an export note"),
         (str(outside), "not an export note"),
     ):

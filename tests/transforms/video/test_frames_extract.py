@@ -126,7 +126,7 @@ def test_of_a_missing_video_every_frame_is_missed(
     ("name", "reason", "detail"),
     [
         ("crash.mp4", "decoder_crashed", "killed by SIGABRT"),
-        ("hang.mp4", "decoder_timeout", "no sign of life for 6 s"),
+        ("hang.mp4", "decoder_timeout", "no response for 6 s"),
     ],
 )
 def test_a_decoder_that_ends_badly_costs_only_the_frames_to_come(
