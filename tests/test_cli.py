@@ -50,7 +50,8 @@ def test_an_unknown_command_or_dataset_is_refused(capsys: pytest.CaptureFixture[
         (
             "import",
             "aro",
-            "eqforge: unknown benchmark 'aro'; did you mean aro-relation, aro-attr",
+            "eqforge: unknown benchmark 'aro'; did you mean aro-relation, aro-attribution, "
+            "aro-order?",
         ),
         ("import", "eq-video", "eqforge: eq-video is not a benchmark; run eqforge build eq-video"),
         (
