@@ -81,8 +81,8 @@ def _npy(path: Path) -> NDArray[Any]:
             if "Python objects" not in str(error):
                 raise
             raise InputError(
-                f"{path}: expected numbers, found Python objects; save the array with a type of "
-                "numbers, such as numpy.float32"
+                f"{path}: expected numbers, found Python objects; save the array with a numeric "
+                "type, such as numpy.float32"
             ) from error
         return found
 
@@ -95,7 +95,7 @@ def _tensor(path: Path) -> NDArray[Any]:
     if is_zip:
         with zipfile.ZipFile(path) as archive:
             if any(part.compress_type != zipfile.ZIP_STORED for part in archive.infolist()):
-                raise ValueError("it is compressed, which torch.save never does")
+                raise ValueError("it is compressed, so torch.save did not write it")
     # Memory-mapped, an archive's storages are parts of the file, and nothing is unpacked.
     with warnings.catch_warnings(), contextlib.ExitStack() as opened:
         warnings.simplefilter("ignore")  # about pickles that torch did not write

@@ -120,7 +120,7 @@ def read_table(files: MatrixFiles) -> ScoreTable:
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
     if files.rows is None or files.columns is None:
         raise InputError(
-            f"{files.scores}: add rows=FILE,columns=FILE, with one image key or caption per line"
+            f"{files.scores}: append ,rows=FILE,columns=FILE with one image key or caption per line"
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
     matrix = read_array(files.scores)

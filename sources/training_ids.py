@@ -169,7 +169,7 @@ def _read_text(listed: TrainingList) -> Iterator[tuple[str, ...]]:
         if text.startswith(("{", "[")):
             raise InputError(
                 f"{listed.path.name}: line {number}: expected an id or a file name; found "
-                f"{text[:40]!r}; if the file is JSON, rename it so that it ends in .json"
+                f"{text[:40]!r}; if the file is JSON, rename it to end in .json"
             )
         name, _, behind = text.rpartition(" ")
         yield _keys(name if name and behind.isdecimal() else text, listed, f"line {number}")

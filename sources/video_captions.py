@@ -152,7 +152,7 @@ def _carried(line: Node) -> dict[str, str]:
     if "segment" in carried:
         line["segment"].fail("a different field name, because eqforge itself writes `segment`")
     if sum(map(len, carried.values())) > MAX_CARRIED_CHARS:
-        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in all additional fields together")
+        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in total in the additional fields")
     return carried
 
 
@@ -201,7 +201,7 @@ def _frames(field: Node) -> Moment:
     text = _WHOLE.sub(r"\1", "-".join(str(part) for part in parts)).casefold()
     moment = parse_moment(f"frame {text.removeprefix('frame')}")
     if moment is None or not moment.in_frames or moment.start > moment.end:
-        field.fail("the number of a frame, counted from 0, or a range such as 240-300")
+        field.fail("a frame number, counted from 0, or a range such as 240-300")
     return moment
 
 

@@ -73,7 +73,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
         raise
     except Exception as error:  # a damaged file can make readers raise anything
         reason = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-        raise InputError(f"{path}: cannot be read as Parquet with {expected}: {reason}") from error
+        raise InputError(f"{path}: expected a Parquet file with {expected}: {reason}") from error
 
 
 def column_types(path: Path) -> dict[str, pa.DataType]:

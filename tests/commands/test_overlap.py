@@ -262,7 +262,7 @@ def test_another_datasets_images_are_known_by_the_ids_of_collections(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name the training images"),
+        ([], "no training images to compare; pass"),
         (["--images", "."], "contains no images; build it with --images FOLDER"),
         (["--images", ".", "--max-distance", "193"], "--max-distance 193: expected 0 to 192"),
         (["--images", ".", "--workers", "0"], "--workers 0: expected 1 or more"),

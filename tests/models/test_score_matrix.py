@@ -102,7 +102,7 @@ def test_an_image_that_is_not_there_is_named_and_a_pair_has_no_number(tmp_path: 
 
 def test_keys_are_asked_for(tmp_path: Path) -> None:
     text = write_npy(tmp_path)
-    with pytest.raises(InputError, match="add rows=FILE,columns=FILE"):
+    with pytest.raises(InputError, match="append ,rows=FILE,columns=FILE with"):
         load(text.partition(",")[0])
 
 

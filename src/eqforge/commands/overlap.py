@@ -138,7 +138,7 @@ def overlap_command(arguments: Arguments) -> None:
 
     if not (arguments.training_ids or arguments.images or arguments.datasets):
         options = "--training-ids FILE, --images FOLDER or --datasets FOLDER"
-        raise InputError(f"name the training images: pass {options}")
+        raise InputError(f"there are no training images to compare; pass {options}")
     if not 0 <= arguments.max_distance <= HASH_BITS:
         raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
     check_workers(arguments.workers)

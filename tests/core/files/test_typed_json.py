@@ -36,7 +36,7 @@ class File(msgspec.Struct):
         (
             '{"id": 1, "colour": 2}',
             Image,
-            "f.json: the field 'colour' is not known; expected id, captions, box, score",
+            "f.json: unknown field 'colour'; expected id, captions, box, score",
         ),
         (
             '{"id": 1, "captions": [null]}',
