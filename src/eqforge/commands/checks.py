@@ -93,7 +93,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
-        yield f"{croissant.FILE_NAME}: its entry for {shortened(path, 300)} contradicts the manifest"
+        yield f"{croissant.FILE_NAME}: its entry {shortened(path, 300)} contradicts the manifest"
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
