@@ -136,9 +136,9 @@ def test_a_frame_beside_a_time_stays_an_annotation(tmp_path: Path) -> None:
         ({"start_s": "0:01", "end_s": "frame 9"}, "one time in the same unit as start_s = '0:01'"),
         ({"start_s": "0:01-0:02", "end_s": 3}, "one time in the same unit as start_s"),
         ({"frame": 2.5}, "frame: expected a frame number, counted from 0, or a range"),
-        ({"frame": "0:01"}, "frame: expected the number of a frame"),
-        ({"frame": -1}, "frame: expected the number of a frame"),
-        ({"frame": True}, "frame: expected the number of a frame"),
+        ({"frame": "0:01"}, "frame: expected a frame number"),
+        ({"frame": -1}, "frame: expected a frame number"),
+        ({"frame": True}, "frame: expected a frame number"),
     ],
 )  # fmt: skip
 def test_other_values_are_rejected_with_the_forms(
