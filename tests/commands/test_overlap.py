@@ -100,7 +100,7 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([7], r"\[0\]: a bare number does not identify its collection; name it .* coco="),
+        ([7], r"\[0\]: a bare number does not identify its collection; name it, as in coco="),
         ([{"image_id": 7}], "a bare number does not identify its collection"),
         ([{"height": 7}], "expected a field file_name, filename, cocoid or image_id"),
         ({"images": []}, "contains no images in the splits train, restval"),

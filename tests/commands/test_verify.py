@@ -255,7 +255,7 @@ def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
     )  # fmt: skip
 
     (line,) = problems(dataset, capsys)["images"]
-    assert line.startswith(f"image {name}: cannot be decoded")
+    assert line.startswith(f"image {name}: it cannot be decoded")
 
 
 @pytest.fixture

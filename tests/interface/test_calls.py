@@ -218,7 +218,7 @@ def test_wrong_words_of_these_calls_are_one_sentence(tmp_path: Path) -> None:
     part = OLD / "eq-gebc"
     with pytest.raises(eqforge.InputError, match="pass two or more datasets"):
         eqforge.combine(part, output=tmp_path / "x")
-    with pytest.raises(eqforge.InputError, match="no setting 'smaple'; did you mean 'sample'"):
+    with pytest.raises(eqforge.InputError, match="unknown setting 'smaple'; did you mean 'sample'"):
         eqforge.combine(part, OLD / "eq-ag", output=tmp_path / "x", smaple="1%")
     with pytest.raises(eqforge.InputError, match="examples -1: expected 0 or more"):
         eqforge.diff(part, part, examples=-1)
@@ -250,7 +250,7 @@ def test_scores_become_a_table(clips: OpenDataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"captoins": "x"}, "no setting 'captoins'; did you mean 'captions'?"),
+        ({"captoins": "x"}, "unknown setting 'captoins'; did you mean 'captions'?"),
         ({"captions": 3}, "captions=3: Expected a path, got `int`"),
         ({"captions": "x", "videos": "y"}, "pass a value for output"),
         ({"captions": "x", "videos": "y", "output": "z", "only": "a"}, "Expected a list"),
@@ -281,7 +281,7 @@ def test_an_unknown_dataset_names_those_there_are() -> None:
 def test_groups_of_settings_have_no_names_of_their_own(tmp_path: Path) -> None:
     report = eqforge.plan("retrieval-perturbations", captions=captions(tmp_path), mode="paper")
     assert report.counts["captions"] > 500
-    with pytest.raises(eqforge.InputError, match="no setting 'run'"):
+    with pytest.raises(eqforge.InputError, match="unknown setting 'run'"):
         eqforge.plan("retrieval-perturbations", captions=captions(tmp_path), run=None)
 
 

@@ -269,7 +269,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
     try:
         suffix, pixels = read_untrusted(data, row["width_px"] * row["height_px"])
     except BadImage as error:
-        return f"its image cannot be decoded: {error}"
+        return f"it cannot be decoded: {error}"
     except TooManyPixels as error:
         return f"it has {error}, but its row says {row['width_px']}x{row['height_px']}"
     height, width = pixels.shape[:2]
