@@ -234,7 +234,7 @@ class BlipGrounder(_Head):
           ValueError: there is no region.
         """
         if not regions:
-            raise ValueError("there are no regions")
+            raise ValueError("no regions")
         torch, kept = self._torch, list[Any]()
         inputs = self._inputs([pixels], phrase)
         layers = self._model.text_encoder.encoder.layer

@@ -69,7 +69,7 @@ class Columns:
                 )
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column "
-                    f"{name_of(column)!r}{nearest(column, seen)}; {columns}"
+                    f"{name_of(column)!r}; {columns}{nearest(column, seen)}"
                 )
 
 
@@ -90,8 +90,8 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
             raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
         if field not in known:
             raise InputError(
-                f"--columns {text}: unknown field {name_of(field)!r}{nearest(field, known)}; the "
-                f"fields are {', '.join(known)}"
+                f"--columns {text}: unknown field {name_of(field)!r}; the fields are "
+                f"{', '.join(known)}{nearest(field, known)}"
             )
         names.append((field, column))
     for side in zip(*names, strict=True):

@@ -238,7 +238,7 @@ def test_annotations_that_change_after_they_were_digested_are_refused(
         main(["plan", name, *arguments])
 
     said = capsys.readouterr().err
-    assert any(f"{url}: the file changed while it was read" in said for url in digested), said
+    assert any(f"{url} changed while it was read" in said for url in digested), said
 
 
 def test_an_input_has_one_content_however_often_it_is_opened(tmp_path: Path) -> None:

@@ -160,7 +160,11 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
             '{"videos": []}',
             "found videos; your own captions must be in a table (.csv, .tsv), a JSON",
         ),
-        ("a.jsonl", '{"caption": "x", "id": 1.5}', "line 1: id: expected a whole number or a string"),
+        (
+            "a.jsonl",
+            '{"caption": "x", "id": 1.5}',
+            "line 1: id: expected a whole number or a string",
+        ),
         (
             "a.csv",
             "raw,sentids,split,filename\nnope,1,x,9.jpg\n",

@@ -202,7 +202,7 @@ def test_arrays_without_ids_have_the_samples_of_the_dataset_in_order(tmp_path: P
     ("columns", "message"),
     [
         ("c0_i0=left", "m.csv has no column 'left'"),
-        ("c9_i0=a", "no field 'c9_i0'"),
+        ("c9_i0=a", "unknown field 'c9_i0'"),
         ("c0_i0", "expected FIELD=COLUMN"),
     ],
 )

@@ -196,9 +196,9 @@ def not_finite(vectors: np.ndarray) -> np.ndarray:
 WRONG = [
     (
         change("image_ids", lambda ids: [*ids[1:], "x"]),
-        "has no vectors for .* images? of the dataset",
+        "has no vectors for 1 image of the dataset",
     ),
-    (change("captions", lambda texts: [*texts[1:], "x"]), "has no vectors for .* captions? of"),
+    (change("captions", lambda texts: [*texts[1:], "x"]), "has no vectors for 1 caption of"),
     (change("captions", lambda texts: texts[1:]), "expected n strings in captions and n x"),
     (change("captions", lambda texts: [texts[1], *texts[1:]]), " twice"),
     (change("image_vectors", not_finite), "is not finite"),
