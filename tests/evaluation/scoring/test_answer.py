@@ -566,13 +566,8 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
 
     for text, message in (
         ('{"0": [[0, 0, 0, 5]]}', "dets.json"),
-<<<<<<< HEAD
-        ('{"1": [[0, 0, 2, 5]]}', "no question could be answered: 1 left out (no region)"),
-        (None, "cannot propose boxes; pass candidate boxes with --regions"),
-=======
         ('{"1": [[0, 0, 2, 5]]}', "no question could be answered: 1 left out (no regions)"),
-        (None, "finds no boxes by itself; pass candidate boxes with --regions"),
->>>>>>> 4fe13acf (A hint at a column's name comes last)
+        (None, "cannot propose boxes; pass candidate boxes with --regions"),
     ):
         regions.write_text(text or "{}")
         more = [] if text is None else ["--regions", str(regions)]
