@@ -125,7 +125,7 @@ class OscarScorer:
         found, expected = regions.features.shape[1], self._network.image_embedding.in_features
         if found != expected:
             raise ValueError(
-                f"{picture.key} has {found} features per region, but this model reads {expected}"
+                f"{picture.key}: found {found} features per region, but this model reads {expected}"
             )
         return regions
 

@@ -215,7 +215,7 @@ def test_lxmert_refuses_features_of_another_detector(
     tiny_families.write_regions(tmp_path / "wide.tsv", ["0"], width=20)
     (spec,) = parse_specs(f"lxmert:{folders['lxmert']},features={tmp_path / 'wide.tsv'}")
     with pytest.raises(
-        ValueError, match="has 20 numbers per region, but this model reads 12 features"
+        ValueError, match="found 20 numbers per region, but this model reads 12 features"
     ):
         load_scorer(spec).prepare(Picture(key="0"))
 

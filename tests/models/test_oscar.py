@@ -317,7 +317,7 @@ class Harmful:
             "contains no 'classifier.weight'; expected an OSCAR model fine-tuned",
         ),
         ("bert.img_embedding.weight", "contains no 'bert.img_embedding.weight'"),
-        ("bert.encoder.layer.1.output.dense.bias", "the weights of 'bert' do not fit"),
+        ("bert.encoder.layer.1.output.dense.bias", "the weights of 'bert' do not match"),
     ],
 )
 def test_a_checkpoint_with_a_part_missing_is_refused(
@@ -359,7 +359,7 @@ def test_what_is_not_there_or_of_another_size_is_named(
     write_lines(narrow, {"7": retrieval(published.features["7"][:, :2048])})
     scorer = load_scorer(*parse_specs(f"oscar:{published.folder},features={narrow},tags=none"))
     with pytest.raises(
-        ValueError, match="7: has 2048 features per region, but this model reads 2054"
+        ValueError, match="7: found 2048 features per region, but this model reads 2054"
     ):
         scorer.prepare(Picture(key="7"))
 
@@ -451,7 +451,10 @@ def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
         ("1\t%%%", "expected boxes, and their features"),
         ("many\tQUJD", "expected boxes, and their features"),
         ("[]", "expected boxes, and their features"),
-        (f"1\t{base64.b64encode(np.array([np.nan, 1], '<f4').tobytes()).decode()}", "not a number"),
+        (
+            f"1\t{base64.b64encode(np.array([np.nan, 1], '<f4').tobytes()).decode()}",
+            "not a finite number",
+        ),
     ],
 )
 def test_a_damaged_line_is_named(tmp_path: Path, line: str, message: str) -> None:
