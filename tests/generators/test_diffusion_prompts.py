@@ -237,6 +237,7 @@ def test_the_kinds_take_turns_and_are_counted_by_themselves(vocabulary: Vocabula
 def test_more_pairs_than_the_vocabulary_has_is_a_clear_error(vocabulary: Vocabulary) -> None:
     counts = {"object": 1_000_000}
     with pytest.raises(
-        InputError, match=r"only 1\d,\d{3} pairs that change the object, but 1,000,000 are needed"
+        InputError,
+        match=r"only 1\d,\d{3} pairs that change the object, but the build needs 1,000,000",
     ):
         next(prompt_pairs(vocabulary, firsts(counts), 0, "english"))

@@ -227,7 +227,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
         ),
         (["--pairs", "2", "--scene-pairs", "1"], "--pairs: pass either"),
         (["--pairs", "-1"], "number of pairs: expected 0 or more, found -1"),
-        (["--object-pairs", "99999"], "pairs that change the object, but 99,999 are needed"),
+        (["--object-pairs", "99999"], "pairs that change the object, but the build needs 99,999"),
         (
             ["--pairs", "2", "--only", "eq-sd/object/999999"],
             "--only eq-sd/object/999999: the plan contains no such sample",
