@@ -57,6 +57,11 @@ class CaptionTokenizer:
         tokens = self.tokenizer(list(captions), truncation=True, max_length=self.max_tokens)
         return [len(ids) for ids in tokens["input_ids"]]
 
+    def count_truncated(self, captions: Sequence[str]) -> int:
+        """Return the number of captions longer than `max_tokens`."""
+        tokens = self.tokenizer(list(captions), verbose=False)
+        return sum(len(ids) > self.max_tokens for ids in tokens["input_ids"])
+
     def encode(
         self, captions: Sequence[str], device: str = "cpu", length: int | None = None
     ) -> Any:
@@ -254,6 +259,9 @@ class ContrastiveScorer(VectorScorer):
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
         return self._captions.count(captions)
+
+    def count_truncated(self, captions: Sequence[str]) -> int:
+        return self._captions.count_truncated(captions)
 
     def encode_captions(self, captions: Sequence[str], length: int | None = None) -> Vectors:
         """Return unit vectors; each caption is padded to `length` tokens, or to the longest."""

@@ -73,6 +73,9 @@ class FusionScorer(ABC):
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
         return self.captions.count(captions)
 
+    def count_truncated(self, captions: Sequence[str]) -> int:
+        return self.captions.count_truncated(captions)
+
     def match(
         self,
         images: Sequence[Any],

@@ -17,6 +17,7 @@ from eqforge.core.console import Ticker
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures, storage
 from eqforge.core.identity import fingerprint, versions_of
+from eqforge.core.visible import counted
 from eqforge.evaluation.scoring.batches import LENGTH_STEP, Batch, cut_batches
 from eqforge.evaluation.scoring.gather import (
     Folder,
@@ -84,6 +85,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     if isinstance(scorer, StoredScorer):
         scorer.stored.check(index.images, texts_to_encode(dataset, index))
     header = make_header(dataset, task, scorer, settings)
+    header.warnings.extend(_truncation_warnings(scorer, texts_to_encode(dataset, index)))
     folder = settings.output
     if (folder / FILE_NAME).exists():
         return _finished(folder, header)
@@ -281,6 +283,16 @@ def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
                 f"same family as this model ({identity.family!r}); the oracle kept samples that "
                 "this family can distinguish, so the scores are too high"
             )
+
+
+def _truncation_warnings(scorer: Scorer, captions: list[str]) -> Iterator[str]:
+    count = scorer.count_truncated(captions) if hasattr(scorer, "count_truncated") else 0
+    if count:
+        yield (
+            f"the model reads only the first tokens of {count:,} of "
+            f"{counted(len(captions), 'captions')}; "
+            "captions that differ only later get equal scores"
+        )
 
 
 def _judges(config: Any) -> Iterator[dict[str, Any]]:

@@ -306,11 +306,28 @@ def test_a_model_of_the_oracles_family_is_warned_of(
     dataset = write_pairs(tmp_path / "d", pair_tables(1), config=config)
     command = ["score", str(dataset), "--model", f"clip:{clip_folder}", "--workers", "0"]
     assert main([*command, "--output", str(tmp_path / "s")]) == 0
-    (warning,) = open_scores(str(tmp_path / "s")).manifest.warnings
+    warning, *_ = open_scores(str(tmp_path / "s")).manifest.warnings
     assert "the dataset's oracle clip:m belongs to the same family as this model" in warning
     printed = capsys.readouterr().out
     assert f"warning: {warning}" in printed
     assert "samples: 6 expected = 6 scored + 0 failed" in printed
+
+
+def test_captions_longer_than_the_model_reads_are_counted(
+    clip_folder: Path, tmp_path: Path
+) -> None:
+    tables = pair_tables(2)
+    for row in tables["samples"]:
+        row |= {"caption_0": "red", "caption_1": "blue"}
+    long = "red " * 100
+    tables["samples"][0] |= {"caption_0": long + "square", "caption_1": long + "circle"}
+    dataset = write_pairs(tmp_path / "d", tables)
+    manifest = score(dataset, f"clip:{clip_folder}", tmp_path / "s")
+    (warning,) = manifest.warnings
+    assert "the first tokens of 2 of 4 captions; captions that differ" in warning
+    key = tables["samples"][0]["sample_id"]
+    (row,) = [row for row in rows_of(tmp_path / "s", "scores") if row["sample_id"] == key]
+    assert len(set(row["values"])) == 2, "one for each image"
 
 
 def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> None:
