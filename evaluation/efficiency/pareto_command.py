@@ -196,9 +196,11 @@ def as_text(front: Front) -> str:
         rows.append(
             [
                 visible(model.model),
-                f"{model.score:.4f} [{model.score_low:.4f}, {model.score_high:.4f}]",
-                f"{1000 * model.seconds:.2f} [{1000 * model.seconds_low:.2f}, "
-                f"{1000 * model.seconds_high:.2f}]",
+                _bracketed(model.score, model.score_low, model.score_high, "{:.4f}"),
+                _bracketed(
+                    *(1000 * s for s in (model.seconds, model.seconds_low, model.seconds_high)),
+                    "{:.2f}",
+                ),
                 "yes" if model.on_front else "no",
                 f"{model.probability:.3f}",
             ]
@@ -211,9 +213,16 @@ def as_text(front: Front) -> str:
             *(line.rstrip() for line in lines),
             "Models are compared by score and time. A model is on the front if no other model is",
             f"{rule}. The probability is the fraction of {front.resamples:,} resamples (seed",
-            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals.",
+            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals;",
+            "numbers without brackets are the same in every resample.",
         ]
     )
+
+
+def _bracketed(value: float, low: float, high: float, digits: str) -> str:
+    if low == high:
+        return digits.format(value)
+    return f"{digits.format(value)} [{digits.format(low)}, {digits.format(high)}]"
 
 
 main = Command(

@@ -19,7 +19,7 @@ COMMANDS = {
     "plan": "Show what a build would produce, and what it would cost.",
     "build": "Build a dataset.",
     "import": "Import a published benchmark, or your own table, as a dataset.",
-    "combine": "Combine several datasets into one, such as EqBen's five subsets.",
+    "combine": "Combine several datasets into one, such as EqBen's subsets.",
     "verify": "Check a finished dataset: digests, schemas, ids, images and counts.",
     "inspect": "Show counts, rejection reasons, columns and a few rows of a dataset.",
     "report": "Write web pages that show every sample and rejected candidate.",
