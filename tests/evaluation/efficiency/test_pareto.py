@@ -51,7 +51,7 @@ def test_vlues_own_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     lines = [f"{name},{score},{ms / 1000}" for name, (score, ms) in VLUE.items()]
     table.write_text("\n".join(["model,score,seconds", *lines]) + "\n")
     assert main(["pareto", str(table), "--output", str(tmp_path / "front.json")]) == 0
-    assert "63.50 [63.50, 63.50]" in capsys.readouterr().out
+    assert "63.50   yes" in capsys.readouterr().out
     models = json.loads((tmp_path / "front.json").read_text())["models"]
     assert [m["model"] for m in models][:2] == ["ALBEF", "METER"]
     assert {m["model"] for m in models if m["on_front"]} == {"ALBEF", "METER"}
