@@ -196,10 +196,9 @@ def as_text(front: Front) -> str:
         rows.append(
             [
                 visible(model.model),
-                _bracketed(model.score, model.score_low, model.score_high, "{:.4f}"),
+                _bracketed(4, model.score, model.score_low, model.score_high),
                 _bracketed(
-                    *(1000 * s for s in (model.seconds, model.seconds_low, model.seconds_high)),
-                    "{:.2f}",
+                    2, 1000 * model.seconds, 1000 * model.seconds_low, 1000 * model.seconds_high
                 ),
                 "yes" if model.on_front else "no",
                 f"{model.probability:.3f}",
@@ -219,10 +218,10 @@ def as_text(front: Front) -> str:
     )
 
 
-def _bracketed(value: float, low: float, high: float, digits: str) -> str:
+def _bracketed(digits: int, value: float, low: float, high: float) -> str:
     if low == high:
-        return digits.format(value)
-    return f"{digits.format(value)} [{digits.format(low)}, {digits.format(high)}]"
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
 main = Command(
