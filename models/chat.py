@@ -119,7 +119,7 @@ class ChatModel:
         limit = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
         if limit is not None and length + max_tokens > limit:
             raise QuestionTooLong(
-                f"{length + max_tokens} tokens with the answer exceed the limit of {limit}"
+                f"question and answer need {length + max_tokens} tokens; the limit is {limit}"
             )
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
@@ -162,7 +162,7 @@ def load_chat_model(
         )
     except Exception as error:
         raise InputError(
-            f"{weights.source}: its processor cannot be loaded: {first_line(error)}"
+            f"cannot load the processor of {weights.source}: {first_line(error)}"
         ) from error
     if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
         raise InputError(

@@ -136,7 +136,7 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
         raise ValueError(f"{key}: expected boxes, and their features in base64: {error}") from error
     if boxes < 1 or not data or len(data) % (4 * boxes):
         raise ValueError(
-            f"{key}: {len(data)} bytes cannot be the float32 features of {boxes} boxes"
+            f"{key}: expected float32 features for {boxes} boxes, found {len(data)} bytes"
         )
     features = np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(boxes, -1)
     if not np.isfinite(features).all():

@@ -158,7 +158,7 @@ def _features(spec: ScorerSpec) -> Path:
     features = spec.path("features")
     if features is None:
         raise InputError(
-            f"{spec.kind}:{spec.source}: add the region features with ,features=FILE.tsv"
+            f"{spec.kind}:{spec.source} needs region features; append ',features=FILE.tsv'"
         )
     return features
 

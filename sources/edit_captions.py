@@ -112,8 +112,8 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
             caption_id = namer(name) if caption.id is None else caption.id
             if values["mask"] is not None and not has_masks:
                 raise InputError(
-                    f"{file}: {caption_id} has the mask {values['mask']!r}; pass the mask "
-                    "folder with --masks"
+                    f"{file}: {caption_id} names the mask {values['mask']!r}, but no mask folder "
+                    "was passed; pass one with --masks"
                 )
             yield EditCaption(
                 caption_id=caption_id,

@@ -57,7 +57,7 @@ def _check(erratum: Erratum, where: str) -> None:
             raise InputError(f"{where}: {name}: expected a non-empty string")
     if erratum.stage != "errata":
         raise InputError(
-            f"{where}: stage: expected 'errata'; pass reviewers' decisions with --decisions"
+            f"{where}: stage: expected 'errata'; if the file contains decisions, use --decisions"
         )
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):

@@ -181,7 +181,7 @@ def _thrift(data: bytes, at: int) -> tuple[dict[int, Any], int]:
             value, at = _varint(data, at)
             at += value
         elif kind not in _FLAGS:
-            raise LookupError(f"a field of the kind {kind}")
+            raise LookupError(f"unknown field kind {kind}")
     return fields, at + 1
 
 

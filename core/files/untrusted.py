@@ -38,8 +38,8 @@ def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"its {num_bytes:,} bytes would take at least {memory_bytes:,} bytes of memory; the "
-            f"limit is {MAX_EXPANSION} times the file size plus {free:,} bytes"
+            f"reading its {num_bytes:,} bytes would take at least {memory_bytes:,} bytes of "
+            f"memory, more than the limit of {MAX_EXPANSION * num_bytes + free:,} bytes"
         )
 
 
@@ -78,7 +78,7 @@ def read(
     except ChildTimeout as error:
         raise Unreadable(f"reading it took too long: {error}") from error
     except ChildFailed as error:
-        raise Unreadable(f"the process that read it failed: {error}") from error
+        raise Unreadable(f"reading it failed: {error}") from error
     finally:
         if len(_idle) < _MOST_IDLE:
             _idle.append(child)

@@ -125,7 +125,7 @@ def _credits(
     found = task.read(path, dataset, None)
     if path.is_dir() and found.model != measured.model.name:
         raise InputError(
-            f"{path}: expected scores of {measured.model.name}, found scores of {found.model}; "
+            f"{path}: expected scores from {measured.model.name}, found scores from {found.model}; "
             "pass the scores in the same order as the results"
         )
     places = places_of(keys, found, str(path), allow_missing=False)

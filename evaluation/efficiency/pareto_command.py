@@ -94,10 +94,10 @@ class Front:
 
 
 def pareto_command(settings: ParetoSettings) -> int:
-    if settings.resamples < 1 or settings.seed < 0 or not settings.results:
-        raise InputError(
-            "pass at least one results file; --resamples must be at least 1, and --seed at least 0"
-        )
+    if not settings.results:
+        raise InputError("pass at least one results file")
+    if settings.resamples < 1 or settings.seed < 0:
+        raise InputError("--resamples must be at least 1, and --seed at least 0")
     _check_applies(settings)
     front = make_front(_contest(settings), settings)
     if settings.output is not None:

@@ -46,8 +46,8 @@ class PlotSettings:
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
     """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
-    For bars, drops and lambdas: metrics.json from `eqforge metrics`. For pareto: a file from
-    `eqforge pareto`."""
+    For bars, drops and lambdas: the metrics.json file that `eqforge metrics` wrote. For pareto: the
+    file that `eqforge pareto` wrote."""
 
     output: Path
     """File to write: .svg, .png or .pdf."""

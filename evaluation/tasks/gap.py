@@ -99,7 +99,9 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     first, second = map(read_numbers, paths)
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
-        raise InputError(f"{paths[0]} and {paths[1]} have no model, subset and metric in common")
+        raise InputError(
+            f"{paths[0]} and {paths[1]} share no result: no model, subset and metric is in both"
+        )
     return Report(
         title=f"Generalisation gap: {paths[0]} minus {paths[1]}",
         rules=None,

@@ -64,7 +64,7 @@ def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
     turn = euler_matrix(*_numbers(place.get("rpy", "0 0 0"), 3))[:3, :3]
     shapes = [shape for shape in collision.iterfind("geometry/*") if shape.tag in _SHAPES]
     if not shapes:
-        raise ValueError(f"expected a geometry with one of {', '.join(_SHAPES)}")
+        raise ValueError(f"expected one of the geometries {', '.join(_SHAPES)}")
     for part in _SHAPES[shapes[0].tag](shapes[0], urdf):
         corners = part.corners @ turn.T + _numbers(place.get("xyz", "0 0 0"), 3)
         yield Part(corners=corners, radius=part.radius)
@@ -77,7 +77,7 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     name = PurePosixPath(shape.get("filename", "")).name
     file = urdf.parent / name
     if not name.lower().endswith(MESHES):
-        raise ValueError(f"expected a mesh in {', '.join(MESHES)} format, found {name!r}")
+        raise ValueError(f"expected a mesh file ({', '.join(MESHES)}), found {name!r}")
     if not file.is_file():
         raise ValueError(f"the collision mesh {name} does not exist")
     scene = trimesh.load_scene(

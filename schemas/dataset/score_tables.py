@@ -230,8 +230,8 @@ def open_scores(folder: str) -> ScoresFolder:
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(
-            f"{folder} contains no finished scores, because {FILE_NAME} is missing; to finish, run "
-            "the same command again"
+            f"{folder} contains no finished scores: {FILE_NAME} is missing; run the same command "
+            "again to finish them"
         )
     manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a score manifest")
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):

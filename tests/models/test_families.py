@@ -222,7 +222,7 @@ def test_lxmert_refuses_features_of_another_detector(
 
 def test_lxmert_needs_the_file_of_features(folders: dict[str, Path]) -> None:
     (spec,) = parse_specs(f"lxmert:{folders['lxmert']}")
-    with pytest.raises(InputError, match="add the region features"):
+    with pytest.raises(InputError, match="needs region features"):
         load_scorer(spec)
 
 

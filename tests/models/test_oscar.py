@@ -446,8 +446,8 @@ def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("2\tQUJD", "3 bytes cannot be the float32 features of 2 boxes"),
-        ("0\t", "0 bytes cannot be the float32 features of 0 boxes"),
+        ("2\tQUJD", "expected float32 features for 2 boxes, found 3 bytes"),
+        ("0\t", "expected float32 features for 0 boxes, found 0 bytes"),
         ("1\t%%%", "expected boxes, and their features"),
         ("many\tQUJD", "expected boxes, and their features"),
         ("[]", "expected boxes, and their features"),

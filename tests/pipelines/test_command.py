@@ -93,7 +93,7 @@ def refuse(
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (
             ["--captions", "."],
-            ".: this folder contains no captions; expected subtitles (.srt or .vtt), .txt ",
+            ".: this folder contains no captions; pass a file, or a folder with subtitles (.srt ",
         ),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),

@@ -134,6 +134,6 @@ def test_a_file_of_errata_cannot_speak_for_people(
 
     assert perturbed(tmp_path, "--errata", path).name == "status 2"
     assert (
-        "stage: expected 'errata'; pass reviewers' decisions with --decisions"
+        "stage: expected 'errata'; if the file contains decisions, use --decisions"
         in capsys.readouterr().err
     )

@@ -99,8 +99,8 @@ def _portable(beam_args: Sequence[str], option_names: set[str]) -> Options:
 def _dataflow(beam_args: Sequence[str], option_names: set[str]) -> Options:
     if not option_names & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
         raise InputError(
-            "--sdk_container_image is missing; pass a container image with eqforge for the "
-            "workers; docs/guides/scaling.md explains how to build one"
+            "--sdk_container_image is missing; pass the container image that the workers run "
+            "(docs/guides/scaling.md explains how to build it)"
         )
     # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
     found: Options = {"number_of_worker_harness_threads": "1"}

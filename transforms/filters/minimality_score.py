@@ -47,7 +47,7 @@ class MinimalitySettings:
     docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Number of pairs per video to keep even if they exceed the limits on change. These are the
+    """Number of pairs per video to keep even if they change too much. These are the
     pairs with the highest minimality scores. If scores are equal, the pairs with the lowest ids are
     kept."""
 
