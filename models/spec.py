@@ -283,8 +283,8 @@ def _one(text: str) -> Any:
     except InputError as error:
         if text.partition(":")[0] in SCORERS:
             raise
-        end = "" if str(error).endswith("?") else ";"
-        raise InputError(f"{error}{end} for your own model, write {_OWN}") from error
+        own = " For" if str(error).endswith("?") else "; for"
+        raise InputError(f"{error}{own} your own model, write {_OWN}") from error
     if len(specs) != 1:
         raise InputError(f"{text!r}: expected one model; run the command once for each model")
     return specs[0]

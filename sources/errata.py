@@ -54,7 +54,7 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
 def _check(erratum: Erratum, where: str) -> None:
     for name in ("id", "reason", "who"):
         if not getattr(erratum, name).strip():
-            raise InputError(f"{where}: {name}: expected a non-empty string")
+            raise InputError(f"{where}: {name}: expected a string that is not blank")
     if erratum.stage != "errata":
         raise InputError(
             f"{where}: stage: expected 'errata'; if the file contains decisions, use --decisions"
@@ -126,7 +126,7 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
         where = f"line {number}"
         decision = decode(line, Decision, str(path), where)
         if not decision.id.strip():
-            raise InputError(f"{path}: {where}: id: expected a non-empty string")
+            raise InputError(f"{path}: {where}: id: expected a string that is not blank")
         if decision.id in found:
             before = found[decision.id][0]
             raise InputError(

@@ -28,7 +28,7 @@ _KINDS = {
     "null": "null",
 }
 _MESSAGES = (
-    (re.compile(r"Expected `str` matching regex '\\\\S'"), "expected a non-empty string"),
+    (re.compile(r"Expected `str` matching regex '\\\\S'"), "expected a string that is not blank"),
     (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
     (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
     (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),

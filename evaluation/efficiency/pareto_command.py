@@ -212,14 +212,14 @@ def as_text(front: Front) -> str:
             *(line.rstrip() for line in lines),
             "Models are compared by score and time. A model is on the front if no other model is",
             f"{rule}. The probability is the fraction of {front.resamples:,} resamples (seed",
-            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals;",
-            "numbers without brackets are the same in every resample.",
+            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals.",
+            "Numbers without brackets have no interval, or one of width 0.",
         ]
     )
 
 
 def _bracketed(digits: int, value: float, low: float, high: float) -> str:
-    if low == high:
+    if not low < high:
         return f"{value:.{digits}f}"
     return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 

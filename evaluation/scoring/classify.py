@@ -84,7 +84,9 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     classes = [line.strip() for _, line in text_lines(names)]
     values, size = np.frombuffer(read_bytes(data), np.uint8), labels + 3 * _SIDE_PX**2
     if not values.size or values.size % size:
-        raise InputError(f"{data}: expected a multiple of {size:,} bytes, found {values.size:,}")
+        raise InputError(
+            f"{data}: expected a positive multiple of {size:,} bytes, found {values.size:,}"
+        )
     records = values.reshape(-1, size)
     targets, pixels = (
         records[:, labels - 1],

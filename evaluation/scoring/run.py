@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from eqforge.evaluation.scoring.command import ScoreSettings
 
 _UNIT_BATCHES = 4
+_CAPTIONS_AT_ONCE = 10_000
 
 
 def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> ScoresManifest:
@@ -142,7 +143,8 @@ def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
 
 def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     found = open_scores(str(folder)).manifest
-    if dataclasses.replace(found, counts={}, tables={}) != header:
+    warnings = header.warnings
+    if dataclasses.replace(found, counts={}, tables={}, warnings=warnings) != header:
         raise InputError(
             f"{folder} contains scores of {found.dataset!r} by {found.model.name} from a run with "
             "a different dataset, model, setting or version; choose another --output, or delete "
@@ -154,7 +156,8 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
     plan = work / "plan.json"
-    wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
+    unwarned = msgspec.to_builtins(dataclasses.replace(header, warnings=[]))
+    wanted = msgspec.json.encode([fingerprint(unwarned), index.digest()])
     if plan.exists():
         if plan.read_bytes() != wanted:
             raise InputError(
@@ -286,8 +289,10 @@ def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
 
 
 def _truncation_warnings(scorer: Scorer, captions: list[str]) -> Iterator[str]:
-    count = scorer.count_truncated(captions) if hasattr(scorer, "count_truncated") else 0
-    if count:
+    if not hasattr(scorer, "count_truncated"):
+        return
+    starts = range(0, len(captions), _CAPTIONS_AT_ONCE)
+    if count := sum(scorer.count_truncated(captions[i : i + _CAPTIONS_AT_ONCE]) for i in starts):
         yield (
             f"the model reads only the first tokens of {count:,} of "
             f"{counted(len(captions), 'captions')}; "

@@ -32,6 +32,8 @@ WORDNET_LOCK = threading.RLock()
 _NAMES = ("wordnet", "wordnet.zip")  # a folder or an archive, below `corpora`
 _PARTS = ("adj", "adv", "noun", "verb")
 _FILES = ("cntlist.rev", *(f"{kind}.{part}" for kind in ("data", "index") for part in _PARTS))
+_EXCEPTIONS = tuple(f"{part}.exc" for part in _PARTS)
+_REMEDY = "delete it and run `eqforge setup wordnet`"
 LEXNAMES = Path(__file__).with_name("data") / "lexnames.tsv"
 """Names and numbers of WordNet 3.0's lexicographer files, as in lexnames(5WN): NLTK needs the file,
 and Debian ships only the manual page."""
@@ -39,19 +41,19 @@ and Debian ships only the manual page."""
 
 def open_wordnet() -> "WordNetCorpusReader":
     with WORDNET_LOCK:
-        return _open(_find(DEBIAN_FOLDER, cache_folder() / "nltk_data", *_folders()))
+        return _open(_remembered(DEBIAN_FOLDER, *_folders()))
 
 
 def check_wordnet() -> None:
     """Check that WordNet is complete, without NLTK, whose import takes 2 s."""
-    place = _find(DEBIAN_FOLDER, cache_folder() / "nltk_data", *_folders())
+    place = _find(DEBIAN_FOLDER, *_folders())
     try:
         root = zipfile.Path(place, "wordnet/") if place.is_file() else place
-        missing = [name for name in _FILES if not (root / name).is_file()]
+        missing = [name for name in (*_FILES, *_EXCEPTIONS) if not (root / name).is_file()]
     except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"WordNet at {place} cannot be read: {error}") from error
+        raise InputError(f"WordNet at {place} cannot be read: {error}; {_REMEDY}") from error
     if missing:
-        raise InputError(f"WordNet at {place} is incomplete: {missing[0]} is missing")
+        raise InputError(f"WordNet at {place} is incomplete: {missing[0]} is missing; {_REMEDY}")
 
 
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
@@ -61,17 +63,18 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
     without root, into eqforge's cache.
     """
     target = cache_folder() / "nltk_data"
-    places = (DEBIAN_FOLDER, target, *_folders())
     with contextlib.suppress(InputError):
-        return str(_find(*places))
+        check_wordnet()
+        return str(_find(DEBIAN_FOLDER, *_folders()))
     target.mkdir(parents=True, exist_ok=True, mode=0o755)
     failures = []
     for fetch in (_fetch_by_nltk, _fetch_by_apt):
         report(f"{fetch.__doc__} Target: {target}")
         try:
             fetch(target)
+            check_wordnet()
             open_wordnet()
-            return str(_find(*places))
+            return str(_find(DEBIAN_FOLDER, *_folders()))
         except (InputError, OSError) as error:
             failures.append(f"{fetch.__name__.removeprefix('_fetch_by_')}: {error}")
     raise InputError(
@@ -81,26 +84,28 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
 
 def _folders() -> list[str]:
+    cache = str(cache_folder() / "nltk_data")
     if "nltk.data" in sys.modules:
-        return list(sys.modules["nltk.data"].path)
+        return [*sys.modules["nltk.data"].path, cache]
     named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
     ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
     machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-    return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines))]
+    return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines)), cache]
 
 
-@functools.lru_cache(maxsize=8)
-def _find(debian: Path, *folders: Path | str) -> Path:
-    """Return WordNet's folder or archive; remembered, since captions ask at each word."""
+def _find(debian: Path, *folders: str) -> Path:
+    """Return WordNet's folder or archive."""
     if find_spec("nltk") is None:
         raise MissingExtra("nltk", "text")
-    for place in (
-        *(Path(folder, "corpora", name) for name in _NAMES for folder in folders),
-        debian,
-    ):
+    places = [Path(folder, "corpora", name) for name in _NAMES for folder in folders]
+    for place in (*places, debian):
         if place.is_file() or (place / "data.noun").is_file():
             return place
     raise InputError("WordNet is not installed; run `eqforge setup wordnet`")
+
+
+# Captions ask for WordNet at each word.
+_remembered = functools.lru_cache(maxsize=8)(_find)
 
 
 @functools.lru_cache(maxsize=2)

@@ -81,7 +81,7 @@ def test_what_people_drop_is_a_reject_with_the_reason_human(whole: Path, tmp_pat
     [
         ([{"id": "a", "decision": "drop"}] * 2, "lines 1 and 2 both decide about 'a'"),
         ([{"id": "a", "decision": "burn"}], "line 1"),
-        ([{"id": " ", "decision": "drop"}], "line 1: id: expected a non-empty string"),
+        ([{"id": " ", "decision": "drop"}], "line 1: id: expected a string that is not blank"),
         ([{"decision": "drop"}], "line 1"),
     ],
 )

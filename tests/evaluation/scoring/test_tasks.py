@@ -349,7 +349,7 @@ def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> Non
         (f"{OWN},colour=red", "unexpected keyword argument 'colour'"),
         ("clip:a+clip:b", "expected one model"),
         ("clip:nowhere", "no such folder"),
-        ("clp:nowhere", r"'clip'\? for your own model, write python:MODULE:FACTORY"),
+        ("clp:nowhere", r"'clip'\? For your own model, write python:MODULE:FACTORY"),
     ],
 )
 def test_a_model_that_is_none_is_refused(model: str, message: str, tmp_path: Path) -> None:
