@@ -129,7 +129,7 @@ def test_a_scene_that_always_ends_the_renderer_is_named(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with (
         meanwhile(kill_all),
-        pytest.raises(SceneKillsRenderer, match=r"scene 0 .*SIGKILL") as caught,
+        pytest.raises(SceneKillsRenderer, match=r"scene 0: .*SIGKILL") as caught,
     ):
         renderer.render([scene(BALL)])
     assert isinstance(caught.value.cause, ChildDied)
