@@ -90,7 +90,7 @@ DOCTYPE = '<!DOCTYPE x [<!ENTITY y SYSTEM "a.obj">]><robot>&y;</robot>'
         (urdf("<capsule/>"), "expected one of the geometries mesh, box, cylinder, sphere"),
         (urdf('<box size="1 2"/>'), "expected 3 numbers, found '1 2'"),
         (urdf('<sphere radius="inf"/>'), "expected 1 number, found 'inf'"),
-        (urdf("<mesh/>"), "expected a mesh in .obj, .stl"),
+        (urdf("<mesh/>"), "expected a mesh file (.obj, .stl)"),
         (urdf('<mesh filename="../../etc/passwd"/>'), "(.obj, .stl), found 'passwd'"),
         (urdf('<mesh filename="b.obj"/>'), "the collision mesh b.obj does not exist"),
         (urdf('<mesh filename="a.obj" scale="0 1 1"/>'), "has no volume"),
