@@ -119,7 +119,7 @@ def new_heads(mlp: bool) -> Any:
 def test_heads_of_stored_vectors_are_trained_and_score_simat(
     folder: Path, tmp_path: Path, mlp: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Loss, weights and vectors equal those of a training loop that the test writes itself."""
+    """Compare loss, weights and vectors with an independent training loop."""
     more = ["--epochs", "3", *(["--train", "mlp-heads"] if mlp else [])]
     assert main(train(folder, tmp_path / "heads", *more)) == 0
     images, captions = read_matches(folder)
