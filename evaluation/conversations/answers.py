@@ -256,7 +256,7 @@ def answers_report(
         f"{dataset}: pairs in which the model matched captions and images correctly, in per cent"
     )
     notes = (
-        "Columns 1 and 2 follow the paper: images are in order; captions are in order or swapped.",
+        "As in the paper, columns 1 and 2 keep the order of the images; column 2 swaps captions.",
         "An unreadable answer counts as wrong. Chance is a coin toss for each question.",
     )
     return make_report(title, rules, {model: subsets}, notes)

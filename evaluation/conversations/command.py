@@ -96,8 +96,10 @@ class ConverseSettings:
                 raise InputError(f"--{name.replace('_', '-')} must be at least 1")
         if self.seed < 0:
             raise InputError("--seed must be at least 0")
-        if self.gap_px < 0 or (self.samples is not None and self.samples < 1):
-            raise InputError("--gap-px must be at least 0, and --samples at least 1")
+        if self.gap_px < 0:
+            raise InputError("--gap-px must be at least 0")
+        if self.samples is not None and self.samples < 1:
+            raise InputError("--samples must be at least 1")
         if self.endpoint is not None and self.model is None:
             raise InputError("--endpoint needs --model NAME")
         if self.answers is not None and self.endpoint is not None:

@@ -74,8 +74,8 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
     missing = [name for name in wanted if name not in schema.names]
     if schema.names and missing:
         raise InputError(
-            f"{dataset.folder}: its samples have no column {missing[0]!r}; eqforge converse needs "
-            f"pairs of images and captions with the columns {', '.join(wanted)}"
+            f"{dataset.folder}: its samples have no column {missing[0]!r}; pass a dataset of pairs "
+            f"(with the columns {', '.join(wanted)})"
         )
     if schema.names and by is not None:
         check_label_column(schema, by, dataset.folder)

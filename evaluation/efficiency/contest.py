@@ -72,8 +72,8 @@ def from_measurements(
     """
     if len(results) != len(scores):
         raise InputError(
-            f"--scores: expected {len(results)} folders or files, one for each results file, in "
-            f"the same order; found {len(scores)}"
+            f"--scores: found {len(scores)} folders or files for {len(results)} results files; "
+            "pass one for each results file, in the same order"
         )
     task = task_of(dataset)
     if task is None:
@@ -147,8 +147,8 @@ def from_table(path: Path, rules: Rules) -> Contest:
     for line, row in enumerate(csv_rows(path), start=2):
         if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
             raise InputError(
-                f"{path}: expected the columns model, score, seconds and, for intervals, "
-                f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}; found "
+                f"{path}: expected the columns model, score and seconds (optional: "
+                f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}); found "
                 f"{', '.join(name_of(name) for name in row)}"
             )
         where = f"{path}: line {line}"
@@ -182,8 +182,8 @@ def from_numbers(
         found = read_numbers(path)
         if twice := numbers.keys() & found.keys():
             raise InputError(
-                f"{path}: {', '.join(min(twice))} also appears in an earlier --metrics file; "
-                "remove one of the rows"
+                f"{path}: the row for {', '.join(min(twice))} also appears in an earlier --metrics "
+                "file; remove one of the two"
             )
         numbers |= found
     models = {model for model, *_ in numbers}
@@ -197,7 +197,7 @@ def from_numbers(
         except KeyError as error:
             known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
             raise InputError(
-                f"{', '.join(map(str, tables))}: expected a row for {', '.join(error.args[0])}; "
+                f"{', '.join(map(str, tables))}: there is no row for {', '.join(error.args[0])}; "
                 f"found {'; '.join(known[:20]) or 'no such metric'}"
             ) from None
         values, lows, highs = np.array(parts).T
@@ -269,9 +269,9 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
         for name, value in _conditions(one):
             if value != expected[name]:
                 raise InputError(
-                    f"{path}: its times cannot be compared with {paths[0]}, because {name} is "
-                    f"{value} here, but {expected[name]} there; measure both models under the same "
-                    "conditions, or pass a CSV table of times"
+                    f"{path}: {name} is {value}, but {expected[name]} in {paths[0]}, so the times "
+                    "cannot be compared. Measure both models under the same conditions, or pass a "
+                    "CSV table of times."
                 )
 
 

@@ -24,8 +24,8 @@ class Detector:
             raise InputError(f"{model.name} reads pixels; omit --detector and --detector-s")
         if not reads_pixels and len(passed) != 1:
             raise InputError(
-                f"{model.name} reads features from a detector; pass either the detector with "
-                "--detector, or its seconds per image with --detector-s"
+                f"{model.name} reads features from a detector, whose time counts too; pass "
+                "either --detector MODEL or --detector-s (its seconds per image)"
             )
         self.stages = ("detector",) * len(passed)
         if settings.detector is not None:

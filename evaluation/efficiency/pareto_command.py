@@ -186,7 +186,9 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 def read_front(path: Path) -> Front:
     found = decode(read_bytes(path), Front, f"{path} was not written by eqforge pareto")
     if found.format != FORMAT:
-        raise InputError(f"{path}: expected format {FORMAT}, found {found.format}")
+        raise InputError(
+            f"{path}: expected format {FORMAT}, found {found.format}; run eqforge pareto again"
+        )
     return found
 
 

@@ -96,8 +96,10 @@ def plot_command(settings: PlotSettings) -> None:
 
     check_output(settings.output)
     reject_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the {settings.kind} plot")
-    if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
-        raise InputError("pass at least one input; --bins and --resamples must be at least 1")
+    if not settings.inputs:
+        raise InputError("pass at least one input")
+    if settings.bins < 1 or settings.resamples < 1:
+        raise InputError("--bins and --resamples must be at least 1")
     if settings.seed < 0:
         raise InputError("--seed must be at least 0")
     if settings.kind in ("equivariance", "minimality"):
@@ -162,8 +164,8 @@ def _draw_table(settings: PlotSettings) -> None:
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
         raise InputError(
-            f"the {settings.kind} plot needs a table of {_TABLES[settings.kind]} with the metric "
-            f"{metric!r}, from eqforge metrics --output; found {known}"
+            f"the {settings.kind} plot needs the metric {metric!r}, but the tables have {known}; "
+            f"run eqforge metrics --output on {_TABLES[settings.kind]}"
         )
     numbers = _labelled(tables.chosen(numbers, metric), settings)
     if settings.kind == "drops":

@@ -132,10 +132,10 @@ def equivariance_curves(models: Sequence[PairScores], subset: str = "") -> list[
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'unknown'}" for model in models)
-        advice = "; pass the score type with --quantity, or" if None in quantities else ";"
+        advice = ", or pass the score type with --quantity" if None in quantities else ""
         raise InputError(
-            f"the models have different score types ({named}), so their deviations cannot be "
-            f"compared{advice} draw a separate plot for each type"
+            f"the models have different score types ({named}); draw a separate plot for each "
+            f"type{advice}"
         )
     scores = [model.scores[model.subsets == subset] for model in models]
     if not all(map(len, scores)):

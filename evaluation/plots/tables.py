@@ -143,7 +143,7 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
             found += decode(read_bytes(path), _Table, str(path)).measures
         except InputError as error:
             raise InputError(
-                f"expected a metrics.json from eqforge metrics --output: {error}"
+                f"expected a metrics.json file from eqforge metrics --output: {error}"
             ) from error
     return found
 
@@ -160,8 +160,8 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
     (model, subset), times = places.most_common(1)[0]
     if times > 1:
         raise InputError(
-            f"the tables contain {times} rows for {model}, {subset}; pass tables of one dataset, "
-            "each with different models"
+            f"the tables contain {times} rows for the model {model} and the subset {subset}; pass "
+            "tables of one dataset, each with different models"
         )
     return found
 
@@ -186,9 +186,9 @@ def bars_of(numbers: Sequence[Number], subset: str | None) -> dict[str, list[Num
     known = {one.metric for one in numbers}
     metrics = next((names for names in BARS if known.issuperset(names)), None)
     if metrics is None:
-        expected = " or ".join(", ".join(names) for names in BARS)
+        pairs, positives = (", ".join(names) for names in BARS)
         raise InputError(
-            f"the bars plot needs a table of pairs or hard positives with the metrics {expected}; "
+            f"the bars plot needs the metrics of pairs ({pairs}) or hard positives ({positives}); "
             f"found {', '.join(dict.fromkeys(one.metric for one in numbers)) or 'none'}"
         )
     found = {metric: chosen(numbers, metric) for metric in metrics}
@@ -250,7 +250,7 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
         if separator and _NUMERAL.fullmatch(strength):
             found.setdefault((one.model, method), []).append((float(strength), one))
     if not found:
-        raise InputError("expected SIMAT scores with a lambda in each row; found none")
+        raise InputError("found no scores by lambda; run eqforge metrics --output on SIMAT scores")
     return {key: sorted(rows, key=lambda row: row[0]) for key, rows in found.items()}
 
 

@@ -160,8 +160,8 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            "--scores: reports show scores only for pairs, foils, rewordings and grouped "
-            f"questions, and {dataset.folder} contains none of these; omit --scores"
+            f"--scores does not apply to {dataset.folder}; omit it (only reports on pairs, foils, "
+            "rewordings and grouped questions show scores)"
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))

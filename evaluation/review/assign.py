@@ -106,8 +106,8 @@ def doubtful(
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
-            f"--unlikely needs the probability that each sample is correct, but {dataset.folder} "
-            f"contains none; {how}"
+            f"--unlikely: the samples in {dataset.folder} have no probability of being correct; "
+            f"{how}"
         )
     if unlikely is not None:
         generated = [row for row in rows if row.basis != OF_SOURCE]

@@ -161,8 +161,8 @@ def votes_of(data: bytes, file: str) -> bytes:
             names = sorted({shown(each.get("reviewer")) for each in (about, known.file)})
             two = " and of ".join(names) if len(names) > 1 else f"two plans of {names[0]}"
             raise InputError(
-                f"{file} contains tasks of {two}; in Label Studio, import the tasks of each "
-                "reviewer and plan into a separate project"
+                f"{file} contains tasks of {two}. In Label Studio, create a separate project for "
+                "each reviewer and each plan."
             )
         where = f"{file}: task {known.task}"
         annotations = [each for each in task.annotations or () if not each.was_cancelled]
@@ -177,7 +177,7 @@ def votes_of(data: bytes, file: str) -> bytes:
             votes.append(_vote(each, known, task.data, where))
     if len(people) > 1:
         raise InputError(
-            f"{file} contains annotations by {len(people)} people; expected only annotations by "
+            f"{file} contains annotations by {len(people)} people; keep only the annotations by "
             f"{shown(about.get('reviewer'))}"
         )
     if not about:
@@ -189,8 +189,8 @@ def _known(task: _Exported, file: str, number: int) -> Known:
     known = task.data.get("known")
     if not isinstance(known, str) or task.annotations is None:
         raise InputError(
-            f"{file}: [{number}]: expected a vote, or a task from `eqforge review plan` that Label "
-            "Studio exported as JSON (not JSON-MIN)"
+            f"{file}: [{number}] is not a task from `eqforge review plan`; in Label Studio, export "
+            "as JSON (not JSON-MIN)"
         )
     try:
         decoded = base64.b64decode(known, altchars=b"-_", validate=True)

@@ -110,11 +110,11 @@ def import_votes(settings: Import) -> ReviewOutcome:
     if units.digest != file_votes.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
         wanted = (
-            "from a different file; pass that file with --of"
+            "with a different file; pass that file with --of"
             if file_votes.of
             else "without --of; omit --of"
         )
-        raise InputError(f"{named}the tasks were planned {wanted}")
+        raise InputError(f"{named}the review was planned {wanted}")
     votes = file_votes = with_ids(file_votes, set(units.ids))
     if file_votes.unit == "phrases":
         votes = _found(file_votes, dataset)

@@ -190,8 +190,8 @@ def _check(
     for name in reviewers:
         if not _REVIEWER.fullmatch(name):
             raise InputError(
-                f"--reviewers {name}: expected up to 40 letters (without accents), digits, - and "
-                "_, because the name becomes part of a file name"
+                f"--reviewers {name}: a name may have up to 40 characters: letters without "
+                "accents, digits, - and _"
             )
         if _NO_PAGES.fullmatch(name.lower()):
             raise InputError(f"--reviewers {name}: this name is reserved; choose another")
@@ -205,15 +205,15 @@ def _check(
         )
     if settings.each is not None and protocol.unit not in ("samples", "captions"):
         raise InputError(f"--each {settings.each} works only with protocols that review samples")
-    if settings.each is not None and (settings.sample is None or only):
-        raise InputError(
-            "--each needs --sample, and does not work with --disagreed, --disputed or --unlikely"
-        )
+    if settings.each is not None and only:
+        raise InputError("--each does not work with --disagreed, --disputed or --unlikely")
+    if settings.each is not None and settings.sample is None:
+        raise InputError("--each needs --sample")
     able = [name for name, form in FORMS.items() if form.controls is not None]
     if settings.tool == "label-studio" and protocol.form not in able:
         raise InputError(
-            f"--protocol {protocol.name}: --tool label-studio supports only the forms "
-            f"{', '.join(able)}; omit --tool to get web pages"
+            f"--tool label-studio does not support the form {protocol.form} of --protocol "
+            f"{protocol.name} (only {', '.join(able)}); omit --tool to get web pages"
         )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")

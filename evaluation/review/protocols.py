@@ -143,8 +143,8 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
         names = {each.name, *each.names(_MOST_PICTURES)}
         if not seen.isdisjoint(names):
             raise InputError(
-                f"{path}: fields: the name {shown(each.name)} appears twice, or is reserved (item, "
-                "images); rename the field"
+                f"{path}: fields: the name {shown(each.name)} is already in use; rename the field "
+                "(item and images are reserved)"
             )
         seen |= names
     needs = "claims" if found.form == "judge" else ""

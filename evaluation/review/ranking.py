@@ -67,7 +67,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         for reviewer, order in orders.items():
             if sorted(order) != images:
                 raise InputError(
-                    f"the votes of {reviewer} on {name} do not rank exactly the images of the task"
+                    f"{name}: the votes of {reviewer} do not rank the same images as the task"
                 )
         if orders:
             ranks = [[1 + order.index(image) for image in images] for order in orders.values()]

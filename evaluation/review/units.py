@@ -78,9 +78,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
     elif unit == "queries":
         found = _gallery(dataset) if file is None else _queries(dataset, file)
     elif file is not None:
-        raise InputError(
-            f"--of {file}: this protocol reviews the dataset itself, not a file; omit --of"
-        )
+        raise InputError(f"--of {file}: this protocol does not review a file; omit --of")
     elif unit == "samples":
         is_telling = "role" in dataset.columns("samples")
         make = partial(_samples, dataset)
@@ -268,8 +266,8 @@ def check_fits(
     if protocol.needs == "claims":
         about = "images with true or false texts"
     raise InputError(
-        f"--protocol {protocol.name} needs {about}, which {dataset.folder} does not contain; "
-        f"choose {options}, or your own protocol"
+        f"--protocol {protocol.name}: {dataset.folder} contains no {about}; choose {options}, or "
+        "your own protocol"
     )
 
 

@@ -76,9 +76,9 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path} contains votes on a different dataset or version ({shown(file.dataset)}, "
-                f"manifest {file.sha256[:12]}) than {dataset} (manifest {sha256[:12]}); review the "
-                "dataset again"
+                f"{path} contains votes on a different dataset or version: it names the manifest "
+                f"{file.sha256[:12]} of {shown(file.dataset)}, but {dataset} has {sha256[:12]}; "
+                "review the dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(
@@ -88,8 +88,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         of_plan = ("plan", "overlap", "of", "fields")
         if any(getattr(file, name) != getattr(first, name) for name in of_plan):
             raise InputError(
-                f"{path} and {first_path} belong to different plans; pass the votes of one plan, "
-                "and the decisions from the other plan with --earlier"
+                f"{path} and {first_path} belong to different plans. Import the votes of one plan "
+                "first, then pass its decisions with --earlier."
             )
         if file.reviewer in files:
             raise InputError(

@@ -166,7 +166,7 @@ def test_what_cannot_be_asked_about_has_a_reason(
         (["--question", "which?"], "{caption_1}"),
         (["--model", "someone/model"], "40 hexadecimal digits"),
         (["--by", "colour"], "no column 'colour'"),
-        (["--samples", "0"], "--samples at least 1"),
+        (["--samples", "0"], "--samples must be at least 1"),
         (["--seed", "-1"], "--seed must be at least 0"),
         (["--answers", "file.jsonl"], "either --model or --answers"),
     ],

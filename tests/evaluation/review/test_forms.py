@@ -400,7 +400,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
-    assert "do not rank exactly the images of the task" in refused(argv, capsys)
+    assert "do not rank the same images as the task" in refused(argv, capsys)
 
 
 # --- VLUE: what is written and drawn becomes rows that its build reads
@@ -606,7 +606,7 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     plan = planned(vlue, tmp_path / "p", "picture-ranking", "ada", "--of", files[0])
     file = saved(plan, "ada", lambda item, shown: {"order": shown["images"]})
     argv = ["import", vlue, file, "--output", tmp_path / "rows.jsonl"]
-    said = "the tasks were planned from a different file; pass that file with --of"
+    said = "the review was planned with a different file; pass that file with --of"
     assert f"--of {files[1]}: {said}" in refused([*argv, "--of", files[1]], capsys)
     assert taken(vlue, [file], tmp_path / "rows.jsonl", "--of", files[0])
 

@@ -187,8 +187,7 @@ def test_tasks_of_two_reviewers_are_not_one_project(
     path.write_text(json.dumps([task for each in both for task in json.loads(each.read_text())]))
     told = refused(["import", pairs, path, "--output", tmp_path / "o"], capsys)
     assert (
-        "contains tasks of 'ada' and of 'ben'; in Label Studio, import the tasks of each reviewer"
-        in told
+        "contains tasks of 'ada' and of 'ben'. In Label Studio, create a separate project" in told
     )
     assert (
         review.main(["import", str(pairs), *map(str, both), "--output", str(tmp_path / "d")]) == 0

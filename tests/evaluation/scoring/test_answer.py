@@ -347,8 +347,8 @@ def test_the_time_of_lxmert_includes_its_detector(
     assert all(any(np.array_equal(one, each) for one in timed) for each in expected)
 
     for more, message in (
-        ([], "pass either the detector with --detector, or its seconds"),
-        (["--detector", str(detector), "--detector-s", "1"], "pass either the detector with"),
+        ([], "pass either --detector MODEL or --detector-s (its seconds"),
+        (["--detector", str(detector), "--detector-s", "1"], "pass either --detector MODEL"),
         (["--detector", str(images)], "the model cannot be loaded"),
     ):
         assert efficiency([*command, *more, "--output", str(tmp_path / "x.json")]) == 2
