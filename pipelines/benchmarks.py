@@ -83,8 +83,8 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         self._columns()
         if self.config.unconfirmed and self.name != "valse":
             raise InputError(
-                "--unconfirmed works only with valse, because only valse records how many "
-                "annotators confirmed an item"
+                "--unconfirmed works only with valse, the only benchmark that records annotators' "
+                "votes"
             )
         self.check_images()
 

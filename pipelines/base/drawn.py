@@ -107,9 +107,9 @@ class DrawnPipeline(GeneratedPipeline[Configured, Record]):
         prepare_plausibility(settings.plausibility)
         if device != "cpu" and workers > 1:
             raise InputError(
-                f"--workers {workers}: {device} is no faster with several workers, because each "
-                "loads its own copy of the model; pass --workers 1; with several GPUs, build "
-                f"{part} on each GPU, in separate folders"
+                f"--workers {workers}: {device} is no faster with several workers. Pass "
+                f"--workers 1. If you have several GPUs, build {part} on each GPU, in separate "
+                "folders."
             )
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:

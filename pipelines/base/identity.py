@@ -184,7 +184,7 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
         if run.overwrite:
             return None
         raise InputError(
-            f"--output {run.output} contains an unfinished build, but {url} is damaged; "
+            f"--output {run.output} contains an unfinished build whose file {url} is damaged; "
             "choose a different folder, or add --overwrite to start again"
         ) from error
 
@@ -198,8 +198,7 @@ def _check_same(
     found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {state} {dataset}; --only builds only some samples, so choose "
-            "a separate folder"
+            f"--output {run.output}: {state} {dataset}; choose a separate folder for --only"
         )
     check_differences(run, f"{state} {dataset}", found)
 
@@ -211,8 +210,8 @@ def check_differences(run: RunSettings, state: str, differences: Sequence[str]) 
         more = [f"and {number} more"] * (number > 0)
         raise InputError(
             f"--output {run.output}: {state} made with different settings, inputs or versions: "
-            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; choose a different folder, "
-            "or add --overwrite to replace it"
+            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}. Choose a different folder, "
+            "or add --overwrite to replace it."
         )
 
 

@@ -57,14 +57,14 @@ class RecipeSettings:
             if value not in (None, False):
                 use = f"sets this option to {shown(value)}"
             raise InputError(
-                f"{label}: the recipe {self.url} {use}; leave out the option or the recipe"
+                f"{label}: the recipe {self.url} {use}; omit either the option or the recipe"
             )
         for name, (value, usual, hint) in settings.items():
             if _is_named(name, hint) and value and value != usual and name not in labels:
                 flag = name.replace("_", "-")
                 raise InputError(
-                    f"the recipe {self.url} needs --{flag} {shown(value)}; pass it yourself, "
-                    "because recipes never name code or models to load"
+                    f"the recipe {self.url} needs --{flag} {shown(value)}; pass this option "
+                    "yourself, because recipes do not load code or models"
                 )
 
 
@@ -75,7 +75,9 @@ def settings_of_recipe(
     if mode is None:
         raise InputError(f"{url}: the mode is {shown(recipe.mode)}; expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: its mode is {mode}, but its settings say {shown(named)}")
+        raise InputError(
+            f"{url}: the recipe's mode is {mode}, but its settings name {shown(named)}"
+        )
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):

@@ -99,8 +99,7 @@ class TextPipeline(Pipeline[Configured, Record]):
             example = example or name
         if example == "":
             raise InputError(
-                f"--images {folder.root}: the captions contain no image names, so eqforge cannot "
-                "find the images; leave out --images"
+                f"--images {folder.root}: the captions do not name their images; omit --images"
             )
         if example is not None:
             raise InputError(

@@ -167,9 +167,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--videos {folder.root}: --frames-fps cannot read folders of frames on a web "
-                "server, which does not list its files; copy the folders to this machine, or put "
-                "the frames into tar shards"
+                f"--videos {folder.root}: --frames-fps cannot read folders on a web server. Copy "
+                "the folders to this machine, or put the frames into tar shards."
             )
         if find_spec("av") is None:
             raise MissingExtra("av", "video")

@@ -243,10 +243,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
 
     def _check_budget(self, found: Estimate) -> None:
         config, most = self.config, found.tries * found.questions
-        less = (
-            "raise the limit, lower --model-retries, or build fewer samples with --limit or "
-            "--sample"
-        )
+        less = "raise this limit, or lower --model-retries, --limit or --sample"
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
                 f"--model-requests {config.model_requests:,}: the build may need {most:,} "

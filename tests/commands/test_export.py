@@ -232,7 +232,7 @@ def test_another_export_is_replaced_only_where_that_is_asked_for(
     before = write(both, tmp_path / "files")
 
     message = refused(capsys, one, tmp_path / "files")
-    assert "already contains an export of hard-positives as vl-checklist with different" in message
+    assert "already contains a different export (hard-positives as vl-checklist)" in message
     assert "pass --overwrite to replace it" in message
     below = tmp_path / "files" / "data" / "vl_checklist_relations.json"
     assert f"--output {below}: cannot be written: Not a directory" in refused(capsys, one, below)

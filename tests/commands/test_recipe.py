@@ -389,7 +389,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
-    (_config(mode="corrected"), "its mode is paper, but its settings say 'corrected'"),
+    (_config(mode="corrected"), "the recipe's mode is paper, but its settings name 'corrected'"),
     (_config(shell="rm"), "eqforge has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
@@ -398,7 +398,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (_run(limit=-1), "--limit -1: expected 0 or more"),
     (
         lambda recipe: recipe["config"]["settings"]["oracle"].update(oracle=[{"model": "e/v"}]),
-        "pass it yourself",
+        "pass this option yourself",
     ),
     (_path("../../etc/passwd"), "not a recipe"),
     (_path("/etc/passwd"), "not a recipe"),
@@ -547,7 +547,7 @@ def test_a_revision_of_weights_is_named_by_the_user(
 
     message = capsys.readouterr().err
     assert name.replace("_", "-") in message
-    assert "pass it yourself" in message
+    assert "pass this option yourself" in message
     assert not (tmp_path / "out").exists()
 
 

@@ -208,7 +208,7 @@ def test_rendering_asks_for_memory_alone(tmp_path: Path, jobs: list[Proto]) -> N
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (JOB, "is a local folder"),
+        (JOB, "cannot access a local folder"),
         ([a for a in DRY if "image" not in a], "--sdk_container_image is missing"),
     ],
 )

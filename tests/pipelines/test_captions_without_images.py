@@ -43,4 +43,4 @@ def test_a_folder_of_images_for_captions_that_name_none_is_refused(
     arguments = ["--captions", str(source), "--images", str(folder)]
     with pytest.raises(SystemExit):
         main(["build", "training-captions", *arguments, "--output", str(tmp_path / "out")])
-    assert "the captions contain no image names" in capsys.readouterr().err
+    assert "the captions do not name their images" in capsys.readouterr().err

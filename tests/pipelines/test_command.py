@@ -77,7 +77,7 @@ def refuse(
         (["--sample", "101%"], "--sample 101%: expected a percentage"),
         (
             ["--only", "eq-video/nobody/1-2"],
-            "--only eq-video/nobody/1-2: the plan contains no such sample",
+            "--only eq-video/nobody/1-2: the plan (with --limit and --sample) contains no such",
         ),
         (["--", "--nonsense"], "--nonsense: Beam's local runner does not have this option"),
         (["--", "nonsense"], "nonsense: Beam's local runner does not have this option"),
@@ -238,7 +238,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "--only builds only some samples" in err
+    assert "choose a separate folder for --only" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 

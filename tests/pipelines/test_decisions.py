@@ -111,7 +111,7 @@ def test_decisions_on_samples_that_are_not_there_end_the_run(
     # The work that was done stays, so that what belongs to other decisions is not taken for it.
     assert perturbed(tmp_path).name == "status 2"
     assert "an unfinished build" in (said := capsys.readouterr().err)
-    assert "choose a different folder, or add --overwrite to replace it" in said
+    assert "Choose a different folder, or add --overwrite to replace it" in said
     assert perturbed(tmp_path, "--overwrite").name == "out"
 
 

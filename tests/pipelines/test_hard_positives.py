@@ -307,7 +307,10 @@ def test_a_name_that_only_begins_like_a_record_is_refused(
         hard_positives.main(command)
 
     assert left.value.code == 2
-    assert f"--only {name}: the plan contains no such sample" in capsys.readouterr().err
+    assert (
+        f"--only {name}: the plan (with --limit and --sample) contains no such sample"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -184,7 +184,7 @@ def test_too_many_failures_end_the_run_and_are_tried_again_in_the_next(
         fail_on_the_first_image(monkeypatch)
         assert leave(demo_workspace, tmp_path) == 1
     err = capsys.readouterr().err
-    assert "'frames' failed or could not download data for 1 of 12 candidates" in err
+    assert "'frames' failed for 1 of 12 candidates" in err
     assert "--max-error-rate 0.01" in err
     assert "Traceback" not in err
     assert not (tmp_path / "dataset.json").exists()

@@ -167,7 +167,7 @@ def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
         "eqforge could not cancel it (<urlopen error [Errno 111] Connection refused>); start"
         in said
     )
-    assert said.endswith(f"check that the job has stopped and delete {note}\n")
+    assert said.endswith(f"check that the job has stopped, then delete {note}.\n")
     assert (tmp_path / ".tmp-half-written").exists()
     note.unlink()
     end(start(*command, "--output", tmp_path))

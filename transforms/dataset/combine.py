@@ -145,7 +145,7 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
             )
         raise InputError(
             f"{one} and {other}: {int(differs.sum()):,} samples have the same id but different "
-            f"contents, such as {name}; to see which columns differ, run eqforge diff {one} {other}"
+            f"contents, such as {name}; run eqforge diff {one} {other} to compare them"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True
@@ -198,8 +198,8 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
         yield piece
     if num_found != len(wanted):
         raise InputError(
-            f"{part.folder}: the samples refer to {len(wanted):,} images, but the dataset "
-            f"contains only {num_found:,}; to list the missing images, run eqforge verify"
+            f"{part.folder} contains only {num_found:,} of the {len(wanted):,} images of its "
+            "samples; run eqforge verify to list the missing images"
         )
 
 

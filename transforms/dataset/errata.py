@@ -275,6 +275,6 @@ def _check_known(
         return
     raise BuildError(
         f"{fault}. Remove the unknown ids, and build again with --overwrite. Sample ids of this "
-        f"dataset look like {shown(example)}. To get errata with sample ids, run eqforge lint on "
-        "the dataset, not on the published file"
+        f"dataset look like {shown(example)}. To get errata with such ids, run eqforge lint on the "
+        "dataset, not on the published file."
     )

@@ -178,9 +178,9 @@ def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> 
         failed = sum(n for reason, n in counts.reasons.items() if is_failure(reason))
         if failed > target.max_error_rate * counts.candidates:
             raise BuildError(
-                f"the stage {stage.name!r} failed or could not download data for {failed} of "
-                f"{counts.candidates} candidates; --max-error-rate {target.max_error_rate} allows "
-                f"fewer; see the rejects in {target.output}/data"
+                f"the stage {stage.name!r} failed for {failed} of {counts.candidates} candidates, "
+                f"more than --max-error-rate {target.max_error_rate} allows; the rejects in "
+                f"{target.output}/data give the reasons"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

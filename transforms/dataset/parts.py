@@ -65,9 +65,9 @@ def _name_and_folder(text: str) -> tuple[str, str]:
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(text)}: expected NAME=FOLDER; NAME has up to 64 letters (A-Z, a-z), digits, "
-            "'.', '_' or '-', and begins with a letter or digit; write a folder with = in its "
-            "name as ./FOLDER"
+            f"{shown(text)}: expected NAME=FOLDER. NAME begins with a letter or digit, and has up "
+            "to 64 characters: A-Z, a-z, digits, '.', '_' and '-'. If the name of the folder "
+            "contains =, write ./FOLDER."
         )
     return name, folder
 
@@ -99,9 +99,9 @@ def kind_of(datasets: dict[str, str]) -> str:
         for folder, names in columns.items()
     )
     raise InputError(
-        "the datasets have different columns; combine only datasets with the same columns, or "
-        f"only datasets of pairs (with {', '.join(PAIR_COLUMNS)}); besides the common columns, "
-        f"{differences}"
+        f"the datasets have different columns: besides the common columns, {differences}. Combine "
+        "datasets with the same columns, or datasets of pairs (with the columns "
+        f"{', '.join(PAIR_COLUMNS)})."
     )
 
 

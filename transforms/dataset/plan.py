@@ -106,8 +106,8 @@ def select_whole(
 def no_sample(name: str, known: Iterable[str]) -> str:
     hint = nearest(name, known)
     return (
-        f"--only {name}: the plan contains no such sample, or --limit or --sample excludes "
-        f"it{hint}{'' if hint else '; `eqforge plan` and `eqforge inspect` show ids'}"
+        f"--only {name}: the plan (with --limit and --sample) contains no such sample"
+        f"{hint or '; `eqforge plan` and `eqforge inspect` show ids'}"
     )
 
 

@@ -195,11 +195,11 @@ def end_left_job(output: str) -> None:
         found = json.loads(content)
         master, name, host = found["flink_master"], found["job_name"], found["host"]
         if not (is_address(master) and name.isprintable() and host.isprintable()):
-            raise ValueError("expected a host and port, and names")
+            raise ValueError("expected HOST:PORT and printable names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, but {note} is "
-            "damaged; check that the job has stopped, and delete the file"
+            f"--output {output}: a killed run left a job on a Flink cluster, but its file {note} "
+            "is damaged. Check that the job has stopped, then delete the file."
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK
@@ -208,9 +208,9 @@ def end_left_job(output: str) -> None:
         cancel_jobs(master, name)
     except NO_ANSWER as error:
         raise InputError(
-            f"--output {output}: a killed run left the job {name} on the Flink cluster at "
-            f"{master}, where it may still write; eqforge could not cancel it ({error}); start "
-            f"that cluster, or check that the job has stopped and delete {note}"
+            f"--output {output}: the job {name} of a killed run may still write there. eqforge "
+            f"could not cancel it on the Flink cluster at {master} ({error}). Start that cluster. "
+            f"If you cannot, check that the job has stopped, then delete {note}."
         ) from error
     storage.delete(note)
 

@@ -49,8 +49,8 @@ def check_ports(options: PipelineOptions) -> None:
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
-            f"{found}, so anyone who can reach this machine could run commands as you during the "
-            "build; if a firewall or network namespace blocks access, pass --allow_open_ports"
+            f"{found}. Anyone who can reach this machine could run commands as you during the "
+            "build. If a firewall or network namespace prevents this, pass --allow_open_ports."
         )
 
 
@@ -79,6 +79,6 @@ def _open_to_workers(portable: PortableOptions) -> str | None:
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:
         return None
     return (
-        f"--environment_config {config}: workers on other hosts need ports that are open on all "
-        "network addresses"
+        f"--environment_config {config}: workers on other hosts need ports that are open to the "
+        "network"
     )

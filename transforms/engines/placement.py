@@ -82,8 +82,8 @@ def is_dry(options: PipelineOptions) -> bool:
 def check_reach(options: PipelineOptions, output: str) -> None:
     if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
         raise InputError(
-            f"--output {output} is a local folder, which Dataflow's machines cannot access; "
-            "pass a folder in a bucket, such as gs://BUCKET/eq-sd"
+            f"--output {output}: Dataflow's machines cannot access a local folder; pass a folder "
+            "in a bucket, such as gs://BUCKET/eq-sd"
         )
 
 

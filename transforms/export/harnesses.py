@@ -117,11 +117,11 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:
-                return f"{name_of(row['sample_id'])} has no {name}, but every row needs its images"
+                return f"{name_of(row['sample_id'])} has no {name}, which every row needs"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
-                    where = f"{name_of(row['sample_id'])} has the {name} {shown(text)}"
-                    return f"{where}, but the harness would read it as a missing value"
+                    where = f"{name_of(row['sample_id'])}: the harness would read the {name}"
+                    return f"{where} {shown(text)} as a missing value"
         if not form.questions(row):
             return (
                 f"{name_of(row['sample_id'])} has the answer {shown(row['answer'])}; expected yes, "
@@ -301,8 +301,8 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
         return (
-            "CLIP_benchmark needs samples with one image; it can read only Winoground's pairs, "
-            "which it downloads from the Hugging Face Hub"
+            "CLIP_benchmark reads only samples with one image; the only pairs that it can read are "
+            "Winoground's own"
         )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:

@@ -112,8 +112,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         ledger.is_finished = unfinished is None and len(ledger.done) == len(earlier.files)
     elif not overwrite:
         raise InputError(
-            f"{folder} already contains an export of {earlier.dataset} as "
-            f"{earlier.settings.get('format')} with different data, settings or versions; pass "
+            f"{folder} already contains a different export ({earlier.dataset} as "
+            f"{earlier.settings.get('format')}): its data, settings or versions differ; pass "
             "--overwrite to replace it"
         )
     else:

@@ -104,8 +104,8 @@ class _Pictures:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
         raise InputError(
-            f"{self._export.folder}: no file name is left for the image {column} of {record.id!r}, "
-            f"because other images are called {chosen!r} and {stem + picture.suffix!r}"
+            f"{self._export.folder}: no file name is left for the image {column} of {record.id!r}; "
+            f"other images have the names {stem + picture.suffix!r} and {chosen!r}"
         )
 
 
@@ -219,8 +219,8 @@ def _not_eqben(found: Counter[str]) -> str:
     ]
     other = f", and {counted(found[''], 'pairs')} without a subset" if found[""] else ""
     return (
-        "EqBen's server and `eqforge metrics --format eqben` read scores only for the seven "
-        f"complete subsets; the dataset has {', '.join(parts)}{other}"
+        "EqBen's server and `eqforge metrics --format eqben` need all seven subsets, complete. "
+        f"This dataset has {', '.join(parts)}{other}."
     )
 
 

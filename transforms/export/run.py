@@ -62,8 +62,8 @@ def export_dataset(
         raise InputError(f"{dataset.folder}: the table {table!r} has no rows to export")
     if kind.holds_pictures:
         raise InputError(
-            f"--table {table}: images are exported only with the rows that use them; "
-            "choose a table such as samples"
+            f"--table {table}: this table cannot be exported alone; choose a table whose rows use "
+            "the images, such as samples"
         )
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
     if settings.format == RECIPE and changes:
@@ -162,9 +162,9 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         rows = counted(left_out.total(), "rows")
         licences = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
         raise InputError(
-            f"{dataset.folder}: --redistributable leaves out all {rows}, because no licence "
-            f"allows redistribution: {licences}; to let others rebuild the dataset from their own "
-            "sources, use --format recipe"
+            f"{dataset.folder}: --redistributable leaves out all {rows}: no licence allows "
+            f"redistribution ({licences}). To let others rebuild the dataset from their own "
+            "sources, use --format recipe."
         )
     files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]
     tables = {table: files, "images": dataset.files("images")}

@@ -104,8 +104,8 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"captions.txt needs the caption of {name_of(name)} on a single line; correct it in "
-            "the file that you passed to --captions, and build again"
+            f"captions.txt: the caption of {name_of(name)} must be a single line that is not "
+            "empty. Correct it in your --captions file, and build again."
         )
     return caption.encode() + b"\n"
 

@@ -144,7 +144,7 @@ def _draw(
     except torch.OutOfMemoryError as error:
         raise BuildError(
             f"{shared.device} has too little memory to draw {pair.sample_id}, even with the "
-            "smallest batch; free some memory, or pass --precision fp16 or a smaller --size-px"
+            "smallest batch. Free some memory, lower --size-px, or pass --precision fp16."
         ) from error
     if drawing.flagged is not None and any(drawing.flagged):
         sides = [str(side) for side, is_flagged in enumerate(drawing.flagged) if is_flagged]

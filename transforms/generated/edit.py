@@ -71,8 +71,8 @@ def confirm_editor(rules: EditingRules) -> None:
     shared_grounder(rules.grounding, settings.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
-            f"the editor {editor.name} needs a mask of the area to change; pass masks with "
-            "--masks or a detector with --grounder, or choose an editor that needs no mask: "
+            f"the editor {editor.name} needs masks of the areas to change. Pass --masks FOLDER, or "
+            "a detector with --grounder. These editors need no mask: "
             f"{describe_editors(with_mask=False)}"
         )
 
@@ -185,8 +185,8 @@ def _edit(
         return Rejection(reason="unfit_request", detail=str(error)[:500])
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{shared.device} has too little memory to edit {task.caption.image}; free some "
-            "memory, or pass --precision fp16, --offload or a smaller --resolution"
+            f"{shared.device} has too little memory to edit {task.caption.image}. Free some "
+            "memory, lower --resolution, or pass --precision fp16 or --offload."
         ) from error
     return Rejection(reason="safety_checker") if edited.flagged else edited
 

@@ -94,7 +94,7 @@ class JudgeSettings:
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
                 f"--verify-requests {self.verify_requests:,}: this build may ask {most:,} "
-                "questions; raise the limit, or select fewer samples with --limit or --sample"
+                "questions; raise this limit, or lower --limit or --sample"
             )
         return most
 

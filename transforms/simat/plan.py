@@ -246,8 +246,8 @@ def _published_queries(
         if region is None or region.triplet.word(query.part) != query.source:
             raise InputError(
                 f"--transfos: a query changes the {query.part} {query.source!r} of the region "
-                f"{query.region_id}, but the source has no region with this word; remove the "
-                "query, or pass the matching source"
+                f"{query.region_id}, but the source has no such region or word. Remove the query, "
+                "or pass the matching source."
             )
         change = Change(
             part=query.part,

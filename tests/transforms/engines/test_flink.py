@@ -147,10 +147,10 @@ def test_a_local_run_is_refused_before_it_begins_where_the_cluster_cannot_be_ask
     with pytest.raises(InputError) as refused:
         runners.run(wire, pipeline_options([], workers=1), str(tmp_path / "log"), str(tmp_path))
     message = str(refused.value)
-    assert f"a killed run left the job {NAME} on the Flink cluster at" in message
+    assert f"the job {NAME} of a killed run may still write there" in message
     why = "only another-host can reach the cluster" if host else "Connection refused"
     assert why in message
-    assert message.endswith(f"check that the job has stopped and delete {note(tmp_path)}")
+    assert message.endswith(f"check that the job has stopped, then delete {note(tmp_path)}.")
     assert note(tmp_path).exists()
 
 

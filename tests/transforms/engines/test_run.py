@@ -87,7 +87,7 @@ def test_other_runners_keep_their_options() -> None:
         ),
         (
             ["--runner", "SparkRunner"],
-            "--runner SparkRunner listens on all network addresses, so anyone",
+            "--runner SparkRunner listens on all network addresses. Anyone",
         ),
     ],
 )

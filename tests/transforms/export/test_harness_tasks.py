@@ -326,16 +326,16 @@ def _free(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "name", "message"),
     [
-        (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA', but the harness"),
+        (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA' as a missing value"),
         (lambda folder: built("simat"), "lmms-eval", "expected the columns of pairs"),
         (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
-        (questions, "clip-benchmark", "CLIP_benchmark needs samples with one image"),
+        (questions, "clip-benchmark", "CLIP_benchmark reads only samples with one image"),
         (
             _free,
             "lmms-eval",
             "own-questions/a has the answer 'a dog'; expected yes, no, a letter, or one of up to",
         ),
-        (pairs, "clip-benchmark", "it can read only Winoground's pairs"),
+        (pairs, "clip-benchmark", "the only pairs that it can read are Winoground's"),
         (
             lambda folder: foils(folder, "a\u2028dog"),
             "clip-benchmark",

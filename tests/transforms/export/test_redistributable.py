@@ -104,7 +104,7 @@ def test_nothing_left_and_pictures_are_errors_before_any_work(
     assert "not stated (9)" in said
     assert "--format recipe" in said
     images = refused(capsys, there, "hf", tmp_path / "out", "--table", "images")
-    assert "--table images: images are exported only with the rows" in images
+    assert "--table images: this table cannot be exported alone" in images
     assert not (tmp_path / "out").exists()
     recipe = refused(capsys, there, "recipe", tmp_path / "out", "--redistributable")
     assert "contains no images or texts; leave out --redistributable" in recipe
