@@ -85,7 +85,7 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     values, size = np.frombuffer(read_bytes(data), np.uint8), labels + 3 * _SIDE_PX**2
     if not values.size or values.size % size:
         raise InputError(
-            f"{data}: expected a positive multiple of {size:,} bytes, found {values.size:,}"
+            f"{data}: expected images of {size:,} bytes each, found {values.size:,} bytes"
         )
     records = values.reshape(-1, size)
     targets, pixels = (
@@ -140,8 +140,8 @@ def _finite(vectors: NDArray[np.float32], names: Sequence[object]) -> NDArray[np
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{names[int(bad.argmax())]}: the model's vector is not finite; pass "
-            "precision=float32, because lower precisions can overflow"
+            f"{names[int(bad.argmax())]}: the model's vector is not finite. Lower precisions can "
+            "overflow; pass precision=float32"
         )
     return vectors
 

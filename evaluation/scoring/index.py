@@ -115,14 +115,14 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
     dataset.check_samples()
     if "question" in found.get("samples", ()):
         raise InputError(
-            f"{dataset.folder} contains questions, which an image-text model cannot answer; "
-            "export them with `eqforge export --format lmms-eval` (or vlmevalkit), and "
-            "evaluate the answers with `eqforge metrics`"
+            f"{dataset.folder} contains questions, but image-text models cannot answer questions. "
+            "Export them with `eqforge export --format lmms-eval` (or vlmevalkit). Then evaluate "
+            "the answers with `eqforge metrics`"
         )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
     raise InputError(
         f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions "
-        f"for the task {' or '.join(task.name for task in wanted)}; its columns are {shown}"
+        f"for {'any task' if name is None else f'the task {name}'}. Its columns are {shown}"
     )
 
 
@@ -309,8 +309,8 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
         )
     if scores.manifest.dataset_sha256 != dataset_sha256:
         raise InputError(
-            f"--candidates {folder}: the scores are from a different dataset; score this dataset "
-            "with the dual encoder first"
+            f"--candidates {folder}: the scores are from a different dataset. First score this "
+            "dataset with the dual encoder"
         )
     images, image_vectors = _vectors(scores, "image", index.image_numbers())
     captions, caption_vectors = _vectors(scores, "caption", index.caption_numbers())

@@ -197,7 +197,7 @@ def prepared_batches(
         if "DataLoader worker" not in str(error):  # torch 2.13 has no class for it
             raise
         raise BuildError(
-            "an image-loading process was killed, possibly because memory ran out (in a container, "
-            "enlarge /dev/shm); lower --workers, --prefetch or --image-batch, and run the command "
-            "again to resume"
+            "an image-loading process was killed, possibly because memory ran out. Lower "
+            "--workers, --prefetch or --image-batch, and run the command again to resume. In a "
+            "container, you can also enlarge /dev/shm"
         ) from error

@@ -146,9 +146,9 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     warnings = header.warnings
     if dataclasses.replace(found, counts={}, tables={}, warnings=warnings) != header:
         raise InputError(
-            f"{folder} contains scores of {found.dataset!r} by {found.model.name} from a run with "
-            "a different dataset, model, setting or version; choose another --output, or delete "
-            "the folder"
+            f"{folder} contains scores of {found.dataset!r} by {found.model.name}. That run had a "
+            "different dataset, model, setting or version. Choose another --output, or delete the "
+            "folder"
         )
     print(f"{folder} already contains the scores", file=sys.stderr)
     return found
@@ -283,7 +283,7 @@ def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
         if str(judge.get("family", "")).casefold() == identity.family.casefold():
             yield (
                 f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} belongs to the "
-                f"same family as this model ({identity.family!r}); the oracle kept samples that "
+                f"same family as this model ({identity.family!r}). The oracle kept samples that "
                 "this family can distinguish, so the scores are too high"
             )
 
@@ -294,9 +294,8 @@ def _truncation_warnings(scorer: Scorer, captions: list[str]) -> Iterator[str]:
     starts = range(0, len(captions), _CAPTIONS_AT_ONCE)
     if count := sum(scorer.count_truncated(captions[i : i + _CAPTIONS_AT_ONCE]) for i in starts):
         yield (
-            f"the model reads only the first tokens of {count:,} of "
-            f"{counted(len(captions), 'captions')}; "
-            "captions that differ only later get equal scores"
+            f"the model cuts off the end of {count:,} of {counted(len(captions), 'captions')}. "
+            "Captions that differ only there get equal scores"
         )
 
 

@@ -99,9 +99,9 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
             yield from _go_through_images(job, scorer)
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{job.device} ran out of memory; lower --image-batch, --caption-batch or --pair-batch "
-            "and choose a different --output, because these settings can change the last bits "
-            "of a score"
+            f"{job.device} ran out of memory. Lower --image-batch, --caption-batch or "
+            "--pair-batch, and choose a different --output. These settings can change the last "
+            "bits of a score"
         ) from error
 
 
@@ -257,7 +257,7 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
         raise problems.get()
     if ended := [process.exitcode for process in processes if process.exitcode != 0]:
         raise BuildError(
-            f"a scoring process ended with {ended[0]} before it finished; run the same command "
+            f"a scoring process stopped early with exit code {ended[0]}; run the same command "
             "again to resume"
         )
 

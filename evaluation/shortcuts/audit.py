@@ -143,8 +143,7 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         if len(names) < folds:
             advice = "lower --folds" if len(names) > 1 else "add images"
             raise InputError(
-                f"the audit needs at least {folds} images for {folds} folds, but found only "
-                f"{len(names)}; {advice}"
+                f"{folds} folds need at least {folds} images. Found only {len(names)}; {advice}"
             )
         numbers = {name: number for number, name in enumerate(names)}
         yield Question(
@@ -322,11 +321,11 @@ def method_lines(audit: Any) -> list[str]:
         best = " The interval of the best probe is corrected for all questions and probes"
         best += " (Bonferroni)."
     return textwrap.wrap(
-        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson), whose number of "
+        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson). Their number of "
         f"trials matches the variance of a bootstrap over {unit}s (seed {audit.seed}; Korn and "
-        "Graubard 1998). The intervals of probes are wider, as in Nadeau and Bengio (2003). Each "
-        f"probe judges one {unit} after training on other {unit}s, in {audit.folds} folds. "
+        "Graubard 1998). Probes have wider intervals (Nadeau and Bengio 2003), because each one is "
+        f"trained: it judges one {unit} after training on other {unit}s, in {audit.folds} folds. "
         "Language models are not trained. 'shortcut' means that the whole interval is above "
-        f"chance, so text alone can explain part of a model's score.{best}",
+        f"chance. Then text alone can explain part of a model's score.{best}",
         width=92,
     )

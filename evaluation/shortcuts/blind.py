@@ -116,8 +116,8 @@ def audit_questions(
     if groups < folds:
         advice = "lower --folds" if groups > 1 else "add groups"
         raise InputError(
-            f"{dataset.folder}: the audit needs at least {folds} groups of questions for {folds} "
-            f"folds, but found only {groups} with options, letters, yes or no as answers; {advice}"
+            f"{dataset.folder}: {folds} folds need at least {folds} groups of questions. Found "
+            f"only {groups} with options, letters, yes or no as answers; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []
@@ -243,8 +243,9 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
             *(result_line(result) for result in results if result.at_most),
         ]
     for leak in audit.given_away:
-        sides = f"{leak.sides[0]} and {leak.sides[1]} that contain them"
-        lines += ["", f"most revealing {leak.probe}, {leak.form} ({sides}):"]
+        sides = " and ".join(leak.sides)
+        texts = f"{sides} options" if leak.form == OPTIONS else f"questions answered {sides}"
+        lines += ["", f"most revealing {leak.probe} (number of {texts} that contain them):"]
         lines += clue_lines(leak.clues, leak.sides)
     probes = {result.probe for result in audit.results}
     seen = (f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes)

@@ -88,8 +88,8 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
         )
     if settings.by is not None:
         raise InputError(
-            f"--by does not apply to the questions in {settings.path}, because eqforge audits all "
-            "questions together; omit it"
+            f"--by does not apply to the questions in {settings.path}; omit it. eqforge audits all "
+            "questions together"
         )
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:
@@ -158,8 +158,8 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
         named = {pair.pair_id: pair.kind for pair in pairs}
     else:
         raise InputError(
-            f"--by {column}: {path} has only the column kind; import it with eqforge import to get "
-            "more columns"
+            f"--by {column}: {path} has only the column kind. To get more columns, import it with "
+            "eqforge import"
         )
     found = map_reduce(pairs, lambda pair: f"{column} {named[pair.pair_id]}")
     return dict(sorted(found.items()))
@@ -173,9 +173,9 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     columns = set(open_samples(str(path)).columns("samples")) if is_dataset(path) else None
     if columns is not None and not columns & {"hard_negative", "caption_1", "role"}:
         raise InputError(
-            f"{path} contains no images with true and false captions; eqforge audit reads "
-            "hard-positives, training-captions, imported benchmarks, datasets of pairs, and files "
-            "of VL-CheckList, ARO, SugarCrepe, VALSE or Winoground"
+            f"{path} contains no images with true and false captions. eqforge audit reads "
+            "hard-positives, training-captions, imported benchmarks and datasets of pairs. It also "
+            "reads files of VL-CheckList, ARO, SugarCrepe, VALSE and Winoground"
         )
     if not is_training(path):
         return read_text_pairs(path), 0

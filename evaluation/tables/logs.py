@@ -123,8 +123,8 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
         if sample is not None and item.get("score") in (0, 1):
             return sample, float(item["score"])
     raise InputError(
-        f"{path}: {where}: expected a metric with a question_id from eqforge export, or with a "
-        "sample_id and a score of 0 or 1"
+        f"{path}: {where}: no metric has a question_id. Run tasks that eqforge export wrote. In a "
+        "task of your own, a metric must return a sample_id and a score of 0 or 1"
     )
 
 
@@ -139,8 +139,8 @@ def read_vlmevalkit(path: Path) -> Answers:
         where = f"record {number}"
         if missing := [name for name in ("index", "prediction") if name not in row]:
             raise InputError(
-                f"{path}: {where}: expected the columns index and prediction, as in VLMEvalKit's "
-                f"MODEL_DATASET.xlsx; {missing[0]} is missing"
+                f"{path}: {where}: the column {missing[0]} is missing. Pass VLMEvalKit's "
+                "MODEL_DATASET.xlsx, which has the columns index and prediction"
             )
         prediction = row["prediction"]
         _put(texts, str(row["index"]), "" if prediction is None else str(prediction), path, where)
@@ -197,8 +197,8 @@ def _won(row: Mapping[str, str], name: str, where: str) -> bool:
         raise InputError(f"{where}: {wrong}: expected True or False, found {shown(row[wrong])}")
     if flags[0] != (flags[1] and flags[2]):
         raise InputError(
-            f"{where}: {names[0]} is {flags[0]}, which contradicts {names[1]} {flags[1]} and "
-            f"{names[2]} {flags[2]}"
+            f"{where}: {names[0]} is {flags[0]}, but {names[1]} is {flags[1]} and {names[2]} is "
+            f"{flags[2]}. {names[0]} must be True if both others are True, and False otherwise"
         )
     return bool(flags[0])
 
@@ -232,7 +232,7 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}, but this cannot be a fraction of the "
-                f"dataset's {samples:,} samples; pass results for all splits of this dataset"
+                f"{path}: {name} is {found.metrics[name]:g}. With {samples:,} samples, it must be "
+                f"a multiple of 1/{samples}; pass results for all splits of this dataset"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -81,8 +81,8 @@ def read_measured(paths: Sequence[str]) -> dict[str, Numbers]:
             key = name or measured.title.partition(":")[0], one.subset, one.metric
             if key in found.setdefault(one.model, {}):
                 raise InputError(
-                    f"{one.model}: {', '.join(key)} appears twice; name the dataset of each "
-                    "folder, such as SWAP=out/swap"
+                    f"{one.model}: the number {', '.join(key)} appears twice; name the dataset of "
+                    "each folder, such as SWAP=out/swap"
                 )
             found[one.model][key] = one
     return found
@@ -179,9 +179,9 @@ def tables_command(settings: TablesSettings) -> None:
         known = [column for table in paper.tables for column in table.columns]
         raise InputError(
             f"{', '.join(settings.paths)}: found no numbers for the columns "
-            f"{', '.join(settings.columns) or 'of ' + settings.paper}; the columns are "
-            f"{', '.join(dict.fromkeys(column.group for column in known))}; a column's numbers "
-            f"need the name DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
+            f"{', '.join(settings.columns) or 'of ' + settings.paper}. Known columns: "
+            f"{', '.join(dict.fromkeys(column.group for column in known))}. eqforge "
+            f"looks for numbers named DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
         )
 
 

@@ -144,16 +144,16 @@ class Layout(NamedTuple):
         numbered = [f"value_{number}" for number in range(self.width)]
         forms = [self.columns, numbered, ["values"]]
         form = max(forms, key=lambda form: len({*form} & {*names}) / len(form))
-        expected = f"{path}: expected the columns sample_id, {', '.join(self.columns)} ({self})"
+        expected = f"Expected columns: sample_id, {', '.join(self.columns)} ({self})"
         if wrong := [name for name in ("sample_id", *form) if name not in names]:
             raise InputError(
-                f"{expected}, or a column values with a list of {self.width} scores in this order; "
-                f"did not find {', '.join(wrong)}. Rows may be in any order. An example row: "
+                f"{path} lacks the columns {', '.join(wrong)}. {expected}. Instead, a column "
+                "named values can hold a list of the scores in this order. Example row: "
                 f"{self._example(path)}. For columns with other names, pass --columns "
                 f"{wrong[0]}=NAME"
             )
         if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
-            raise InputError(f"{expected}; remove the column {more[0]}")
+            raise InputError(f"{path}: remove the column {more[0]}. {expected}")
         return form
 
     def _example(self, path: Path) -> str:
@@ -190,15 +190,15 @@ def read_file(
     """
     if path.is_dir():
         raise InputError(
-            f"{path} is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. To "
-            "measure a folder written by eqforge score, pass its dataset first: eqforge metrics "
-            "DATASET SCORES"
+            f"{path} is a folder. If eqforge score wrote it, pass its dataset first: eqforge "
+            "metrics DATASET SCORES. Otherwise, pass a file that ends in "
+            f"{', '.join(FILE_SUFFIXES)}"
         )
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
-            f"{path}: expected a folder written by eqforge score, a file that ends in "
-            f"{', '.join(FILE_SUFFIXES)}, or the results per question of lmms-eval "
-            "(*_samples_*.jsonl) or VLMEvalKit (.xlsx)"
+            f"{path}: unknown file type. Pass a folder written by eqforge score, or a file that "
+            f"ends in {', '.join(FILE_SUFFIXES)}. Answers from lmms-eval (*_samples_*.jsonl) and "
+            "VLMEvalKit (.xlsx) also work"
         )
     layout = Layout(images, captions, dataset=dataset)
     layout = layout._replace(names=parse_columns(names, layout.fields))
@@ -248,7 +248,7 @@ def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np
         if (lengths != width).any():
             found = lengths[lengths != width][0]
             raise InputError(
-                f"{where}: expected {width} scores per sample ({layout}); found {found}"
+                f"{where}: found {found} scores for a sample. Expected {width}: {layout}"
             )
         parts.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
     return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
@@ -282,7 +282,7 @@ def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
         kind = types[chosen[0]]
         nested = pa.types.is_nested(kind) and pa.types.is_nested(kind.value_type)
         kinds = {chosen[0]: pa.list_(pa.list_(pa.float64()) if nested else pa.float64())}
-    expected = "text in sample_id, and numbers in each other column, or lists of numbers in values"
+    expected = "text in sample_id, and numbers (in the column values, lists of numbers)"
     ids = column_of["sample_id"]
     found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
     keys = found.pop(ids).to_list()
@@ -301,7 +301,7 @@ def _flat(path: Path, column: Any, layout: Layout) -> Any:
     if (column.value_lengths().to_numpy() != shape[0]).any() or (
         inner.value_lengths().to_numpy(zero_copy_only=False) != shape[1]
     ).any():
-        raise InputError(f"{path}: expected lists of the shape {shape} ({layout})")
+        raise InputError(f"{path}: expected lists of shape {shape}: {layout}")
     return pa.FixedSizeListArray.from_arrays(inner.flatten(), layout.width).cast(
         pa.list_(pa.float64())
     )
@@ -326,9 +326,9 @@ def _from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[n
             (values,) = numbers
         else:
             raise InputError(
-                f"{path}: expected the arrays sample_id, {', '.join(layout.columns)} ({layout}), "
-                "or one array of numbers and optionally one array of ids as text; found "
-                f"{len(arrays)} arrays: {names_of(arrays)}"
+                f"{path}: found {len(arrays)} arrays: {names_of(arrays)}. Expected sample_id, "
+                f"{', '.join(layout.columns)} ({layout}). One array of numbers also works, with or "
+                "without an array of ids as text"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
@@ -343,10 +343,10 @@ def _check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) -
     shapes = (layout.width,), (len(layout.images), len(layout.captions))
     if values.shape not in [(count, *shape) for shape in shapes]:
         raise InputError(
-            f"{path}: expected {layout.width} scores ({layout}) for each of the {count:,} ids, "
-            f"found an array of shape {values.shape}. eqforge reads ids from {path.stem}.ids.txt, "
-            "one per line, or from the text array of an .npz file. Rows without ids must follow "
-            "the order of the dataset's samples"
+            f"{path}: expected {layout.width} scores for each of the {count:,} ids, found an array "
+            f"of shape {values.shape}. The scores are {layout}. Put the ids into "
+            f"{path.stem}.ids.txt, one per line, or into a text array of an .npz file. Without "
+            "ids, the rows must follow the order of the dataset's samples"
         )
 
 
@@ -362,8 +362,8 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
             cells = [replace(cell, value=_parsed(cell.value)) for cell in cells]
         numbers = [number for cell in cells for number in _numbers(cell)]
         if (found := len(numbers)) != layout.width:
-            expected = f"{layout.width} scores per sample ({layout})"
-            raise InputError(f"{path}: {row.where}: expected {expected}; found {found}")
+            expected = f"Expected {layout.width}: {layout}"
+            raise InputError(f"{path}: {row.where}: found {found} scores. {expected}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:
         raise InputError(f"{path} contains no rows")
@@ -415,7 +415,7 @@ def places_of(
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: none of its ids, such as {str(strange[0])!r}, are in the dataset; pass "
+            f"{where}: the dataset contains none of the ids, for example {str(strange[0])!r}; pass "
             "scores of this dataset"
         )
     if len(strange):

@@ -84,7 +84,7 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path} lacks {len(missing):,} boundaries of the other files, such as "
+                f"{path} lacks {len(missing):,} boundaries that other files have, such as "
                 f"{missing[0]!r}; pass --allow-missing to skip them"
             )
     judged = {
@@ -141,7 +141,7 @@ def grounding_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
             if (places[pairs] >= 0).all()  # a missing pair may be the best
         ]
         if not searches:
-            raise InputError(f"{path}: no boundary has scores for all its pairs of frames")
+            raise InputError(f"{path}: no boundary has scores for all its frames; score them again")
         judged[model] = {EVERYTHING: _judge(searches, len(pairs_of), settings)}
     return make_report(TITLE, settings.rules, judged, tuple(score_notes(models, scores)))
 
@@ -176,13 +176,15 @@ def _read(path: Path) -> dict[str, _Boundary]:
     for number, data in read_lines(path):
         line = decode(data, _Boundary, str(path), f"line {number}")
         sizes = len(line.before), len(line.after)
-        if sizes[0] != sizes[1] or sizes[0] < 2 or line.fps <= 0:
+        if sizes[0] != sizes[1] or sizes[0] < 2:
             raise InputError(
-                f"{path}: line {number}: expected equal numbers of scores before and after (at "
-                f"least two), and fps above 0; found {sizes[0]}, {sizes[1]} and {line.fps:g}"
+                f"{path}: line {number}: found {sizes[0]} scores in before and {sizes[1]} in "
+                "after. Both need the same number, at least 2"
             )
+        if line.fps <= 0:
+            raise InputError(f"{path}: line {number}: fps is {line.fps:g}, but must be above 0")
         if line.boundary_id in found:
-            raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice")
+            raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice; keep one")
         found[line.boundary_id] = line
     if not found:
         raise InputError(f"{path} contains no boundaries")

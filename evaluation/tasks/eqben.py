@@ -45,7 +45,7 @@ SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
 _ALONE = (
     "Each sample is its own cluster, because a score vector does not name its videos.",
-    "These intervals are too narrow; --clusters gives correct intervals.",
+    "So these intervals are too narrow. Pass --clusters to get correct intervals.",
 )
 _ALL_SCORED: Final = "EqBen's averages are compared only between models that scored every sample."
 
@@ -74,8 +74,8 @@ def eqben_report(
         if len(numbers) != 4 * samples:
             parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
             raise InputError(
-                f"{path}: expected {4 * samples:,} numbers, four per sample in the order c0i0, "
-                f"c1i0, c0i1, c1i1, for the subsets {parts}; found {len(numbers):,}"
+                f"{path}: found {len(numbers):,} numbers, but EqBen needs {4 * samples:,}. Each "
+                f"sample has four, in the order c0i0, c1i0, c0i1, c1i1. Samples per subset: {parts}"
             )
         judged[name] = dict(_judge(numbers, settings.order, clusters, sizes, settings.rules))
         notes += _doubts(name, settings.order, numbers, judged[name], settings.rules)
@@ -177,9 +177,9 @@ def _doubts(
     other = _mean_of_15(dict(_judge(numbers, _OTHER[order], None, sizes, rules)))
     if other >= CHANCE_OF_MEAN + FAR_ABOVE:
         yield (
-            f"Warning: {model}: the scores seem to be in the {_OTHER[order]} order. The mean of 15 "
-            f"is {100 * other:.2f} with --order {_OTHER[order]}, but {100 * found:.2f} with "
-            f"--order {order} (chance is {100 * CHANCE_OF_MEAN:.2f})."
+            f"Warning: {model}: the scores seem to be in the {_OTHER[order]} order. With --order "
+            f"{_OTHER[order]}, the {MEAN} would be {100 * other:.2f} instead of {100 * found:.2f} "
+            f"(chance: {100 * CHANCE_OF_MEAN:.2f})."
         )
 
 

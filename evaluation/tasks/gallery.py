@@ -107,7 +107,7 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
     places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
     if (captions[places] != columns["caption_id"]).any():
         raise InputError(
-            f"{dataset.folder}: the original of a perturbed caption is not in the dataset"
+            f"{dataset.folder} lacks the original of a perturbed caption; build the dataset again"
         )
     found = {}
     for name in np.unique(columns["perturbation"]):

@@ -144,8 +144,8 @@ def _of_csv(path: Path) -> Iterator[Number]:
             yield msgspec.convert(values, Number, strict=False)
         except msgspec.ValidationError as error:
             raise InputError(
-                f"{path}: line {line}: {error}; expected the columns model, metric and value, and "
-                "optionally subset, unit, low and high"
+                f"{path}: line {line}: {error}. Required columns: model, metric and value. "
+                "Optional columns: subset, unit, low and high"
             ) from error
 
 

@@ -35,8 +35,8 @@ from eqforge.schemas.records.questions import Question, QuestionForm, form_of
 
 T = TypeVar("T")
 _SUMS_ALONE: Final = (
-    "CLIP_benchmark writes only sums, not results per sample, so there are no intervals and no "
-    "comparisons; for both, score the dataset with eqforge score and the same model"
+    "CLIP_benchmark writes no results per sample, so intervals and comparisons are missing. To get "
+    "them, score the dataset with eqforge score and the same model"
 )
 
 
@@ -59,7 +59,7 @@ class _ExportedTask:
         """Check that all samples are answered, or at least one if answers may be missing."""
         missing = [key for key in self.samples.keys.tolist() if key not in answers]
         if len(missing) == len(self.samples.keys):
-            raise InputError(f"{path}: none of the samples has answers to all its questions{why}")
+            raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
                 f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack "
@@ -154,8 +154,8 @@ def _part(task: _ExportedTask, path: Path) -> _Part:
         return _of_captions(task, path)
     if form is None:
         raise InputError(
-            f"{path} is not a harness result, but another input is; "
-            "evaluate scores and harness results in separate commands"
+            f"{path} is not a harness result, unlike another input. Evaluate scores and harness "
+            "results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)
     return (_of_own_task if answers.scores else _of_questions)(task, answers, path)
@@ -175,8 +175,8 @@ def _of_captions(task: _ExportedTask, path: Path) -> _Part:
         pairs = waiting[each.captions]
         if not pairs:
             raise InputError(
-                f"{each.where}: the caption {shown(each.captions[0])} appears in more rows than "
-                "the dataset has"
+                f"{each.where}: the caption {shown(each.captions[0])} appears more often than in "
+                "the dataset"
             )
         row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
         pairs.remove(row)

@@ -46,10 +46,10 @@ STEPS: Final = replace(
 )
 
 HOW_FITTED: Final = (
-    f"Threshold: size, within the range of sizes, at which {REACHED:.0%} of choices are right. It",
-    "is read from a logistic function of log2 of the size, which starts at chance and allows up",
-    "to 6 % lapses (Wichmann and Hill 2001). Slope: rise of the log-odds when the size doubles.",
-    "The intervals of threshold, slope and 'at largest' are percentiles.",
+    f"Threshold: the size at which {REACHED:.0%} of choices are right, within the range of sizes.",
+    "It is read from a fitted logistic function of log2(size). The function starts at chance and",
+    "allows up to 6 % lapses (Wichmann and Hill 2001). Slope: rise of the log-odds when the size",
+    "doubles. The intervals of threshold, slope and 'at largest' are percentiles.",
 )
 
 _DIGITS: Final = 2
@@ -213,11 +213,11 @@ def _limits(where: str, curves: Curves) -> Iterator[str]:
         for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
     )
     if np.isinf(threshold):
-        yield f"{where}: the model does not reach {REACHED:.0%} even at {largest:.3g}"
+        yield f"{where}: the model never reaches {REACHED:.0%}, not even at size {largest:.3g}"
     elif threshold == smallest:
         yield (
-            f"{where}: the model already reaches {REACHED:.0%} at {smallest:.3g}, so its threshold "
-            "may be lower"
+            f"{where}: the model reaches {REACHED:.0%} already at the smallest size, "
+            f"{smallest:.3g}. Its threshold may be lower"
         )
     if np.isinf(slope):
         yield f"{where}: the curve is a step, so its slope is unknown"
@@ -236,8 +236,8 @@ def _misfits(
         low, high = _interval((share - on_curve)[1:], 1 - (1 - LEVEL) / len(sizes))
         if (low > 0 or high < 0) and abs(share[0] - on_curve[0]) > _MISFIT:
             yield (
-                f"{where}: the curve does not fit: at {size:.3g}, it predicts {on_curve[0]:.1%}, "
-                f"but {share[0]:.1%} of choices are right"
+                f"{where}: the curve does not fit at size {size:.3g}. It predicts "
+                f"{on_curve[0]:.1%}, but {share[0]:.1%} of choices are right"
             )
 
 

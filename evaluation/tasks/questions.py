@@ -87,8 +87,10 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         answers = _checked_answers(rows, path, settings.allow_missing, wrong_ids)
         right = _right(rows, answers)
         if count := sum(_is_unread(row, answers) for row in rows):
-            expected = "option, letter, yes or no, and count as wrong"
-            unread.append(f"{name}: {count:,} of {len(answers):,} answers contain no {expected}")
+            unread.append(
+                f"{name}: {count:,} of {len(answers):,} answers count as wrong, because eqforge "
+                "found no option, letter, yes or no in them"
+            )
         judged[name] = {}
         for subset, part in subsets.items():
             for metric in METRICS:
@@ -134,7 +136,10 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
         return read_answers(path)
     found = _READERS[form](path) if form in _READERS else Answers()
     if not found.texts:
-        raise InputError(f"{path} contains no answers to a task that eqforge exported")
+        raise InputError(
+            f"{path} contains no answers to questions of this dataset. Export its questions with "
+            "eqforge export, and evaluate them in the harness"
+        )
     samples = {
         question.question_id: question.sample_id
         for row in rows

@@ -32,7 +32,8 @@ UNITS: Final[Mapping[str, Unit]] = {f"i2t {DCG}": "number", f"t2i {DCG}": "numbe
 MOST: Final[Mapping[str, float]] = {f"i2t {RSUM}": len(KS), f"t2i {RSUM}": len(KS)}
 RECALL: Final[Mapping[Recall, str]] = {
     "any": "R@k: a query counts if any true candidate is among the first k.",
-    "share": "R@k: true candidates among the first k, divided by min(5, k) captions or by 1 image.",
+    "share": "R@k: true candidates among the first k, divided by min(5, k) for captions and 1 for "
+    "images.",
 }
 IMAGES, CAPTIONS = "all images", "all captions"
 """Subset names of each direction's queries; rsum covers both directions."""
@@ -133,9 +134,9 @@ def _both_ways(contest: Contest) -> Iterator[Measure]:
 def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator[str]:
     yield from (RECALL[one.recall] for one in contests[:1])
     if judge is None:
-        yield f"{DCG} is left out: it needs --relevance SCORES, which define similarity."
+        yield f"{DCG} is left out. To compute it, pass --relevance SCORES."
     else:
-        yield f"{DCG}: {judge.model} defines how similar a query and a false candidate are."
+        yield f"{DCG}: {judge.model} measures how similar false candidates are to the query."
     for one in contests[:1]:
         left = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
@@ -147,8 +148,8 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
         for subset, retrieved in parts.items():
             if lost := int(retrieved.lost.sum()):
                 yield (
-                    f"{one.model}, {subset}: {lost:,} of {len(retrieved.lost):,} queries have "
-                    "no score with any true candidate; they count as 0."
+                    f"{one.model}, {subset}: {lost:,} of {len(retrieved.lost):,} queries count as "
+                    "0, because none of their true candidates has a score."
                 )
         for reason, count in one.scores.failures.items():
             yield f"{one.model}: {count:,} images or captions were not scored: {reason}"

@@ -199,7 +199,8 @@ def _labels(
             known, where = by_sample.setdefault(key, (label, path))
             if known != label:
                 raise InputError(
-                    f"{path}: the {name} of {key!r} is {label!r}, but in {where} it is {known!r}"
+                    f"{path}: the {name} of {key!r} is {label!r}, but {where} has {known!r}. Use "
+                    f"the same {name} in all files"
                 )
     return {key: label for key, (label, _) in by_sample.items()}
 
@@ -228,7 +229,7 @@ def _report(
         judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
         raters = ", ".join(people.by_reviewer)
         left_out += (
-            f"{_HUMAN}: a sample counts if all its reviewers are right; the reviewers are {raters}",
+            f"{_HUMAN}: a sample is right if all its reviewers are right. Reviewers: {raters}",
         )
 
     def add(
@@ -290,8 +291,8 @@ def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterato
         yield from (f"{name}: {warning}" for warning in found.warnings)
     if len(_quantities(scores)) > 1:
         yield (
-            "Numbers that are not fractions have the unit of the scores. The quantities differ "
-            f"({', '.join(_quantities(scores))}), so these numbers are not compared."
+            f"The models have different kinds of scores ({', '.join(_quantities(scores))}). So "
+            "only fractions are compared between them."
         )
 
 
@@ -303,8 +304,8 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
-            f"{paths[0]}: its votes use the protocol {votes.protocol}, but human performance "
-            "needs ranks; to collect ranks, run eqforge review plan DATASET --protocol "
+            f"{paths[0]}: human performance needs ranks, but these votes use the protocol "
+            f"{votes.protocol}. To collect ranks, run eqforge review plan DATASET --protocol "
             "caption-ranking"
         )
     votes = with_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})

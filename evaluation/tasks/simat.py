@@ -114,7 +114,7 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
         measures=tuple(measures),
         comparisons=tuple(compare_judged(judged, settings.rules)),
         notes=(
-            f"{judge} decides what a region shows. A query never finds {excluded}.",
+            f"{judge} decides what a region shows. A query cannot retrieve {excluded}.",
             *(f"{name}: {warning}" for name, found in warned for warning in found.warnings),
         ),
     )
@@ -216,10 +216,10 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
     quantity = open_scores(oracle).manifest.quantity
     scores = read_crossed(oracle, dataset)
     if scores.grid is None:
-        raise InputError(f"{oracle}: an oracle needs a grid of scores, but this folder has vectors")
+        raise InputError(f"--oracle {oracle}: found vectors; pass scores of a fusion encoder")
     if quantity not in ("logit", "probability"):
         raise InputError(
-            f"{oracle}: an oracle must return P(match), but this folder has {quantity}s"
+            f"--oracle {oracle}: expected probabilities or logits, but the scores are {quantity}s"
         )
     known = scores.grid.astype(np.float64)
     known[np.isneginf(known)] = np.nan
@@ -231,9 +231,7 @@ def _of_grid(simat: Simat, dataset: Dataset, oracle: str) -> _Known:
 
 def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _Space:
     if scores.grid is not None:
-        raise InputError(
-            f"{scores.model}: SIMAT needs vectors, but this folder contains only a grid of scores"
-        )
+        raise InputError(f"{scores.model}: SIMAT needs vectors; pass the scores of a dual encoder")
     pictures, texts = scores.vectors["images"], scores.vectors["captions"]
     of_regions = scores.places("images", simat.regions["image_id"])
     of_captions = scores.places("captions", simat.texts)
@@ -244,11 +242,15 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     lost = [int(flags.sum()) for flags in (~complete, of_captions < 0, of_regions < 0)]
     if any(lost) and not settings.allow_missing:
         raise InputError(
-            f"{scores.model}: {lost[0]:,} queries, {lost[1]:,} captions and {lost[2]:,} regions "
-            f"have no vector{scores.why}; pass --allow-missing to skip these regions and queries"
+            f"{scores.model}: vectors are missing for {lost[0]:,} queries, {lost[1]:,} captions "
+            f"and {lost[2]:,} regions{scores.why}; pass --allow-missing to skip these queries and "
+            "regions"
         )
     if lost[1]:
-        raise InputError(f"{scores.model}: the baselines need vectors of all captions")
+        raise InputError(
+            f"{scores.model}: {lost[1]:,} captions have no vector. Score the dataset again: the "
+            "baselines need all captions"
+        )
     queries, regions = np.flatnonzero(complete), np.flatnonzero(of_regions >= 0)
     return _Space(
         regions=regions,

@@ -194,8 +194,8 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
             subsets = ", ".join(dict.fromkeys(subset for subset, _ in known_values))
             metrics = ", ".join(dict.fromkeys(metric for _, metric in known_values))
             raise InputError(
-                f"test {column}: {test.dataset} has no {grid.metric} for {test.subset}; it has the "
-                f"subsets {subsets} and the metrics {metrics}"
+                f"test {column}: {test.dataset} has no metric {grid.metric} for the subset "
+                f"{test.subset}. Its subsets: {subsets}. Its metrics: {metrics}"
             )
         values[column] = known_values[test.subset, grid.metric]
     cost = json.loads(read_bytes(model / "training.json"))["cost"]

@@ -152,7 +152,9 @@ class FinetuneSettings:
             if name in least and value is not None and not least[name] <= value < float("inf"):
                 raise InputError(f"{flag} {value}: expected at least {least[name]}")
         if self.warmup_steps > 1 and self.warmup_steps % 1:
-            raise InputError(f"--warmup-steps {self.warmup_steps}: above 1, pass a whole number")
+            raise InputError(
+                f"--warmup-steps {self.warmup_steps}: values above 1 must be whole numbers"
+            )
         if self.max_grad_norm is not None and not self.max_grad_norm > 0:
             raise InputError(f"--max-grad-norm {self.max_grad_norm}: expected more than 0")
 

@@ -105,9 +105,8 @@ def _records(
             yield split, unit_id, (Match(**row),)
     else:
         raise InputError(
-            f"{dataset.folder}: {dataset.manifest.dataset} contains nothing to train on; "
-            "expected pairs of images, captions with hard texts, training-captions, or a table "
-            "of captions"
+            f"{dataset.folder}: {dataset.manifest.dataset} contains nothing to train on. Pass a "
+            "dataset with pairs of images, hard positives, hard negatives, or a table of captions"
         )
 
 

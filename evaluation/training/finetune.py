@@ -74,8 +74,8 @@ def finetune(settings: FinetuneSettings) -> str | None:
     accelerator = _accelerator(settings, examples)
     if is_fusion and accelerator.num_processes > 1:
         raise InputError(
-            f"--model {settings.model}: expected one process for fusion encoders, found "
-            f"{accelerator.num_processes}; run eqforge finetune without accelerate launch"
+            f"--model {settings.model}: fusion encoders train in one process, but there are "
+            f"{accelerator.num_processes}. Run eqforge finetune without accelerate launch"
         )
     network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
     job = Job(
@@ -128,8 +128,8 @@ def _check_losses(settings: FinetuneSettings, texts: Texts, examples: Examples) 
     wants_pairs = "eqsim-v2" in settings.weights() and settings.close == "known"
     if wants_pairs and examples.matches_per_unit == 1:
         raise InputError(
-            "--loss eqsim-v2: the dataset contains no close pairs; choose how to find them with "
-            "--close top-k or --close multinomial"
+            "--loss eqsim-v2: the dataset contains no close pairs; pass --close top-k or --close "
+            "multinomial"
         )
     for name, wanted in (("hard_negative", texts.negatives), ("hard_positive", texts.positives)):
         if wanted and not examples.count_texts(name):

@@ -144,9 +144,8 @@ def check_foldable(model: Any) -> None:
         projection = getattr(model, name)
         if projection.in_features < projection.out_features:
             raise InputError(
-                f"--train heads: {name} maps {projection.in_features} to {projection.out_features} "
-                "dimensions, but the output must not be larger than the input; choose a different "
-                "model"
+                f"--train heads: {name} expands {projection.in_features} to "
+                f"{projection.out_features} dimensions. Choose a model that does not do this"
             )
 
 
@@ -188,7 +187,7 @@ def load_start(model: str, train: Train) -> Start:
     specs = parse_specs(model)
     kind, kinds, heads = specs[0].kind, (*ARCHITECTURES, *FUSIONS, VECTORS), train != "all"
     if kind not in kinds or len(specs) != 1 or specs[0].options:
-        known = f"expected KIND:FOLDER without options, with a KIND of {', '.join(kinds)}"
+        known = f"expected KIND:FOLDER without options. KIND is one of {', '.join(kinds)}"
         hint = "" if kind in kinds else nearest(kind, kinds)
         raise InputError(f"--model {model}: {known}{hint}")
     if kind == VECTORS:

@@ -93,7 +93,7 @@ def test_with_pictures(
 
     status, out, error = said("audit", whole, "--folds", 2, "--json")
     if status == 2:
-        assert "the audit needs at least 2" in error
+        assert "2 folds need at least 2" in error
     elif kind == PAIRS:
         assert json.loads(out)["two_by_two"] == 2 * len(samples)
     else:

@@ -226,11 +226,11 @@ def _line(**changes: Any) -> dict[str, Any]:
     ("name", "content", "message"),
     [
         ("m.jsonl", json.dumps(_line(filtered_resps=["A", "B"])), "line 1: expected one string"),
-        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "expected a metric with a question_id"),
+        ("m.jsonl", json.dumps(_line(accuracy=1.0)), "no metric has a question_id"),
         ("m.jsonl", json.dumps(_line()) + "\n{", "line 2: not valid JSON"),
         ("m.jsonl", json.dumps(_line()) + "\n[1]", "line 2: expected an object, found a list"),
         ("m.csv", "index,prediction\nq0,A\n", "the dataset does not contain 1 of the 1 questions"),
-        ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
+        ("m.csv", "prediction\nA\n", "record 1: the column index is missing"),
         ("m.tsv", "index\tsaid\nq0\tA\n", "prediction is missing"),
         ("m.json", '[{"prediction": "A"}]', "index is missing"),
         ("m.xlsx", "PK", "cannot be read as Excel"),
@@ -257,6 +257,6 @@ def test_scores_and_answers_are_not_measured_together(
     log = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.right)
     (tmp_path / "s.json").write_text('{"a": [1, 2, 3, 4]}')
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
-    assert "s.json is not a harness result, but another input is" in capsys.readouterr().err
+    assert "s.json is not a harness result, unlike another input" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
     assert "--ties does not apply to this table (harnesses)" in capsys.readouterr().err

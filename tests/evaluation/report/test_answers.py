@@ -120,8 +120,8 @@ def test_what_cannot_be_laid_over_says_why(
     strange = {"doc_id": 0, "filtered_resps": "A", "a": {"id": "nobody", "score": 1}}
     nobody = "the dataset does not contain 1 of the 1 samples, such as 'nobody'"
     for name, text, said in (
-        ("a.txt", "", "or the results per question of lmms-eval (*_samples_*.jsonl)"),
-        ("sums.json", json.dumps(sums), "CLIP_benchmark writes only sums, not results per sample"),
+        ("a.txt", "", "Answers from lmms-eval (*_samples_*.jsonl)"),
+        ("sums.json", json.dumps(sums), "CLIP_benchmark writes no results per sample"),
         ("log.jsonl", json.dumps(strange), nobody),
     ):
         (tmp_path / name).write_text(text)

@@ -125,8 +125,8 @@ def test_a_vector_in_the_other_order_is_told_by_its_chance(
     settings = MetricsSettings(paths=vectors, order=named, resamples=2)
     warning, *rest = eqben_report(vectors, settings, sizes).notes
     found = re.fullmatch(
-        rf"Warning: v: the scores seem to be in the {other} order\. The mean of 15 is (\d+\.\d\d) "
-        rf"with --order {other}, but (\d+\.\d\d) with --order {named} \(chance is 22\.22\)\.",
+        rf"Warning: v: the scores seem to be in the {other} order\. With --order {other}, the "
+        r"mean of 15 would be (\d+\.\d\d) instead of (\d+\.\d\d) \(chance: 22\.22\)\.",
         warning,
     )
     assert found is not None, warning
@@ -190,7 +190,7 @@ def test_a_vector_of_another_length_is_refused(
 ) -> None:
     np.save(tmp_path / "v.npy", np.zeros(8))
     assert main(["--format", "eqben", str(tmp_path / "v.npy")]) == 2
-    assert "expected 1,004,192 numbers" in capsys.readouterr().err
+    assert "EqBen needs 1,004,192" in capsys.readouterr().err
 
 
 def test_clusters_widen_the_intervals_and_two_models_are_compared(tmp_path: Path) -> None:

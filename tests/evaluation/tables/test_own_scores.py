@@ -50,11 +50,9 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
         "c0_i0 is caption_0 with image_0_id, c1_i0 is caption_1 with image_0_id, "
         "c0_i1 is caption_0 with image_1_id, c1_i1 is caption_1 with image_1_id"
     )
-    with pytest.raises(
-        InputError, match=rf"c1_i1 \({order}\), or a column values with a list of 4"
-    ) as error:
+    with pytest.raises(InputError, match=rf"c1_i1 \({order}\). Instead, a column") as error:
         read_file(path, pairs.images, pairs.captions)
-    assert "did not find c0_i0, c1_i0, c0_i1, c1_i1. Rows may be in" in str(error.value)
+    assert "m.csv lacks the columns c0_i0, c1_i0, c0_i1, c1_i1. Expected" in str(error.value)
     assert "sample_id,c0_i0,c1_i0,c0_i1,c1_i1 / a/1,0.31,0.29,0.27,0.25" in str(error.value)
     assert "pass --columns c0_i0=NAME" in str(error.value)
     scores = np.arange(12.0).reshape(3, 2, 2)
@@ -62,7 +60,7 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
     found = read_file(tmp_path / "m.npz", pairs.images, pairs.captions)
     assert found.values.tolist() == scores.reshape(3, 4).tolist()
     np.savez(tmp_path / "m.npz", scores=scores[:, :, 0], sample_id=["a", "b", "c"])
-    with pytest.raises(InputError, match=rf"{order}\) for each of the 3 ids, .* shape \(3, 2\)"):
+    with pytest.raises(InputError, match=rf"the 3 ids, .* shape \(3, 2\). The scores are {order}"):
         read_file(tmp_path / "m.npz", pairs.images, pairs.captions)
 
 
@@ -71,7 +69,7 @@ def test_an_archive_that_unpacks_to_more_than_memory_is_refused(tmp_path: Path) 
     with pytest.raises(InputError, match="do not fit in memory"):
         read_file(tmp_path / "m.npz", *TWO)
     np.savez(tmp_path / "m.npz", a=np.zeros(2), b=np.zeros(2))
-    with pytest.raises(InputError, match=r"or one array of numbers and .* found 2 arrays"):
+    with pytest.raises(InputError, match=r"found 2 arrays: .* One array of numbers also works"):
         read_file(tmp_path / "m.npz", *TWO)
 
 
@@ -90,11 +88,11 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
     [
         (
             {"a": [1]},
-            r"m.json: a: expected 2 scores per sample \(c0_i0 is caption with image_id.*; found 1",
+            "m.json: a: found 1 scores. Expected 2: c0_i0 is caption with image_id",
         ),
         ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found a string 'x'"),
-        ({"a": 1}, "m.json: a: expected 2 scores .*; found 1"),
-        ([{"sample_id": "a"}], "did not find c0_i0, c1_i0. Rows may be"),
+        ({"a": 1}, "m.json: a: found 1 scores. Expected 2"),
+        ([{"sample_id": "a"}], "lacks the columns c0_i0, c1_i0. Expected"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),
         ({"a": [1, 10**400]}, "expected a finite number"),
         ([RECORDS[0], RECORDS[0]], "the sample 'a/1' appears twice"),
@@ -194,7 +192,7 @@ def test_arrays_without_ids_have_the_samples_of_the_dataset_in_order(tmp_path: P
     with pytest.raises(InputError, match=r"each of the 3 ids, found an array of shape \(2, 2, 2\)"):
         TASKS["pairs"].read(tmp_path / "m.npy", dataset, None)
     (tmp_path / "m.jsonl").write_text('{"sample_id": "a"}')
-    with pytest.raises(InputError, match=r'An example row: {"sample_id": "[abc]", "c0_i0": 0.31'):
+    with pytest.raises(InputError, match=r'Example row: {"sample_id": "[abc]", "c0_i0": 0.31'):
         TASKS["pairs"].read(tmp_path / "m.jsonl", dataset, None)
 
 

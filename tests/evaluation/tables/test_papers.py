@@ -291,7 +291,9 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     cells = {("all", "text"): 0.5}
     one = write_metrics(tmp_path / "a", "eq-ag: t", cells)
     two = write_metrics(tmp_path / "b", "eq-ag: t", cells)
-    with pytest.raises(InputError, match="m: eq-ag, all, text appears twice; name the dataset"):
+    with pytest.raises(
+        InputError, match="m: the number eq-ag, all, text appears twice; name the dataset"
+    ):
         read_measured([one, two])
     assert set(read_measured([f"eq-ag={one}", f"eq-sd={two}"])["m"]) == {
         ("eq-ag", "all", "text"),
@@ -300,11 +302,11 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     for arguments, message in (
         (
             [one, "--paper", "simat"],
-            "no numbers for the columns of simat; the columns are Delta, lambda 1",
+            "no numbers for the columns of simat. Known columns: Delta, lambda 1",
         ),
         (
             [one, "--paper", "eqben", "--columns", "Eq-COCO"],
-            "columns Eq-COCO; the columns are Eq-YouCook2",
+            "columns Eq-COCO. Known columns: Eq-YouCook2",
         ),
         ([one, "--paper", "eqben", "--digits", "9"], "--digits 9: expected 0 to 6"),
         (

@@ -321,7 +321,7 @@ def test_a_grid_of_candidates_counts_queries_whose_true_ones_it_lacks(
     assert float(rows["all captions", "t2i R@5"]["value"]) == pytest.approx(np.mean(found))
     assert float(rows["all captions", "t2i R@5"]["ties"]) == 0
     lost = int((~kept[made.owner, columns]).sum())
-    note = f"all captions: {lost} of {len(columns)} queries have no score with any true candidate"
+    note = f"all captions: {lost} of {len(columns)} queries count as 0, because none of"
     assert note in capsys.readouterr().out
 
 

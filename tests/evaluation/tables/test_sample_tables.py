@@ -133,7 +133,7 @@ def test_deviations_of_different_quantities_are_not_compared(
     same = quantity == "cosine"
     compared = (tmp_path / "out" / "comparisons.csv").read_text()
     assert (",equivariance," in compared, ",text," in compared) == (same, True)
-    note = "(cosine, logit), so these numbers are not comp"
+    note = "(cosine, logit). So only fractions"
     assert (note in (tmp_path / "out" / "metrics.txt").read_text()) != same
 
 
@@ -233,14 +233,14 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "sample_id,value_0\nx,1\n", "did not find value_1, value_2, value_3"),
+        ("a.csv", "sample_id,value_0\nx,1\n", "lacks the columns value_1, value_2, value_3"),
         ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,a\n", "line 2"),
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "c1_i1 is caption_1 with image_1_id); remove the column value_4",
+            "a.csv: remove the column value_4. Expected columns: sample_id, c0_i0",
         ),
-        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "image_1_id); found 1"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "found 1 scores. Expected 4"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
         (
             "a.csv",
@@ -255,10 +255,10 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "such as 'x', are in the dataset; pass scores of this dataset",
+            "for example 'x'; pass scores of this dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
-        ("a.txt", "", "expected a folder written by eqforge score"),
+        ("a.txt", "", "Pass a folder written by eqforge score"),
     ],
 )
 def test_scores_that_do_not_fit_are_one_clear_error(
@@ -277,8 +277,8 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "did not find c0_i0, c1_i0, c0_i1, c1_i1"),
-        ({"values": [[1.0]]}, "did not find sample_id"),
+        ({"sample_id": ["x"]}, "lacks the columns c0_i0, c1_i0, c0_i1, c1_i1"),
+        ({"values": [[1.0]]}, "lacks the columns sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "lacks its sample_id"),
@@ -440,7 +440,7 @@ def test_files_that_contradict_each_other_are_refused(
     first, second = _subsets(tmp_path / "first.csv", 1, 1), tmp_path / "second.csv"
     second.write_text(first.read_text().replace("b0,b,", "b0,a,"))
     assert main(["--format", "pairs", str(first), str(second)]) == 2
-    assert "second.csv: the subset of 'b0' is 'a', but in" in capsys.readouterr().err
+    assert "second.csv: the subset of 'b0' is 'a', but " in capsys.readouterr().err
     second.write_text(first.read_text().replace("b0,b,", "c0,all,"))
     assert main(["--format", "pairs", str(second)]) == 2
     assert "the subset name 'all' is reserved" in capsys.readouterr().err

@@ -140,7 +140,7 @@ def test_a_change_that_no_model_sees_has_no_threshold(
     rows = [each for each in ladders() if each["change"] == "size"]
     found, notes = measured(tmp_path, rows, choices(np.full(len(rows), 0.5), 4), capsys)
     assert found["all", "choice threshold"]["value"] is None
-    assert any("the model does not reach 75% even at 20" in note for note in notes)
+    assert any("the model never reaches 75%, not even at size 20" in note for note in notes)
 
 
 def test_rows_in_another_order_give_the_same_table(

@@ -206,4 +206,4 @@ def test_a_subset_that_is_not_there_names_those_that_are(
     assert main([str(grid), "--output", str(tmp_path / "out")]) == 1
     error = capsys.readouterr().err
     assert "test Wino: " in error
-    assert "has no group for moon; it has the subsets " in error
+    assert "has no metric group for the subset moon. Its subsets: " in error

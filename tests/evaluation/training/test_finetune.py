@@ -294,7 +294,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--loss", "infonce", "--loss", "infonce=2"], "infonce is passed twice"),
         (["--batch-size", "9"], "--batch-size 9: expected at most 8"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
-        (["--warmup-steps", "1.5"], "--warmup-steps 1.5: above 1, pass a whole number"),
+        (["--warmup-steps", "1.5"], "--warmup-steps 1.5: values above 1 must be whole numbers"),
         (["--fusion-factor", "5"], "--fusion-factor applies only to fusion encoders"),
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected a finite number"),
@@ -319,7 +319,7 @@ def test_close_pairs_need_pairs_and_heads_a_clip(
 ) -> None:
     heads = ["--train", "heads", "--model", f"siglip:{folder / 'siglip'}"]
     for data, more, message in (
-        ("captions", ["--loss", "eqsim-v2"], "choose how to find them with --close top-k"),
+        ("captions", ["--loss", "eqsim-v2"], "no close pairs; pass --close top-k"),
         ("pairs", heads, "works only with models of kind clip"),
     ):
         assert main(arguments(folder, tmp_path / "out", *more, data=data)) == 2
