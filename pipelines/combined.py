@@ -175,8 +175,8 @@ def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (
-                f"{part.label}: its certificate of balanced texts covers only this part, so the "
-                "combined dataset has none; to measure the combined dataset, run eqforge audit"
+                f"{part.label}: its certificate of balanced texts does not cover the combined "
+                "dataset; run eqforge audit on the combined dataset"
             )
 
 

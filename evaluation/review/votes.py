@@ -76,9 +76,8 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
         first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
-                f"{path} contains votes on a different dataset or version: it names the manifest "
-                f"{file.sha256[:12]} of {shown(file.dataset)}, but {dataset} has {sha256[:12]}; "
-                "review the dataset again"
+                f"{path} contains votes on {shown(file.dataset)} (manifest {file.sha256[:12]}), "
+                f"but the manifest of {dataset} is {sha256[:12]}; review this dataset again"
             )
         if (file.protocol, file.form) != (first.protocol, first.form):
             raise InputError(

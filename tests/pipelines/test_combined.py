@@ -204,8 +204,8 @@ def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
     out = combine(tmp_path / "out", one, f"b={other}")
 
     warning = (
-        "b: its certificate of balanced texts covers only this part, so the combined "
-        "dataset has none; to measure the combined dataset, run eqforge audit"
+        "b: its certificate of balanced texts does not cover the combined dataset; "
+        "run eqforge audit on the combined dataset"
     )
     assert load_manifest(str(out)).warnings == [warning]
     assert f"WARNING: {warning}\n" in capsys.readouterr().err

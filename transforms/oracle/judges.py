@@ -219,6 +219,5 @@ def oracle_warnings(oracle: Oracle) -> Iterator[str]:
         if judge.family.casefold() in evaluated:
             yield (
                 f"the oracle {judge.name} belongs to the family {judge.family!r}, which is "
-                "evaluated on this dataset; the oracle selected pairs that this family can "
-                "distinguish"
+                "evaluated on this dataset; the scores of this family will be too high"
             )
