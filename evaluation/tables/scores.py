@@ -58,9 +58,9 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder} was scored on a different dataset or version: it has "
-            f"{scores.manifest.dataset} {scores.manifest.dataset_sha256[:12]}, but "
-            f"{dataset.folder} has {found[:12]}; score the dataset again"
+            f"{scores.folder} contains scores of {scores.manifest.dataset} "
+            f"{scores.manifest.dataset_sha256[:12]}. {dataset.folder} is a different dataset or "
+            f"version ({found[:12]}); score the dataset again"
         )
     return scores
 

@@ -74,7 +74,8 @@ def parse_weights(texts: Sequence[str]) -> dict[LossName, float]:
         found, _, number = text.partition("=")
         name = next((name for name in LOSSES if name == found), None)
         if name is None:
-            known = f"expected one of {', '.join(LOSSES)} or NAME=WEIGHT{nearest(found, LOSSES)}"
+            known = f"expected one of {', '.join(LOSSES)}, with or without =WEIGHT"
+            known += nearest(found, LOSSES)
             raise InputError(f"--loss {text}: {known}")
         if name in weights:
             raise InputError(f"--loss {text}: {name} is passed twice")
