@@ -155,9 +155,8 @@ def check_memory() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         raise InputError(
-            f"ulimit -v limits the address space to {limit / 1e9:.1f} GB, but eqforge's libraries "
-            f"need {LEAST_MEMORY / 1e9:.0f} GB; raise this limit, or limit memory with a container "
-            "or a cgroup instead"
+            f"ulimit -v allows {limit / 1e9:.1f} GB, but eqforge needs {LEAST_MEMORY / 1e9:.0f} GB "
+            "of address space. Raise this limit. To limit memory, use a container or a cgroup."
         )
 
 

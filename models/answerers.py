@@ -135,9 +135,9 @@ class LxmertAnswerer(Lxmert):
         if len(names) != count or names == {n: f"LABEL_{n}" for n in range(count)}:
             if len(answers) != count:
                 raise InputError(
-                    f"{weights.source} does not name its {count:,} answers; pass all of them in "
-                    "the model's order with --answer-list, such as LXMERT's "
-                    f"trainval_label2ans.json (found {len(answers):,} answers)"
+                    f"{weights.source} does not name its {count:,} answers, and --answer-list has "
+                    f"{len(answers):,}. Pass all of them in the model's order, as in LXMERT's "
+                    "trainval_label2ans.json."
                 )
             names = dict(enumerate(answers))
         self._classes = _Classes(names, answers)
@@ -316,16 +316,16 @@ def load_answerer(
     architecture = next(iter(config.architectures or ()), ARCHITECTURE)
     if (architecture == LxmertAnswerer.architecture) != (features is not None):
         raise InputError(
-            f"{weights.source} reads region features; pass their TSV file with --features "
-            "(eqforge efficiency: append ,features=FILE)"
+            f"{weights.source} needs region features. Pass their TSV file with --features FILE; "
+            "for eqforge efficiency, append ,features=FILE."
             if features is None
             else f"{weights.source} reads no region features; omit --features"
         )
     if architecture not in HEADS:
         if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:
             raise InputError(
-                f"{weights.source}: a model of the class {architecture} cannot answer questions; "
-                f"expected a chat model that sees images, or one of {', '.join(HEADS)}"
+                f"{weights.source}: a {architecture} cannot answer questions about images. Choose "
+                f"a chat model for images, or one of {', '.join(HEADS)}."
             )
         if answers:
             raise InputError(f"--answer-list does not apply to the chat model {weights.source}")
@@ -333,7 +333,7 @@ def load_answerer(
     known, kind = HEADS[architecture]
     if known != task:
         raise InputError(
-            f"{weights.source}: a model of the class {architecture} answers {known}, not {task}"
+            f"{weights.source} is a model for the task {known}, not {task} ({architecture})"
         )
     try:
         if features is not None:

@@ -361,8 +361,8 @@ class Lxmert:
         wide = int(config.visual_feat_dim)
         if found.shape[1] not in (wide + 4, wide + 6):
             raise ValueError(
-                f"{picture.key}: found {found.shape[1]} numbers per region, but this model reads "
-                f"{wide} features and a box of 4 numbers (6 with width and height)"
+                f"{picture.key}: found {found.shape[1]} numbers per region; expected {wide + 4} "
+                f"({wide} features and 4 box coordinates), or {wide + 6} (with width and height)"
             )
         padded = np.zeros((self._count, wide + 4), np.float32)
         padded[: len(found)] = found[:, : wide + 4]

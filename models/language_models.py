@@ -36,8 +36,8 @@ class YesNoTokens:
         self.yes, self.no = sorted(yes - no), sorted(no - yes)
         if not self.yes or not self.no:
             raise InputError(
-                f"{model}: its tokenizer gives 'yes' and 'no' the same first token, so the "
-                "model cannot judge; choose another model"
+                f"{model}: 'yes' and 'no' begin with the same token, so the model cannot judge; "
+                "choose another model"
             )
 
     def share(self, logits: Any) -> float:

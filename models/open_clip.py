@@ -188,8 +188,8 @@ def _check_folder(folder: Path) -> None:
         raise InputError(f"{folder} contains no .safetensors file with weights")
     if text.get("hf_model_name"):
         raise InputError(
-            f"{folder}: its text encoder {text['hf_model_name']!r} would be downloaded from the "
-            "hub without a fixed commit; choose a model that contains its text encoder"
+            f"{folder} does not contain its text encoder, {text['hf_model_name']!r}. eqforge does "
+            "not download it, because its commit is not fixed. Choose a different model."
         )
 
 
@@ -201,9 +201,8 @@ def _loading(source: str) -> Iterator[None]:
         raise MissingExtra(f"{error.name}, which {source} needs,", "models") from error
     except Exception as error:
         raise InputError(
-            f"{source}: the model cannot be loaded: {first_line(error)} (expected {_CONFIG} and "
-            "safetensors in a folder or at a commit on the hub, or an open_clip model name with "
-            ",weights=FILE)"
+            f"{source}: the model cannot be loaded: {first_line(error)}. Pass a folder or a commit "
+            f"on the hub with {_CONFIG} and safetensors, or an open_clip name with ,weights=FILE."
         ) from error
 
 

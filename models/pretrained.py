@@ -47,11 +47,10 @@ class Weights:
                 f"{self.revision!r}"
             )
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
-            found = "" if self.revision is None else f" (found revision {self.revision!r})"
+            found = "" if self.revision is None else f", and {self.revision!r} is not a commit"
             raise InputError(
-                f"{self.source}: no such folder; for a model on the Hugging Face hub, write "
-                "ID@COMMIT with the 40 hexadecimal digits of a commit, because branches and "
-                f"tags can change{found}"
+                f"{self.source}: no such folder{found}. For a model on the Hugging Face hub, write "
+                "ID@COMMIT with all 40 digits of the commit; branches and tags can change."
             )
 
     @property
@@ -253,8 +252,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source} contains no {missing[0]!r} ({len(missing)} tensors are missing), "
-            f"so it is not a complete {architecture}; choose a complete model"
+            f"{weights.source} is not a complete {architecture}: {len(missing)} tensors are "
+            f"missing, such as {missing[0]!r}; choose a complete model"
         )
     return onto_device(model, weights.device)
 
@@ -289,7 +288,7 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 
 def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return (str(error).strip() or type(error).__name__).splitlines()[0].removesuffix(".")
 
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
@@ -298,8 +297,7 @@ def unloadable(weights: Weights, error: Exception, architecture: str = "") -> In
     else:
         advice = (
             f"expected commit {weights.revision} on the Hugging Face hub, with weights in "
-            "safetensors; without a network connection, the model must be in the cache, or be "
-            "passed as a folder"
+            "safetensors; if you are offline, pass a folder"
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown

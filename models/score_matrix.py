@@ -120,7 +120,8 @@ def read_table(files: MatrixFiles) -> ScoreTable:
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
     if files.rows is None or files.columns is None:
         raise InputError(
-            f"{files.scores}: append ,rows=FILE,columns=FILE with one image key or caption per line"
+            f"{files.scores} does not name its images and captions. Append ,rows=FILE (one image "
+            "key per line) and ,columns=FILE (one caption per line)."
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
     matrix = read_array(files.scores)
@@ -132,8 +133,8 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
         )
     if matrix.shape != (len(images), len(captions)):
         raise InputError(
-            f"{files.scores} has the shape {matrix.shape}; expected {len(images)} rows as in "
-            f"{files.rows.name} and {len(captions)} columns as in {files.columns.name}"
+            f"{files.scores} has the shape {matrix.shape}; expected {len(images), len(captions)}, "
+            f"the numbers of lines in {files.rows.name} and {files.columns.name}"
         )
     return ScoreTable(images=images, captions=captions, cells=None, probabilities=matrix.ravel())
 

@@ -64,8 +64,8 @@ def _read(
     kinds, sizes = names.dtype.kind + vectors.dtype.kind, (names.ndim, vectors.ndim)
     if kinds != "Uf" or sizes != (1, 2) or len(names) != len(vectors) or not vectors.shape[1]:
         raise InputError(
-            f"{path}: expected n strings in {keys} and n x dimensions floats in {values}; found "
-            f"{names.dtype} {names.shape} and {vectors.dtype} {vectors.shape}"
+            f"{path}: {keys} must be N strings, and {values} N x D floats. Found {names.dtype} "
+            f"{names.shape} and {vectors.dtype} {vectors.shape}."
         )
     rows = {name: row for row, name in enumerate(names.tolist())}
     if len(rows) < len(names):

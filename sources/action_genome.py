@@ -187,8 +187,8 @@ class _Unpickler(pickle.Unpickler):
         """Return a constructor of arrays; reject anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
-                f"it loads {clipped(module_name)}.{clipped(global_name)}, but eqforge reads only "
-                "plain containers and NumPy arrays, because other objects can run code"
+                f"it contains {clipped(module_name)}.{clipped(global_name)}. eqforge reads only "
+                "plain containers and NumPy arrays, because other objects can run code."
             )
         return super().find_class(module_name, global_name)
 

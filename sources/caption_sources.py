@@ -85,7 +85,8 @@ def detect_source(path: str | Path) -> Source:
         case ending if ending in (*TABLES, *LINES):
             return "own"
     raise InputError(
-        f"{path}: the name matches no caption format; {KNOWN}; rename the file, or pass --source"
+        f"{path}: the file name matches no caption format. Rename the file, or pass --source. "
+        f"{KNOWN}"
     )
 
 
@@ -108,7 +109,7 @@ def _detect_json(path: Path) -> Source:
         if fields and all(_TEXTS.match(bytes(value)) for value in fields.values()):
             return "fine-grained"
         found = ", ".join(map(name_of, [*fields][:12])) or "none"
-        raise InputError(f"{path.name}: the field 'images' is missing; found {found}; {KNOWN}")
+        raise InputError(f"{path.name}: the field 'images' is missing; found {found}. {KNOWN}")
     return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
 
 
@@ -273,8 +274,7 @@ def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
         yield from _read_flickr_annotations(path)
     else:
         raise InputError(
-            f"{path.name}: line 1: expected a Flickr30k header: `image_name| comment_number| "
-            f"comment`, or one with raw, filename and split; found {header[:80]!r}; {KNOWN}"
+            f"{path.name}: line 1: not the header of a Flickr30k file: {header[:80]!r}. {KNOWN}"
         )
 
 
@@ -284,7 +284,7 @@ def _flickr_line(
     found = pattern.fullmatch(line)
     if found is None:
         found_here = f"line {number}: expected `{expected}`, found {line[:80]!r}"
-        raise InputError(f"{file}: {found_here}; {KNOWN}")
+        raise InputError(f"{file}: {found_here}. {KNOWN}")
     return CaptionRecord(
         caption_id=f"flickr30k/{found['image']}#{found['number']}",
         image=found["image"],

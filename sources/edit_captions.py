@@ -102,7 +102,7 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
         if len(captions) != 1 and any(values.values()):
             named = next(name for name, value in values.items() if value)
             raise InputError(
-                f"{file}: {where}: {named} is allowed only for images with a single caption"
+                f"{file}: {where}: an image with several captions cannot have the field {named}"
             )
         for caption in captions:
             # In any order of the records, the same ones have the same id.
@@ -112,8 +112,8 @@ def _own(file: str, records: Iterable[Record], has_masks: bool) -> Iterator[Edit
             caption_id = namer(name) if caption.id is None else caption.id
             if values["mask"] is not None and not has_masks:
                 raise InputError(
-                    f"{file}: {caption_id} names the mask {values['mask']!r}, but no mask folder "
-                    "was passed; pass one with --masks"
+                    f"{file}: {caption_id} needs the mask {values['mask']!r}. Pass the folder of "
+                    "masks with --masks."
                 )
             yield EditCaption(
                 caption_id=caption_id,

@@ -80,7 +80,7 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
     for erratum, number in found.items():
         if erratum.action == "correct" and erratum.id in dropped:
             raise InputError(
-                f"{path}: line {number} corrects {shown(erratum.id)}, which another line drops; "
+                f"{path}: line {number} corrects {shown(erratum.id)}, but another line drops it; "
                 "remove one of the two lines"
             )
         if erratum.action == "note":
@@ -99,7 +99,7 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
         if erratum.column and erratum.column not in columns:
             raise InputError(
                 f"--errata: {shown(erratum.id)}: the column {shown(erratum.column)} cannot be "
-                f"corrected; the samples have {', '.join(columns) or 'no texts'}"
+                f"corrected; you can correct {', '.join(columns) or 'no columns'}"
             )
 
 

@@ -31,8 +31,8 @@ from eqforge.sources.record_files import TIMES, Record, read_json_lines, read_ta
 
 STATE, SPLITS = "state.json", "dataset_dict.json"
 FORMS = (
-    f"{STATE} or {SPLITS} (what Dataset.save_to_disk writes), *.parquet (a snapshot of the hub), "
-    "or metadata.csv, .jsonl or .parquet (an image folder)"
+    f"{STATE} or {SPLITS} (from Dataset.save_to_disk), *.parquet (from the hub), or metadata.csv, "
+    ".jsonl or .parquet (an image folder)"
 )
 _METADATA = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _PICTURES = frozenset((".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"))
@@ -192,13 +192,13 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
-            f"{folder}: eqforge does not read datasets whose rows are selected by indices; save it "
-            "again with dataset.flatten_indices().save_to_disk(...)"
+            f"{folder}: eqforge cannot read a dataset with an indices mapping. Save it again with "
+            "dataset.flatten_indices().save_to_disk(...)."
         )
     for file in state.data_files:
         path = folder / _plain_name(folder / STATE, file.filename)
         if not path.is_file():
-            raise InputError(f"{folder}: {STATE} lists {file.filename}, which is missing")
+            raise InputError(f"{folder}: {STATE} lists {file.filename}, but this file is missing")
         yield RowFile(path=path, split=split or state.split)
 
 

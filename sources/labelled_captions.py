@@ -90,8 +90,8 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
                 return read(dataset.rows("samples", columns))
         if "question" in names:
             raise InputError(
-                f"{path} contains questions, which have no true and false captions to compare; "
-                "to see which questions can be answered from the text alone, run `eqforge audit`"
+                f"{path} contains questions, not captions. To see which questions can be answered "
+                "from the text alone, run `eqforge audit`."
             )
         if not any(names.issuperset(columns) for columns in _COMPARED):
             raise InputError(f"{path}: the samples have no captions to compare")
@@ -101,7 +101,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
     read = _reader(dataset)
     if read is None:
-        raise InputError(f"{dataset.folder}: none of its captions is an edited version of another")
+        raise InputError(f"{dataset.folder}: no caption is an edited version of another caption")
     return read()
 
 
@@ -112,10 +112,10 @@ def why_not_linted(dataset: "Dataset") -> str:
         return "it has no samples"
     if "caption_1" in dataset.columns("samples"):
         return (
-            "each caption is true of its own image, so none is false; to compare captions as "
-            "texts, run `eqforge lint`"
+            "each caption is true of its own image, so no caption is false; to compare the texts, "
+            "run `eqforge lint`"
         )
-    return "none of its captions is an edited version of another"
+    return "no caption is an edited version of another caption"
 
 
 def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | None:

@@ -22,11 +22,11 @@ from eqforge.sources.record_files import Record, first_line, read_json, read_jso
 TABLES: Final = (".csv", ".tsv")
 LINES: Final = (".jsonl", ".ndjson")
 KNOWN: Final = (
-    "your own captions must be in a table (.csv, .tsv), a JSON array (.json) or JSON Lines "
-    "(.jsonl, .ndjson), in a column or key named caption; other supported formats are COCO's "
-    "captions_*.json, a Karpathy split (dataset_*.json), Flickr30k's results_*.token, "
-    "results.csv (image_name| comment_number| comment) or flickr_annotations_30k.csv (raw, "
-    "filename, split), MS-COCO-FG and Flickr30k-FG ({image: [captions]}), and a Hugging Face folder"
+    "Put your own captions in a column or key named caption, in a .csv, .tsv, .json, .jsonl or "
+    ".ndjson file. Published formats: COCO's captions_*.json; Karpathy's dataset_*.json; "
+    "Flickr30k's results_*.token, results.csv (image_name| comment_number| comment) and "
+    "flickr_annotations_30k.csv (raw, filename, split); MS-COCO-FG and Flickr30k-FG ({image: "
+    "[captions]}); a Hugging Face folder."
 )
 """Supported caption formats, for messages."""
 
@@ -103,7 +103,7 @@ def _read_table(path: Path) -> Iterator[Record]:
                 record.value.setdefault(name, "")
             yield record
     except InputError as error:
-        raise InputError(str(error) if name in columns else f"{error}; {KNOWN}") from error
+        raise InputError(str(error) if name in columns else f"{error}. {KNOWN}") from error
 
 
 def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, parse_json, read_text_lines
+from eqforge.core.files.checked import Node, parse_json, read_text_lines, shown
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.simat import SimatSplit
 from eqforge.sources.record_files import read_table
@@ -95,7 +95,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
     for row in _rows(path, *names):
         region_id = row["region_id"].name()
         if region_id in found:
-            row["region_id"].fail("a region that does not appear twice")
+            row["region_id"].fail("each region once", f"{shown(region_id)} twice")
         found[region_id] = Region(
             region_id=region_id,
             image_id=row["image_id"].name(),
@@ -112,7 +112,7 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
     for row in _rows(path, "region_id", "subj", "rel", "obj"):
         region_id = row["region_id"].name()
         if region_id in found:
-            row["region_id"].fail("a region that does not appear twice")
+            row["region_id"].fail("each region once", f"{shown(region_id)} twice")
         found[region_id] = _triplet(row)
     return found
 
@@ -153,13 +153,13 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
     if not order:
         raise InputError(
-            f"{file}: a plain list of captions needs its triplets; pass their file with "
-            "--triplets, or use JSON Lines with subject, relation, object and caption"
+            f"{file} contains captions without triplets. Pass SIMAT's triplets.csv with "
+            "--triplets, or use JSON Lines with subject, relation, object and caption."
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file} has {len(lines)} plain captions; expected one for each of the {len(order)} "
-            "triplets in --triplets, or JSON Lines with subject, relation, object and caption"
+            f"{file} has {len(lines)} captions, but --triplets has {len(order)} triplets. Both "
+            "need the same number and order."
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():
@@ -176,7 +176,7 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
         subject, relation, target = (_word(record[part]) for part in PARTS)
         triplet = Triplet(subject=subject, relation=relation, object=target)
         if triplet in found:
-            record.fail("a triplet that does not appear twice")
+            record.fail("each triplet once", f"{shown(triplet.triplet_id)} twice")
         found[triplet] = record["caption"].text().strip() or record["caption"].fail("a caption")
     return found
 

@@ -102,7 +102,7 @@ def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
 
 Design = Literal["one_image", "two_by_two"]
 _CORNERS = ("x0", "y0", "x1", "y1")
-_ELSE = "to read other benchmarks or your own table, use `eqforge import`"
+_ELSE = "for other benchmarks or your own table, use `eqforge import`"
 _FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
 
 
@@ -173,8 +173,8 @@ def with_hard_positives(
         if other is None or other.image != pair.image:
             found = "the end of the file" if other is None else repr(other.image)
             raise InputError(
-                f"hard positives: record {pair.pair_id}: expected the image {pair.image!r}, as in "
-                f"the pairs file, found {found}"
+                f"hard positives: record {pair.pair_id}: the pairs file has the image "
+                f"{pair.image!r} here, found {found}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:

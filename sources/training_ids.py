@@ -156,8 +156,8 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
 def _collection(listed: TrainingList, place: str) -> str:
     if listed.collection is None:
         raise InputError(
-            f"{listed.path.name}: {place}: a bare number does not identify its collection; "
-            "name it, as in "
+            f"{listed.path.name}: {place}: a number alone does not identify a photograph; name "
+            "its collection, as in "
             f"{' or '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
         )
     return listed.collection

@@ -175,13 +175,13 @@ def _times(line: Node) -> Moment:
             )
         if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
             first = shown(line["start_s"].value)
-            line["end_s"].fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
+            line["end_s"].fail(f"a time from start_s = {first} to {MAX_TIME_S:,} s")
         return moment
     if line.get("start_s") is not None or line.get("end_s") is not None:
         line.fail("either timestamp_s or start_s and end_s, not both")
     moment = _moment(at)
     if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
-        at.fail(f"a time from 0 to {MAX_TIME_S:,} s, or a range that does not end before it starts")
+        at.fail(f"a time or an ascending range from 0 to {MAX_TIME_S:,} s")
     return moment
 
 

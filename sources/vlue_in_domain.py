@@ -61,13 +61,13 @@ def _beside(task: Task, path: Path) -> Path:
     other = companion(task, path)
     if other == path:
         raise InputError(
-            f"{path.name}: rename the file to v2_OpenEnded_SPLIT_questions.json, and the file with "
-            "its answers to v2_SPLIT_annotations.json"
+            f"{path.name}: the file name is not VQA's. Rename the file to "
+            "v2_OpenEnded_SPLIT_questions.json, and its answers to v2_SPLIT_annotations.json."
         )
     if other is None or not other.is_file():
         raise InputError(
-            f"{path.name}: expected {other and other.name} in the same folder, with the answers "
-            "or boxes"
+            f"{path.name}: the file with its answers or boxes is missing. Put "
+            f"{other and other.name} into the same folder."
         )
     return other
 

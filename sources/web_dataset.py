@@ -80,8 +80,8 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
             if value == split and not problem:
                 names = ", ".join(member.name for _, _, member in members)
                 problem = (
-                    f"found {names}; expected KEY.json or KEY.txt, and images such as KEY.jpg, for "
-                    "each row; if the tar contains a table, unpack the table and pass it"
+                    f"found {names}; each row needs KEY.json or KEY.txt, and images such as "
+                    "KEY.jpg; unpack a table before you pass it"
                 )
             yield Record(
                 unit=f"{key}, row",

@@ -84,10 +84,7 @@ def test_its_words_go_to_the_build_s_log_where_that_can_be_reached(tmp_path: Pat
 
     before, said = log.read_text().splitlines()
     assert before == "before"
-    assert (
-        f"you started the build in {tmp_path / 'none'}, which this host cannot open: No such file"
-        in said
-    )
+    assert f"this host cannot open the folder {tmp_path / 'none'}: No such file" in said
     variables["EQFORGE_WORKER_LOG"] = str(tmp_path / "elsewhere" / "log")
     assert "this host cannot open" in call(*arguments, **variables).stderr
 
@@ -95,7 +92,7 @@ def test_its_words_go_to_the_build_s_log_where_that_can_be_reached(tmp_path: Pat
 def test_other_versions_than_the_driver_s_are_refused() -> None:
     boot.check_versions({"python": sys.version.split()[0], "no-such-package": "1"})
     for package, found in (("python", sys.version.split()[0]), ("pyarrow", "")):
-        with pytest.raises(SystemExit, match=rf"{package} is version {found}.* started with 0;"):
+        with pytest.raises(SystemExit, match=rf"has {package} {found}.* started with 0\."):
             boot.check_versions({package: "0"})
 
 
@@ -169,10 +166,7 @@ def test_a_file_that_does_not_come_is_not_waited_for_without_end(
         env=environment(TMPDIR=str(tmp_path)), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert (
-        f"could not fetch the job's files from the runner's service at {runner.address}: "
-        in done.stderr
-    )
+    assert f"could not fetch the job's files from {runner.address}: " in done.stderr
     assert "Deadline Exceeded" in done.stderr
     wait_for(lambda: not list(tmp_path.glob("eqforge-beam-*")))
 

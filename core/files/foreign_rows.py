@@ -235,7 +235,7 @@ def _check_rows(count: int, stream: IO[bytes]) -> None:
     size = stream.seek(0, 2)
     stream.seek(place)
     if not 0 <= count <= size:
-        raise Unreadable(f"it claims to have {count:,} rows, but it has only {size:,} bytes")
+        raise Unreadable(f"its metadata lists {count:,} rows, but the file has only {size:,} bytes")
 
 
 def _is_media(kind: "pa.DataType") -> bool:

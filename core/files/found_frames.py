@@ -149,8 +149,8 @@ class TrimmedClips:
         names = self._names.get(video, [])
         if len(names) > 1:
             raise InputError(
-                f"--videos {self.folder.root}: {names[0]} and {names[1]} are both clips of the "
-                f"video {video}, but the annotations expect one clip per video; remove one"
+                f"--videos {self.folder.root}: the video {video} has two clips, {names[0]} and "
+                f"{names[1]}. Remove one of them."
             )
         return names[0] if names else video
 

@@ -68,8 +68,8 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         names = ", ".join(map(clipped, strays[:_NAMED]))
         more = f" and {len(strays) - _NAMED:,} more" if len(strays) > _NAMED else ""
         raise InputError(
-            f"{option} {folder} contains {counted(len(strays), 'files')} that eqforge did not "
-            f"write, or that have changed: {names}{more}; move them, or choose a different folder"
+            f"{option} {folder} contains {counted(len(strays), 'unknown or changed files')}: "
+            f"{names}{more}. Move them, or choose a different folder."
         )
 
 

@@ -48,7 +48,7 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
                 other = posixpath.basename(public(first[member.name]))
                 raise InputError(
                     f"{public(member.shard)}: the file {member.name!r} appears twice, first in "
-                    f"{other}; file names must be unique"
+                    f"{other}. Give every file a unique name."
                 )
             first[member.name] = member.shard
             yield member
@@ -57,8 +57,8 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
 def _read_shard(shard: str) -> list[Member]:
     if shard.lower().endswith(COMPRESSED):
         raise InputError(
-            f"{public(shard)} is compressed, so eqforge cannot read individual files from "
-            "it; decompress it to a plain .tar (compression hardly shrinks videos and images)"
+            f"{public(shard)} is compressed. Decompress it, because eqforge can read individual "
+            "files only from a plain .tar."
         )
     try:
         info = stat(shard)
@@ -90,7 +90,7 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
         end = stream.read(tarfile.BLOCKSIZE)
         if not end:
             raise tarfile.ReadError(
-                "the zero blocks at the end of a tar file are missing, so the file may be truncated"
+                "its end is missing (two zero blocks), so the file may be truncated"
             )
         if any(end):
             raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")

@@ -76,9 +76,9 @@ class SourceFolder:
             cached.cache_clear()
         if "://" in self.root and public(self.root) != self.root:
             raise InputError(
-                f"--{flag} {public(self.root)} contains a password or a signature, which would "
-                "appear in job descriptions and logs; store it where your cloud provider's tools "
-                "look for credentials"
+                f"--{flag} {public(self.root)} contains a password or a signature. Remove it, "
+                "because logs would show it. Store it where your cloud provider's tools look for "
+                "credentials."
             )
         kind = _kind(self.root)
         if kind == "disk":

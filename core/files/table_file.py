@@ -70,7 +70,8 @@ class TableFile:
         self.num_rows = sum(self.group_rows)
         if self.num_rows > self.num_bytes:
             raise Unreadable(
-                f"it claims to have {self.num_rows} rows, but it has only {self.num_bytes} bytes"
+                f"its metadata lists {self.num_rows:,} rows, but the file has only "
+                f"{self.num_bytes:,} bytes"
             )
         self._taken = 0
 

@@ -38,8 +38,8 @@ def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"reading its {num_bytes:,} bytes would take at least {memory_bytes:,} bytes of "
-            f"memory, more than the limit of {MAX_EXPANSION * num_bytes + free:,} bytes"
+            f"reading it needs at least {memory_bytes:,} bytes of memory; the limit for its size "
+            f"is {MAX_EXPANSION * num_bytes + free:,} bytes"
         )
 
 
@@ -110,7 +110,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             check_expansion(size, memory_bytes, free)
             yield answer
     except MemoryError:
-        yield {"rejected": f"its {size:,} bytes would need more memory than the limit allows"}
+        yield {"rejected": f"reading its {size:,} bytes needs more memory than the limit allows"}
     except Unreadable as error:
         yield {"rejected": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything

@@ -78,7 +78,9 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
         for match in _WORD.finditer(prompt)
     )
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
-        raise InputError(f"the prompt {prompt!r} has a token that is not part of exactly one word")
+        raise InputError(
+            f"the tokenizer cannot split the prompt {prompt!r} into words; rephrase it"
+        )
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
 
 
@@ -115,8 +117,7 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     if len(first.words) != len(second.words):
         raise InputError(
             f"the prompt {first.prompt!r} has {len(first.words)} words and punctuation marks, but "
-            f"{second.prompt!r} has {len(second.words)}; to replace words, both prompts need the "
-            "same number"
+            f"{second.prompt!r} has {len(second.words)}. Both prompts need the same number."
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     mapper[0, 0] = 1

@@ -68,22 +68,21 @@ def revision_of(settings: ModelSettings) -> str | None:
     if Path(settings.model).is_dir():
         if settings.revision is not None:
             raise InputError(
-                f"{settings.model} is a folder, which has no revision; leave out --revision "
+                f"{settings.model} is a folder, so it has no revision; omit --revision "
                 f"{settings.revision!r}"
             )
         return None
     if Path(settings.model).is_file():
         raise InputError(
-            f"{settings.model} is a file; expected a pipeline folder; to convert a weights file, "
-            "call `StableDiffusionPipeline.from_single_file(FILE)`, then "
-            "`.save_pretrained(FOLDER)`"
+            f"{settings.model} is a file; expected a pipeline folder. To convert the file, call "
+            "`StableDiffusionPipeline.from_single_file(FILE).save_pretrained(FOLDER)`."
         )
     if settings.revision is None and settings.model == DEFAULT_MODEL:
         return DEFAULT_REVISION
     if settings.revision is None:
         raise InputError(
-            f"{settings.model!r} is not a folder; for a model on the Hugging Face Hub, also "
-            "pass the commit (--revision, or ID@COMMIT), so that the build is reproducible"
+            f"{settings.model!r} is not a folder. For a model on the Hugging Face Hub, also pass "
+            "its commit: --revision COMMIT or ID@COMMIT."
         )
     if _COMMIT.fullmatch(settings.revision) is None:
         raise InputError(
@@ -109,10 +108,9 @@ def find_folder(settings: ModelSettings) -> Path:
             )
     except (OSError, ValueError) as error:
         raise InputError(
-            f"the model {settings.model!r} is neither a folder nor available from the Hugging "
-            f"Face Hub at revision {revision!r} ({_first_line(error)}); go online and run "
-            f"`hf download {settings.model} --revision {revision}`, or pass a folder saved by "
-            "diffusers"
+            f"the model {settings.model!r} is not a folder, and cannot be read from the Hugging "
+            f"Face Hub: {_first_line(error)}. Go online and run `hf download {settings.model} "
+            f"--revision {revision}`, or pass a folder saved by diffusers."
         ) from error
     return Path(found)
 
@@ -227,7 +225,7 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].removesuffix(".")
 
 
 @contextmanager

@@ -179,9 +179,9 @@ class Editor(ABC):
         wanted = self.channels_of(latent.latent_channels)
         if unet.config.in_channels not in wanted:
             raise InputError(
-                f"{self.settings.model}: this model was not trained for the editor {self.name}: "
-                f"its network reads {unet.config.in_channels} channels, but the editor provides "
-                f"{' or '.join(map(str, wanted))}; choose a different model"
+                f"{self.settings.model}: its network has {unet.config.in_channels} input channels, "
+                f"but the editor {self.name} needs {' or '.join(map(str, wanted))}; choose a "
+                "different model"
             )
 
     def _knob_values(self) -> dict[str, Any]:

@@ -73,7 +73,7 @@ class EditorSettings:
         check_precision(self.precision, self.device)
         if self.device.partition(":")[0] == "cpu" and self.offload:
             raise InputError(
-                "--offload moves parts of a model to a GPU; specify the GPU with --device"
+                "--offload needs a GPU; specify it with --device, such as --device cuda:0"
             )
 
     def on(self, device: str) -> "EditorSettings":

@@ -91,9 +91,8 @@ class AssetLibrary:
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
-                f"{self.url}: asset {asset_id!r} has no sha256; run `eqforge assets fetch "
-                f"--manifest {shlex.quote(self.url)}`, which writes a manifest with the digests "
-                "of the fetched files"
+                f"{self.url}: asset {asset_id!r} has no sha256. To get a manifest with digests, "
+                f"run `eqforge assets fetch --manifest {shlex.quote(self.url)}`."
             )
         # An image without an archive has no name in its bytes.
         key = asset.sha256

@@ -205,8 +205,8 @@ def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
                 card.use = card.type == kind
             return
     raise InputError(
-        f"device gpu: Cycles needs a graphics card of the kind {' or '.join(GPU_KINDS)}; it "
-        f"found {', '.join(dict.fromkeys(found)) or 'nothing'}"
+        f"--device gpu: Cycles needs an {' or '.join(GPU_KINDS)} graphics card; it found "
+        f"{', '.join(dict.fromkeys(found)) or 'nothing'}"
     )
 
 

@@ -99,10 +99,10 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
             for name in sorted(_named_in(path)):
                 why = None
                 if not (folder / name).is_file():
-                    why = "which does not exist"
+                    why = "but this file does not exist"
                 elif PurePosixPath(name).suffix.lower() in FILE_SUFFIXES:
                     found = why_unreadable((folder / name).read_bytes())
-                    why = found and f"which cannot be read: {found}"
+                    why = found and f"but this file cannot be read: {found}"
                 if why:
                     yield Finding(text=f"asset {asset.asset_id!r}: {path.name} uses {name}, {why}")
         for text in plain_surfaces(files.render):
@@ -118,7 +118,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
         return
     for name, path in libraries_of(render).items():
         if path is None:
-            yield (f"{render.name} uses {name}, which does not exist, so its surfaces are grey")
+            yield f"the surfaces of {render.name} are grey, because {name} does not exist"
     named = _pictures_of(render)
     pictures = (
         path for path in sorted(render.parent.iterdir()) if path.suffix.lower() in FILE_SUFFIXES

@@ -175,8 +175,8 @@ def read_manifest(url: str) -> Manifest:
     for asset in assets.values():
         if storage.is_local(asset.archive) and not storage.is_below(asset.archive, folder or "."):
             raise InputError(
-                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} lies outside the "
-                "folder of the manifest; move the manifest into the folder of its archives"
+                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} is not in the folder of "
+                "the manifest; move both into the same folder"
             )
     return Manifest(
         name=optional(node, "name", Node.text, name.partition(".")[0]),
@@ -193,8 +193,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
-            f"{public(url)}: its archives are in {public(folder)} (data_dir), but eqforge would "
-            "store new archives elsewhere; choose a different folder"
+            f"{public(url)}: its data_dir is a different folder, {public(folder)}. eqforge cannot "
+            "add archives there; choose a different --output."
         )
     return known
 
@@ -238,7 +238,7 @@ def read_words(node: Node) -> AssetWords:
     is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
         if not set(PALETTE).isdisjoint(optional(node, key, Node.text, "").split()):
-            node[key].fail("no colour unless `parts` lists the materials that change ([] for none)")
+            node[key].fail("no colour, or `parts` (the materials that change; [] for none)")
     return AssetWords(
         noun=noun,
         plural=noun if is_plural else optional(node, "plural", Node.text, noun + "s"),
@@ -282,8 +282,10 @@ def _read_room(node: Node) -> Room:
 def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]:
     trims = {}
     for key, member in node.items():
-        if parts is None or key in parts:
-            member.fail("the name of a material that is not in `parts`, which is required")
+        if parts is None:
+            node.fail("`parts` beside `trims`", "no `parts`")
+        if key in parts:
+            member.fail("a material that is not in `parts`", repr(key))
         _check_fields(member, Trim, "a trim")
         is_plural = optional(member, "is_plural", Node.flag, False)
         trims[key] = Trim(noun=member["noun"].name(), is_plural=is_plural)

@@ -57,8 +57,8 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: the paper has only the kinds attribute, counting and "
-                "location; choose from these, or pass --mode corrected"
+                f"--kinds {' '.join(new)}: --mode paper has only attribute, counting and location; "
+                "choose from these kinds, or pass --mode corrected"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [
@@ -71,8 +71,8 @@ class SceneProposer:
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
-                    f"--pairs {settings.pairs}: {wanted:,} of these pairs have the kind {kind}, "
-                    f"but the manifest allows only {most:,}{self._what_lacks(kind)}"
+                    f"--pairs {settings.pairs} needs {wanted:,} pairs of the kind {kind}, but the "
+                    f"assets allow only {most:,}{self._what_lacks(kind)}"
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
@@ -183,13 +183,10 @@ class SceneProposer:
         if not wants_material or self._vocabulary.of_materials:
             return ""
         if self._settings.stage == "plain":
-            return (
-                "; --attributes material needs assets that can be recoloured (whose words have "
-                "`parts`)"
-            )
+            return f"; --attributes material{_NEEDS['graded'].removeprefix('; this kind')}"
         return (
-            "; --attributes material needs assets that can be recoloured (`parts`) and whose words "
-            "list two or more `materials`; to add words, run `eqforge assets fetch --words FILE`"
+            "; --attributes material needs assets whose words have `parts` and two or more "
+            "`materials`; to add words, run `eqforge assets fetch --words FILE`"
         )
 
     def warnings(self) -> Iterator[str]:
@@ -198,8 +195,8 @@ class SceneProposer:
             return
         if settings.stage == "plain":
             yield (
-                "--attributes material: of 18 inspected pairs on the plain background, 8 do not "
-                "show the materials in their captions"
+                "--attributes material is unreliable with --stage plain: in 8 of 18 inspected "
+                "pairs, the images do not show the materials"
             )
         elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
             yield (
@@ -209,15 +206,14 @@ class SceneProposer:
 
 
 _NEEDS: Mapping[Kind, str] = {
-    "graded": ("; this kind needs assets that can be recoloured (whose words have `parts`)"),
+    "graded": "; this kind needs assets whose words have `parts` (the materials to recolour)",
     "posture": (
-        "; this kind needs assets whose words have `lies` and whose box is 1.2 times as tall as "
-        "wide"
+        "; this kind needs assets whose words have `lies` and that are 1.2 times as tall as wide"
     ),
     "trim": "; this kind needs assets whose words have `trims`",
     "facing": "; this kind needs assets whose words have `faces` and `front_deg`",
-    "inside": "; this kind needs assets whose words state the room inside (`holds`)",
-    "under": "; this kind needs assets whose words state the room underneath (`shelters`)",
+    "inside": "; this kind needs assets whose words have `holds` (the room inside)",
+    "under": "; this kind needs assets whose words have `shelters` (the room underneath)",
     "support": "; this kind needs assets with the role `stand`",
 }
 

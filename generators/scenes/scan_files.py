@@ -60,8 +60,8 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
         return [folder], []
     if not scans:
         raise InputError(
-            f"{folder}: none of its folders contains a mesh; expected NAME/model.obj or "
-            "NAME/meshes/model.obj, as in Google Scanned Objects, or one .glb or .gltf file"
+            f"{folder} contains no mesh. Expected NAME/model.obj or NAME/meshes/model.obj, as in "
+            "Google Scanned Objects, or one .glb or .gltf file."
         )
     return scans, [*(each for each in folders if each not in scans), *loose]
 
@@ -180,7 +180,7 @@ class _Packer:
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path} refers to {reference[:200]}, which does not exist")
+        raise InputError(f"{path} refers to {reference[:200]}, but this file does not exist")
 
 
 class _Names:
@@ -231,7 +231,7 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
         shown = _meant(others, mesh, folder, has_library=bool(parts))
         if shown is not None:
             library = showing(library, packer.pack(shown))
-            notes.append(f"its surfaces show {shown.name}, although no .mtl file refers to it")
+            notes.append(f"no .mtl file refers to a texture, so its surfaces show {shown.name}")
         else:
             notes.append(_why_plain(others, missing, has_library=bool(parts)))
     text, library = with_names(text, library, _Names())
@@ -259,7 +259,7 @@ def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str
     colours = "have the colours of their .mtl file" if has_library else "are grey"
     why = "there is no texture"
     if missing:
-        why = f"{missing[0][:100]}, which the .mtl file refers to, does not exist"
+        why = f"the .mtl file refers to {missing[0][:100]}, but this file does not exist"
     elif others:
         names = ", ".join(path.name for path in others[:3])
         why = f"no .mtl file refers to a texture, although the folder contains {names}"

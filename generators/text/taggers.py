@@ -130,8 +130,8 @@ class SpacyTagger:
             self._nlp = spacy.load(model)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"spaCy cannot load {model!r}; pass an installed package, such as "
-                f"en_core_web_sm, or the folder of a saved pipeline ({error})"
+                f"spaCy cannot load {model!r}. Pass an installed package, such as en_core_web_sm, "
+                f"or the folder of a saved pipeline. The error of spaCy: {error}"
             ) from error
         if not any(token.tag_ for token in self._nlp("A cat sits on a mat.")):
             raise InputError(

@@ -191,8 +191,8 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
         return keys.pop()
     listing = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
     raise InputError(
-        f"{table}: the two datasets have no key in common "
-        f"({listing or 'these datasets have no such table'}); choose other tables with --table"
+        f"{table}: the two datasets have different key columns "
+        f"({listing or 'neither has this table'}); choose other tables with --table"
     )
 
 

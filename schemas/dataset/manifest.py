@@ -212,12 +212,12 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
             raise InputError(f"{folder}: no such folder") from error
         if storage.exists(storage.join(folder, EXPORT_NOTE)):
             raise InputError(
-                f"{folder} is an export for other programs; pass the dataset that it was "
-                "exported from, or convert it with eqforge import"
+                f"{folder} is an export for other programs, not a dataset. Pass the dataset that "
+                "you exported, or convert the export with eqforge import."
             ) from error
         raise InputError(
-            f"{folder} is not a finished dataset, because it contains no {FILE_NAME}; to finish a "
-            "build, run the same command again; to convert published files, use eqforge import"
+            f"{folder} is not a finished dataset: it contains no {FILE_NAME}. To finish a build, "
+            "run the same command again. To convert published files, use eqforge import."
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

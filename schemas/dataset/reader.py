@@ -161,11 +161,12 @@ class Dataset:
         _, file = self._listed(path)
         with open_table_file(self.folder, path) as opened:
             found, expected = (opened.num_bytes, opened.num_rows), (file.num_bytes, file.rows)
-            if found != expected:
-                raise InputError(
-                    f"{self.url(path)} has {found[0]:,} bytes and {found[1]:,} rows, but the "
-                    f"manifest says {expected[0]:,} bytes and {expected[1]:,} rows; {ADVICE}"
-                )
+            for unit, count, listed in zip(("bytes", "rows"), found, expected, strict=True):
+                if count != listed:
+                    raise InputError(
+                        f"{self.url(path)} has {count:,} {unit}, but the manifest says "
+                        f"{listed:,}; {ADVICE}"
+                    )
             yield opened
 
     def _listed(self, path: str) -> tuple[str, DataFile]:

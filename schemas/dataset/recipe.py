@@ -169,8 +169,8 @@ def open_recipe(folder: str) -> Dataset:
             data = stream.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(
-            f"{folder} contains no {FILE_NAME}, so it is not a recipe; to write a recipe, run "
-            "eqforge export DATASET --format recipe"
+            f"{folder} is not a recipe: it contains no {FILE_NAME}. To write a recipe, run "
+            "eqforge export DATASET --format recipe."
         ) from error
     except OSError as error:
         raise InputError(f"{url}: cannot be read: {error.strerror or error}") from error

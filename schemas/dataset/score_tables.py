@@ -49,7 +49,7 @@ FAILURE_REASONS = {
     "too_many_pixels": "The image has more pixels than allowed.",
     "unusable_image": "The model cannot process the image, or has no data for its key.",
     "missing_image": "The sample names no image, or one that is not in the table of images.",
-    "not_finite": "The model's answer is not a number; a table of scores has none.",
+    "not_finite": "The model's answer is not a number, or the table of scores lacks the pair.",
     "image_failed": "An image of the sample could not be scored; see the image's own failure.",
 }
 """Why something has no score."""

@@ -157,9 +157,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: expected the columns of pairs ({', '.join(_PAIR)}), of captions with a foil "
-        f"({', '.join(_FOIL)}) or of questions ({', '.join(_QUESTION)}); found "
-        f"{', '.join(sorted(columns)) or 'none'}; for vlue, pass --table {' or '.join(VLUE)}"
+        f"{where}: no known set of columns: {', '.join(sorted(columns)) or 'none'}. Expected pairs "
+        f"({', '.join(_PAIR)}), foils ({', '.join(_FOIL)}) or questions ({', '.join(_QUESTION)}). "
+        f"For vlue, choose a --table: {', '.join(VLUE)}."
     )
 
 

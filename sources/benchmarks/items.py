@@ -323,8 +323,8 @@ def read_items(
         ]
         raise InputError(
             f"{source}: {count:,} of {records:,} records cannot be read, but --max-error-rate "
-            f"{max_bad_share:g} allows only {allowed:,}; fix the records, or raise "
-            f"--max-error-rate: {listed(problems)}"
+            f"{max_bad_share:g} allows only {allowed:,}. Fix the records, or raise "
+            f"--max-error-rate. The errors: {listed(problems)}"
         )
 
 
@@ -379,9 +379,9 @@ class _Names:
         known, count, place = self._seen.get(name, (digest, 0, origin))
         if known != digest:
             raise InputError(
-                f"{origin}: the id {shown(name)} already belongs to a different record, {place}; "
-                "pass a different column with --columns id=NAME, or import the files separately "
-                "and combine them"
+                f"{origin}: the record at {place} has the same id, {shown(name)}. Choose a column "
+                "of unique ids with --columns id=NAME, or import the files separately and combine "
+                "the datasets."
             )
         self._seen[name] = digest, count + 1, place
         if not count:
@@ -389,8 +389,8 @@ class _Names:
         numbered = f"{name}-{count + 1}"
         if self._seen.setdefault(numbered, (digest, 1, origin))[0] != digest:
             raise InputError(
-                f"{origin}: the id {shown(name)} appears {count + 1} times, so eqforge would name "
-                f"this record {shown(numbered)}, but a different record has this id; rename one of "
-                "them"
+                f"{origin}: the id {shown(name)} appears {count + 1} times. eqforge cannot call "
+                f"this record {shown(numbered)}, because another record has this id. Rename one of "
+                "the two records."
             )
         return numbered.removeprefix(name)

@@ -198,8 +198,8 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
         assert first is not None
         if number % 2 == 0 or second is None or types[0] != types[1]:
             raise InputError(
-                f"{first.node.place}: the other statement of the pair with statement {number} is "
-                "missing or has a different Type"
+                f"{first.node.place}: statement {number} needs statement "
+                f"{number + 1 if number % 2 else number - 1} of the same Type"
             )
         node = first.node
         yield replace(first, node=replace(node, value={"0": node.value, "1": second.node.value}))
@@ -264,9 +264,8 @@ def _group(entries: list[Entry]) -> Entry:
     questions, images = [[row[column] for row in rows] for column in (0, 1)]
     if questions != [questions[0]] * 2 + [questions[2]] * 2 or images != [images[0], images[1]] * 2:
         raise InputError(
-            f"{first.place}: expected four records per group: a question about two "
-            "images, then another question about the same two images; restore the published order "
-            "of the records"
+            f"{first.place}: the next four records are not two questions about the same two "
+            "images. Restore the published order of the records."
         )
     return replace(entries[0], node=Node(first.file, first.where, rows))
 

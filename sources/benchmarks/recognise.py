@@ -22,8 +22,8 @@ _SIMILAR: Final = 60.0
 _SIGNS: Final = re.compile(r"[\W_]+")
 _ANSWERS: Final = frozenset(("Text_Q0", "Text_Q1", "Image_Q0", "Image_Q1"))
 _OF_ANSWERS: Final = (
-    "; the file contains the answers to VisMin's questions (vqa_solution.csv), but no captions; "
-    "to import VisMin's pairs, pass its Hugging Face folder to `eqforge import vismin`"
+    ". This is VisMin's vqa_solution.csv, which contains no captions. To import VisMin's pairs, "
+    "pass its Hugging Face folder to `eqforge import vismin`."
 )
 
 
@@ -36,8 +36,9 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
-                f"{record.place}: pass the folder that contains {' and '.join(form.folders)}, with "
-                f"the same file names in both; this file has {describe_record(value, forms)}"
+                f"{record.place}: this file is not in a folder {' or '.join(form.folders)}. Pass "
+                "the folder that contains both. This file's fields: "
+                f"{describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other

@@ -92,8 +92,8 @@ def _enter(folder: str | None) -> None:
         os.chdir(folder)
     except OSError as error:
         _leave(
-            f"you started the build in {folder}, which this host cannot open: {error.strerror}; "
-            "start it in a folder that all hosts share, such as the output folder"
+            f"this host cannot open the folder {folder}: {error.strerror}. Start the build in a "
+            "folder that all hosts share, such as the output folder."
         )
 
 
@@ -109,8 +109,8 @@ def check_versions(expected: dict[str, str]) -> None:
             continue
         if found != wanted:
             _leave(
-                f"{package} is version {found} in {sys.prefix}, but the build was started with "
-                f"{wanted}; install the same versions on all hosts"
+                f"{sys.prefix} has {package} {found}, but the build was started with {wanted}. "
+                "Install the same versions on all hosts."
             )
 
 
@@ -140,8 +140,8 @@ def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
         except Exception as error:
             why = (error.details() if hasattr(error, "details") else error) or "no reason given"
             _leave(
-                f"could not fetch the job's files from the runner's service at {endpoint}: {why}; "
-                "if you use several hosts, set --artifacts_dir to a folder that all hosts share"
+                f"could not fetch the job's files from {endpoint}: {why}. Several hosts need an "
+                "--artifacts_dir that all of them share."
             )
     return str(folder)
 

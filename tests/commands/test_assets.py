@@ -168,14 +168,14 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
         ({"object.urdf": None}, "contains no file object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
-            "visual_geometry.obj uses texture.png, which does not exist",
+            "visual_geometry.obj uses texture.png, but this file does not exist",
         ),
         (
             {
                 "visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nbump -bm 2 b.png\n",
                 "b.png": b"version https://git-lfs.github.com/spec/v1\n",
             },
-            "visual_geometry.obj uses b.png, which cannot be read",
+            "visual_geometry.obj uses b.png, but this file cannot be read",
         ),
     ],
 )

@@ -175,4 +175,7 @@ def test_an_export_is_told_from_a_dataset(
     with pytest.raises(SystemExit) as left:
         main(["diff", str(out), str(out)])
     assert left.value.code == 2
-    assert "is an export for other programs; pass the dataset" in capsys.readouterr().err
+    assert (
+        "is an export for other programs, not a dataset. Pass the dataset"
+        in capsys.readouterr().err
+    )

@@ -100,8 +100,11 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ([7], r"\[0\]: a bare number does not identify its collection; name it, as in coco="),
-        ([{"image_id": 7}], "a bare number does not identify its collection"),
+        (
+            [7],
+            r"\[0\]: a number alone does not identify a photograph; name its collection, as in ",
+        ),
+        ([{"image_id": 7}], "a number alone does not identify a photograph"),
         ([{"height": 7}], "expected a field file_name, filename, cocoid or image_id"),
         ({"images": []}, "contains no images in the splits train, restval"),
         ({"test": [7]}, "contains no images in the splits train, restval"),
@@ -254,7 +257,7 @@ def test_another_datasets_images_are_known_by_the_ids_of_collections(
     assert seen(rows) == {NAMES[0]: ("id", "coco:42")}
     assert {row["found_in"] for row in rows if row["seen"]} == {"other"}
     # Names that are no ids mean nothing between two benchmarks, and are said to be open.
-    assert "4 images count as unseen only because" in capsys.readouterr().out
+    assert "4 images have names that are not ids" in capsys.readouterr().out
     assert {row["image"] for row in run(dataset, "--datasets", dataset) if row["seen"]} == {*NAMES}
     assert "count as unseen" not in capsys.readouterr().out
 

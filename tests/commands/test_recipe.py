@@ -200,7 +200,7 @@ def test_what_no_longer_matches_is_named(
     again = of_videos(captions, sources, tmp_path / "out")
     assert main(["build", "--recipe", str(recipe), *again]) == 1
     text = capsys.readouterr().out
-    assert "no records (the table rejects has the reasons) for 1 source: own" in text
+    assert "see the table rejects: no records from 1 source: own" in text
     assert "the recipe was made from different versions of 1 source: demoCoffee1.mp4" in text
     assert "the recipe was made from different versions of 1 input: captions.jsonl" in text
     assert text.splitlines()[-1] == f"{recipe} and {tmp_path / 'out'} differ"

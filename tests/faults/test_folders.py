@@ -169,7 +169,7 @@ def test_a_card_replaces_only_cards(
 ) -> None:
     (tmp_path / name).write_text("mine")
     assert run("card", str(dataset), "--output", str(tmp_path)) == 2
-    assert f"that have changed: {name}" in capsys.readouterr().err
+    assert f"1 unknown or changed file: {name}" in capsys.readouterr().err
     assert files(tmp_path) == {name: b"mine"}
     (tmp_path / name).unlink()
     for each in (dataset, other, other):

@@ -56,7 +56,7 @@ def test_too_few_addresses_are_one_sentence() -> None:
     done = shell("ulimit -v 2000000; eqforge verify nothing")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("eqforge: ulimit -v limits the address space to 2.0 GB")
+    assert line.startswith("eqforge: ulimit -v allows 2.0 GB, but eqforge needs")
 
 
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("can't start new thread")])

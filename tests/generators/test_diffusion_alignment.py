@@ -59,7 +59,7 @@ def test_a_prompt_the_encoder_would_cut_is_an_error(read):
 
 @pytest.mark.parametrize("prompt", ["", "   "])
 def test_a_prompt_without_words_is_an_error(read, prompt):
-    with pytest.raises(InputError, match="is not part of exactly one word"):
+    with pytest.raises(InputError, match="cannot split the prompt"):
         read(prompt)
 
 

@@ -54,7 +54,7 @@ def test_the_scheduler_keeps_the_noise_the_model_was_trained_with(tiny_sd):
 
 
 def test_a_model_of_the_hub_needs_a_commit():
-    with pytest.raises(InputError, match=r"also pass the commit \(--revision"):
+    with pytest.raises(InputError, match="also pass its commit: --revision"):
         load("someone/some-model")
 
 
@@ -66,7 +66,7 @@ def test_a_branch_or_a_tag_is_no_commit(revision):
 
 def test_a_folder_has_no_revision(tiny_sd):
     with pytest.raises(
-        InputError, match="is a folder, which has no revision; leave out --revision 'abc'"
+        InputError, match="is a folder, so it has no revision; omit --revision 'abc'"
     ):
         load(tiny_sd, revision="abc")
 

@@ -83,7 +83,7 @@ def test_another_editor_than_the_model_s_names_those_it_runs_with(tiny_editor):
 def test_a_network_of_another_kind_than_its_index_says_is_an_error(relabelled):
     other = "StableDiffusionInstructPix2PixPipeline"
     folder = relabelled("StableDiffusionPipeline", other)
-    with pytest.raises(InputError, match="reads 4 channels, but the editor provides"):
+    with pytest.raises(InputError, match="has 4 input channels, but the editor"):
         load_editor(EditorSettings(model=str(folder)))
 
 
@@ -116,7 +116,7 @@ def test_a_single_file_of_weights_is_an_error_that_says_how_to_make_a_folder(tmp
     [
         ({"precision": "fp16"}, "fp16 needs a GPU"),
         ({"precision": "fp16", "device": "cpu:0"}, "fp16 needs a GPU"),
-        ({"offload": True}, "specify the GPU with --device"),
+        ({"offload": True}, "--offload needs a GPU"),
         ({"steps": 0}, "--steps 0"),
         ({"strength": 0.0}, "--strength 0"),
         ({"strength": 1.5}, "--strength 1.5"),

@@ -126,7 +126,7 @@ def test_a_wrong_digest_names_the_asset_what_was_expected_and_what_was_found(
 
 def test_an_asset_that_is_not_pinned_is_refused(tmp_path: Path) -> None:
     manifest = write(tmp_path, {"thing": entry()}, {"thing": tar({"a.obj": CUBE})})
-    with pytest.raises(InputError, match="has no sha256; run"):
+    with pytest.raises(InputError, match=r"has no sha256\. To get"):
         AssetLibrary(manifest, str(tmp_path / "cache")).unpack("thing")
 
 
@@ -396,9 +396,7 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         document = {"data_dir": data_dir, "assets": {"thing": entry(**kind)}}
         (tmp_path / "a.json").write_text(json.dumps(document))
 
-        with pytest.raises(
-            InputError, match=r"'thing': .* lies outside the folder of the manifest"
-        ):
+        with pytest.raises(InputError, match=r"'thing': .* is not in the folder of the manifest"):
             read_manifest(str(tmp_path / "a.json"))
 
 
@@ -424,11 +422,11 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         ({"words": {"noun": "thing", "clashes": ["gold"]}}, r"clashes\[0\]: expected one of red"),
         (
             {"words": {"noun": "thing", "trims": {"roof": {"noun": "roof"}}}},
-            r"trims\.roof: expected the name of a material that is not in `parts`",
+            r"trims: expected `parts` beside `trims`, found no `parts`",
         ),
         (
             {"words": {"noun": "thing", "parts": ["a"], "trims": {"a": {"noun": "roof"}}}},
-            r"trims\.a: expected the name of a material that is not in `parts`",
+            r"trims\.a: expected a material that is not in `parts`, found 'a'",
         ),
         (
             {"words": {"noun": "a", "parts": [], "trims": {"b": {"noun": "c", "colour": "red"}}}},

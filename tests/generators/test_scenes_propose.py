@@ -253,7 +253,7 @@ def test_two_thousand_of_each_kind_say_two_thousand_things(
 
 def test_asking_for_more_than_there_is_is_refused(library: AssetLibrary) -> None:
     with pytest.raises(
-        InputError, match=r"--pairs 40000: 40,000 of these pairs have the kind counting.* 7,\d\d\d"
+        InputError, match=r"--pairs 40000 needs 40,000 pairs of the kind counting.* 7,\d\d\d"
     ):
         SceneProposer(SceneSettings(pairs=40_000, kinds=("counting",)), library, "corrected", 0)
 

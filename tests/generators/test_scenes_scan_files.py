@@ -108,7 +108,9 @@ def test_a_library_outside_the_folder_is_not_read(tmp_path: Path) -> None:
 def test_a_picture_outside_the_folder_is_not_packed(tmp_path: Path) -> None:
     texture(tmp_path / "secret.png", BLUE)
     folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd ../secret.png\n")
-    with pytest.raises(InputError, match=r"refers to \.\./secret\.png, which does not exist"):
+    with pytest.raises(
+        InputError, match=r"refers to \.\./secret\.png, but this file does not exist"
+    ):
         taken(folder)
 
 
@@ -142,7 +144,7 @@ def test_a_texture_is_shown_beside_a_bump_map(tmp_path: Path) -> None:
     made = taken(folder)
     assert pictures_named(library_of(made)) == ["texture.png", "bumps.png"]
     assert made.entry["words"]["colour"] == "red"
-    assert made.notes == ("its surfaces show texture.png, although no .mtl file refers to it",)
+    assert made.notes == ("no .mtl file refers to a texture, so its surfaces show texture.png",)
 
 
 @pytest.mark.parametrize("data", [b"no picture", b"%!PS-Adobe"])
@@ -353,7 +355,9 @@ def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path
     assert asset.words is not None
     assert asset.words.colour == "blue"
     (folder / "my textures" / "a b.png").unlink()
-    with pytest.raises(InputError, match=r"refers to my textures/a b\.png, which does not exist"):
+    with pytest.raises(
+        InputError, match=r"refers to my textures/a b\.png, but this file does not exist"
+    ):
         taken(folder)
 
 
@@ -389,7 +393,7 @@ def test_a_gltf_file_that_is_not_read_says_why(
         ({"nodes": [7]}, "the file is damaged: AttributeError"),
         ({"images": [{"bufferView": 99}]}, "the file is damaged: IndexError"),
         ({"images": [{"uri": "data:image/png;base64,xx"}]}, "the file is damaged: Error"),
-        ({"images": [{"uri": "../../etc/passwd"}]}, "which does not exist"),
+        ({"images": [{"uri": "../../etc/passwd"}]}, "this file does not exist"),
         ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "refers to none.bin"),
         ({"meshes": []}, "contains no mesh"),
     ],
@@ -461,7 +465,7 @@ def test_a_manifest_keeps_its_name_and_one_with_archives_elsewhere_is_not_added_
     for each in (argv, ["fetch", "--ids", "mug", "--output", str(out)]):
         with pytest.raises(SystemExit):
             command.main(each)
-        assert "its archives are in gs://elsewhere (data_dir)" in capsys.readouterr().err
+        assert "its data_dir is a different folder, gs://elsewhere" in capsys.readouterr().err
     assert sorted(path.name for path in out.iterdir()) == before
 
 

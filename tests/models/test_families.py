@@ -214,9 +214,7 @@ def test_lxmert_refuses_features_of_another_detector(
 ) -> None:
     tiny_families.write_regions(tmp_path / "wide.tsv", ["0"], width=20)
     (spec,) = parse_specs(f"lxmert:{folders['lxmert']},features={tmp_path / 'wide.tsv'}")
-    with pytest.raises(
-        ValueError, match="found 20 numbers per region, but this model reads 12 features"
-    ):
+    with pytest.raises(ValueError, match="found 20 numbers per region; expected 16 "):
         load_scorer(spec).prepare(Picture(key="0"))
 
 

@@ -137,7 +137,7 @@ def test_a_tokenizer_without_yes_and_no_is_refused(tmp_path: Path) -> None:
     core.pre_tokenizer = pre_tokenizers.Whitespace()
     words = PreTrainedTokenizerFast(tokenizer_object=core, unk_token="<unk>")
     save_llm(tmp_path / "cats", tokenizer=words)
-    with pytest.raises(InputError, match="gives 'yes' and 'no' the same first token"):
+    with pytest.raises(InputError, match="'yes' and 'no' begin with the same token"):
         TextYesNo(Weights(source=str(tmp_path / "cats")))
 
 

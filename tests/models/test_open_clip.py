@@ -244,5 +244,5 @@ def test_a_text_encoder_from_elsewhere_is_refused(folder: Path, tmp_path: Path) 
     with pytest.raises(InputError, match=r"contains no \.safetensors file with weights"):
         load(tmp_path)
     (tmp_path / "m.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match="'roberta-base' would be downloaded"):
+    with pytest.raises(InputError, match="its text encoder, 'roberta-base'"):
         load(tmp_path)

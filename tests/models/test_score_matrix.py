@@ -102,14 +102,14 @@ def test_an_image_that_is_not_there_is_named_and_a_pair_has_no_number(tmp_path: 
 
 def test_keys_are_asked_for(tmp_path: Path) -> None:
     text = write_npy(tmp_path)
-    with pytest.raises(InputError, match="append ,rows=FILE,columns=FILE with"):
+    with pytest.raises(InputError, match="does not name its images and captions"):
         load(text.partition(",")[0])
 
 
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["1", "2"], r"has the shape \(3, 2\); expected 2 rows as in rows.txt and 2 columns"),
+        (["1", "2"], r"has the shape \(3, 2\); expected \(2, 2\), the numbers of lines in rows"),
         (["1", "2", "1"], "the key '1' appears twice"),
     ],
 )

@@ -182,9 +182,7 @@ def test_half_precision_is_close_and_says_so(
 def test_a_hub_model_without_its_commit_is_refused() -> None:
     for name in ("openai/clip-vit-base-patch32", "openai/clip-vit-base-patch32@main"):
         (spec,) = parse_specs(f"clip:{name}")
-        with pytest.raises(
-            InputError, match="ID@COMMIT with the 40 hexadecimal digits of a commit"
-        ):
+        with pytest.raises(InputError, match="ID@COMMIT with all 40 digits of the commit"):
             spec.weights()
     (spec,) = parse_specs("clip:openai/clip@" + "0" * 40)
     assert spec.weights() == Weights(source="openai/clip", revision="0" * 40)
@@ -193,9 +191,7 @@ def test_a_hub_model_without_its_commit_is_refused() -> None:
 def test_a_hub_model_that_is_not_here_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (spec,) = parse_specs("blip-itm:nobody/nothing@" + "0" * 40)
-    with pytest.raises(
-        InputError, match="without a network connection, the model must be in the cache"
-    ):
+    with pytest.raises(InputError, match="if you are offline, pass a folder"):
         load_scorer(spec)
 
 

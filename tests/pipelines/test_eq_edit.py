@@ -405,7 +405,7 @@ def test_an_editor_that_needs_masks_says_so_before_any_work(
     folders = ["--images", photographs, "--captions", captions, "--output", tmp_path / "out"]
     assert "--masks" in refusal(capsys, *folders, *INPAINT)
     named = write(tmp_path, [{**LINES[0], "mask": "m.png"}])
-    assert "no mask folder was passed; pass one with --masks" in refusal(
+    assert "needs the mask 'm.png'. Pass the folder of masks with --masks" in refusal(
         capsys, "--images", photographs, "--captions", named, *INPAINT, "--output", tmp_path / "out"
     )
     assert "--segmenter" in refusal(capsys, *folders, *INPAINT, "--segmenter", "sam")

@@ -194,7 +194,7 @@ def test_pictures_measured_by_another_version_are_not_proved(dataset: Path, tmp_
     outcome = verify.verify_dataset(str(copy)).checks["proofs"]
     assert outcome.state == "not proved"
     (line,) = outcome.lines
-    assert line.endswith("but the scores are from version 1")
+    assert "version 1, not " in line
 
 
 def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_graphics_card_that_is_not_there_is_refused_before_any_work(
     with contextlib.suppress(SystemExit):
         eq_kubric.main([*SETTINGS, "--device", "gpu", "--output", str(tmp_path / "out")])
 
-    is_refused = "Cycles needs a graphics card" in capsys.readouterr().err
+    is_refused = "Cycles needs an OPTIX" in capsys.readouterr().err
     assert is_refused != (tmp_path / "out").exists()
 
 

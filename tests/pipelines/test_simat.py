@@ -363,7 +363,7 @@ def test_poison_images_cost_their_own_regions_alone(made: Made, tmp_path: Path) 
         ),
         (
             ["--relationships", "R", "--captions", "R"],
-            "relationships.json: a plain list of captions",
+            "relationships.json contains captions without triplets",
         ),
         (
             ["--relationships", "R", "--only", "simat/9"],

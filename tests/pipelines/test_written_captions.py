@@ -352,7 +352,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
         (("--model-budget", 2), "--model-budget: also pass the price per million tokens"),
         (
             ("--model", "http://localhost:1/v1"),
-            "put the name of the model on the server before the address",
+            "expected NAME@URL, where NAME is the model's name on the server",
         ),
         (("--model", "m@http://localhost:1/v1"), "cannot be reached"),
     ],

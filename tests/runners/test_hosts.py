@@ -148,5 +148,5 @@ def test_a_host_without_the_driver_s_folder_says_so(
         _, err = run.communicate(timeout=900)
 
     assert run.returncode == 1
-    assert "you started the build in /tmp/mine, which this host cannot open" in err
+    assert "this host cannot open the folder /tmp/mine" in err
     assert not (tmp_path / "out" / "dataset.json").exists()

@@ -147,7 +147,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.csv",
             "image,titel\na,x\n",
-            "the column 'caption', found image, titel; your own captions",
+            "the column 'caption', found image, titel. Put your own captions",
         ),
         ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as in the header"),
         (
@@ -158,7 +158,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.json",
             '{"videos": []}',
-            "found videos; your own captions must be in a table (.csv, .tsv), a JSON",
+            "found videos. Put your own captions in a column or key named caption",
         ),
         (
             "a.jsonl",
@@ -186,7 +186,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.parquet",
             "",
-            "the name matches no caption format; your own captions must be in a table",
+            "the file name matches no caption format. Rename the file, or pass --source",
         ),
     ],
 )

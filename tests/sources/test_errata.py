@@ -46,7 +46,7 @@ def line(**changes: str) -> str:
         ([line(), line(reason="d")], "lines 1 and 2 both drop 'a'"),
         (
             [line(action="correct", column="x", text="y"), line()],
-            "line 1 corrects 'a', which another line drops",
+            "line 1 corrects 'a', but another line drops it",
         ),
         (["[1]"], "line 1: expected an object"),
         (["{"], "line 1: not valid JSON"),

@@ -251,10 +251,10 @@ def broken(what: str, folder: Path) -> None:
     [
         ("part of the hub", r"train: part 00001 of 00003 is missing"),
         ("part twice", r"train: part 00001 of 00002 appears twice"),
-        ("saved part", r"state\.json lists data-00001-of-00002\.arrow, which is missing"),
+        ("saved part", r"state\.json lists data-00001-of-00002\.arrow, but this file is missing"),
         ("cut off", r"\.arrow: cannot be read as Arrow: the file is truncated"),
-        ("rows without bytes", r"1,000,000,000 rows, but it has only \d+ bytes"),
-        ("indices", r"save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
+        ("rows without bytes", r"1,000,000,000 rows, but the file has only \d+ bytes"),
+        ("indices", r"Save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected a file name, found '\.\./x\.arrow'"),
         ("configurations", r"has the configurations en, fr; pass one of them, such as .*/en$"),
         ("two forms", r"contains both data/train-.* and metadata\.csv; move the captions into"),

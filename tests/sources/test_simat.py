@@ -71,7 +71,7 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
         (
             read_retrieval_db,
             f"{HEADER}\n{ROW}\n{ROW}\n",
-            "line 3.region_id: expected a region that does not appear twice",
+            "line 3.region_id: expected each region once, found '4' twice",
         ),
         (read_retrieval_db, f"{HEADER}\n{ROW},9\n", "expected x0,y0,x1,y1 in pixels"),
         (read_retrieval_db, f"{HEADER}\n4\t2\n", "line 2: expected 8 cells"),
@@ -92,13 +92,13 @@ def test_other_files_are_one_error_that_says_where(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("A dog.\nA cat.\n", "has 2 plain captions; expected one for each of the 1"),
+        ("A dog.\nA cat.\n", "has 2 captions, but --triplets has 1 triplets"),
         ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption for 'giraffe/licking/leaf'"),
         ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),
         (
             '{"subject": "a", "relation": "b", "object": "c", "caption": "d"}\n' * 2,
-            "a triplet that does not appear twice",
+            "expected each triplet once, found 'a/b/c' twice",
         ),
     ],
 )
@@ -112,7 +112,7 @@ def test_captions_that_do_not_fit_are_refused(tmp_path: Path, content: str, mess
 def test_plain_captions_need_the_triplets_they_are_of(tmp_path: Path) -> None:
     path = tmp_path / "captions.txt"
     path.write_text("A giraffe licking a leaf.\n")
-    with pytest.raises(InputError, match="pass their file with --triplets"):
+    with pytest.raises(InputError, match="captions without triplets"):
         read_simat_captions(path, ())
 
 

@@ -107,9 +107,9 @@ def test_cocos_captions_are_read_whole(data_folder: Path) -> None:
 def test_a_missing_companion_is_one_clear_error(tmp_path: Path) -> None:
     path = _vqa(tmp_path)
     (tmp_path / "v2_mscoco_val2014_annotations.json").unlink()
-    with pytest.raises(InputError, match=r"expected v2_mscoco_val2014_annotations\.json in the"):
+    with pytest.raises(InputError, match=r"Put v2_mscoco_val2014_annotations\.json into the"):
         list(read_vlue("vqa", path))
-    with pytest.raises(InputError, match=r"rename the file to v2_OpenEnded_SPLIT_questions\.json"):
+    with pytest.raises(InputError, match=r"Rename the file to v2_OpenEnded_SPLIT_questions\.json"):
         list(read_vlue("vqa", path.rename(tmp_path / "vqa.json")))
 
 

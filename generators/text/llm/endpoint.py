@@ -70,13 +70,13 @@ def address_of(model: str) -> Address:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"the language model {public(url)}: remove the password or query from the address, "
-            f"and put the key into the environment variable {KEY}"
+            f"the language model {public(url)}: its address contains a password or a query. Remove "
+            f"it, and put the key into the environment variable {KEY}."
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(
-            f"the language model {url}: put the name of the model on the server before the "
-            "address, such as llama-2-70b-chat@http://localhost:8000/v1"
+            f"the language model {url}: expected NAME@URL, where NAME is the model's name on the "
+            "server, such as llama-2-70b-chat@http://localhost:8000/v1"
         )
     base = url.removesuffix("/completions").removesuffix("/chat")
     return Address(name=found["name"], base=base, chat=url in (base, f"{base}/chat/completions"))

@@ -98,7 +98,7 @@ def write_report(arguments: Arguments, output: Path) -> str:
     for dataset in (a, b):
         if dataset.manifest.format == FORMAT:
             raise InputError(
-                f"--report: {dataset.folder} is a recipe, which contains no texts or images"
+                f"--report: {dataset.folder} is a recipe; recipes contain no texts or images"
             )
     return write_comparison(a, b, str(output), only=arguments.only, overwrite=arguments.overwrite)
 

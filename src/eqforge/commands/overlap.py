@@ -170,8 +170,8 @@ def overlap_command(arguments: Arguments) -> None:
     _print(rows, sum(each.unreadable for each in hash_lists))
     if unknown := len(not_compared(shown, named, collection, bool(hash_lists))):
         print(
-            f"{unknown:,} images count as unseen only because their names are not ids of a listed "
-            "collection. If the names are plain numbers, pass --names-are. To compare the images "
+            f"{unknown:,} images have names that are not ids of a listed collection. They count as "
+            "unseen. For names that are plain numbers, pass --names-are. To compare the images "
             "themselves, pass --images or --datasets."
         )
     print(f"{arguments.output}: {len(rows):,} rows")

@@ -46,15 +46,15 @@ USAGE = f"""usage: eqforge {{command}} {OPTION} RECIPE [options]
 
 Rebuild a dataset from a recipe, with the recipe's settings and your own sources, and list the
 records that no longer match. To write a recipe, run eqforge export DATASET --format recipe. The
-exit status is 0 if all records match the recipe, and 1 otherwise. For the options, which depend
-on the recipe's dataset, run eqforge {{command}} {OPTION} RECIPE --help."""
+exit status is 0 if all records match the recipe, and 1 otherwise. The options depend on the
+recipe's dataset. To list them, run eqforge {{command}} {OPTION} RECIPE --help."""
 
 
 PLAN_USAGE = f"""usage: eqforge plan [DATASET] {OPTION} RECIPE [options]
 
 Show what eqforge build {OPTION} would build, and which of your input files differ from the
-recipe's. To write a recipe, run eqforge export DATASET --format recipe. For the options, which
-depend on the recipe's dataset, run eqforge plan {OPTION} RECIPE --help."""
+recipe's. To write a recipe, run eqforge export DATASET --format recipe. The options depend on
+the recipe's dataset. To list them, run eqforge plan {OPTION} RECIPE --help."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,11 +175,7 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
     lines = (
         *named_line(report.inputs, "inputs", OTHER_BYTES),
         *named_line(report.changed_sources, "sources", OTHER_BYTES),
-        *named_line(
-            report.missing_sources,
-            "sources",
-            "no records (the table rejects has the reasons) for",
-        ),
+        *named_line(report.missing_sources, "sources", "see the table rejects: no records from"),
         *difference_lines(found, SHOWN),
     )
     print(in_lines(lines))

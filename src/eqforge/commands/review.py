@@ -28,7 +28,7 @@ def review_command(arguments: Plan | Import) -> None:
         lines.append(f"  {name}: {work if tasks else 'no tasks'}")
     if written.unjudged:
         left_out = counted(written.unjudged, "samples")
-        lines.append(f"  left out: {left_out} that no judge was asked about")
+        lines.append(f"  left out: {left_out} without a judge's answer")
     print(in_lines(lines))
     print_document(written)
 
@@ -65,10 +65,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
     if found.form in ("write", "box"):
         pass  # texts and boxes of several people are all taken
     elif agreed.alpha is None:
-        yield (
-            "Krippendorff's alpha is undefined, because no item has two votes, or all votes are "
-            "equal"
-        )
+        yield ("Krippendorff's alpha is undefined: no item has two votes, or all votes are equal")
     else:
         yield (
             f"Krippendorff's alpha {agreed.alpha:.3f} {_range(agreed.interval)} over "

@@ -237,9 +237,8 @@ def why_not_proved(dataset: Dataset) -> str:
         return ""
     versions = sorted({version for row in rows for version in row["versions"]})
     return (
-        f"the images were not measured again, because {scene_scores.SCORER} now has version "
-        f"{scene_scores.VERSION}, but the scores are from version "
-        f"{', '.join(versions) or '(unknown)'}"
+        f"the images were not measured again: the scores are from {scene_scores.SCORER} version "
+        f"{', '.join(versions) or '(unknown)'}, not {scene_scores.VERSION}"
     )
 
 

@@ -101,7 +101,7 @@ def test_two_clips_of_one_video_are_one_error(tmp_path: Path) -> None:
     for name in ("one/a_000001_000011.mp4", "two/a_000001_000011.mp4"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).write_bytes(b"\0")
-    message = "one/a_000001_000011.mp4 and two/a_000001_000011.mp4 are both clips of the video a"
+    message = "the video a has two clips, one/a_000001_000011.mp4 and two/a_000001_000011.mp4"
     with pytest.raises(InputError, match=message):
         trimmed(tmp_path).find("a")
     assert trimmed(tmp_path).find("b") == "b"

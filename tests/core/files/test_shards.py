@@ -78,7 +78,7 @@ def sparse(tar: tarfile.TarFile) -> None:
         (link, "'a.mp4' is a link, a pipe or a device; expected regular files"),
         (device, "'a.mp4' is a link, a pipe or a device; expected regular files"),
         (sparse, "'a.mp4' is a sparse file; expected regular files"),
-        (twice, "the file 'a.mp4' appears twice, first in 0.tar; file names must be unique"),
+        (twice, "the file 'a.mp4' appears twice, first in 0.tar. Give every file"),
     ],
 )
 def test_what_is_no_plain_file_is_refused(

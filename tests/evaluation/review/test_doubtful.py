@@ -133,7 +133,7 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
     written = write_plan(plan)
     assert (written.items, written.unjudged) == (2, 1)
     review.review_command(plan)
-    assert "  left out: 1 sample that no judge was asked about" in capsys.readouterr().out
+    assert "  left out: 1 sample without a judge's answer" in capsys.readouterr().out
 
 
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "is not a finished dataset, because it contains no dataset.json"),
+        (None, "is not a finished dataset: it contains no dataset.json"),
         (b"", "not a dataset manifest"),
         (b"\xff\xfe", "not a dataset manifest"),
         (b'{"format": "eqforge dataset", "dataset": "d"}', "not a dataset manifest"),

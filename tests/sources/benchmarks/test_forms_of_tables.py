@@ -150,7 +150,7 @@ REFUSED: dict[str, tuple[str, Write, str]] = {
     "a table in a tar": (
         "t.tar",
         partial(tarred, name="t.csv", data=text()),
-        "found t.csv; expected KEY.json",
+        "found t.csv; each row needs KEY.json",
     ),
     "a compressed tar": ("t.tar.gz", partial(tarred, name="t.csv", data=text()), "plain .tar"),
     "no ending": ("table", save(LINES), TEXT_FORMS),

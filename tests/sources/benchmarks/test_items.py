@@ -153,7 +153,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),
-        ("mmvp-vlm", "x.csv", STATEMENTS, "other statement of the pair"),
+        ("mmvp-vlm", "x.csv", STATEMENTS, " of the same Type"),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
         ("negclip", "x.tsv", CODE, "a list of strings"),
         (
@@ -174,7 +174,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
             "map them with --columns caption=YOURS",
         ),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
-        ("replace-swap", "x.json", ARO, "pass the folder that contains data and swapped_data"),
+        ("replace-swap", "x.json", ARO, "not in a folder data or swapped_data"),
     ],
 )
 def test_mistakes_are_named(

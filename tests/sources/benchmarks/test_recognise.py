@@ -119,5 +119,5 @@ def test_a_key_of_answers_is_told_to_be_one(tmp_path: Path) -> None:
     content = "id,Text_Q0,Text_Q1,Image_Q0,Image_Q1,category\n0,A,B,First,Second,object\n"
     for benchmark in ("vismin", "own-pairs", "winoground"):
         said = refusal_of(tmp_path / "vqa_solution.csv", content, benchmark)
-        assert "answers to VisMin's questions (vqa_solution.csv), but no captions" in said
-        assert said.endswith("to `eqforge import vismin`")
+        assert "This is VisMin's vqa_solution.csv, which contains no captions" in said
+        assert said.endswith("to `eqforge import vismin`.")

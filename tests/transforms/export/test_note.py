@@ -101,8 +101,7 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
 
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")
-    assert "contains 2 files that eqforge did not write" in said
-    assert "data/test/mine.txt, mine.txt; move them" in said
+    assert "contains 2 unknown or changed files: data/test/mine.txt, mine.txt. Move them" in said
     assert files(output) == before
     (output / "data" / "test" / "mine.txt").unlink()
     (output / "mine.txt").rename(output / ".mine")
@@ -161,7 +160,7 @@ def test_a_hostile_note_deletes_nothing_outside(
 
     kept = (output / NOTE).read_bytes()
     for path, said in (
-        ("link/mine.txt", "that eqforge did not write, or that have changed: link"),
+        ("link/mine.txt", "contains 1 unknown or changed file: link"),
         ("../precious/mine.txt", "not an export note"),
         (str(outside), "not an export note"),
     ):

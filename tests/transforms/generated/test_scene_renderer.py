@@ -159,7 +159,7 @@ def test_a_missing_asset_is_named(renderer: SceneRenderer) -> None:
 def test_without_a_graphics_card_the_error_says_what_there_is(tmp_path: Path) -> None:
     settings = dataclasses.replace(SETTINGS, device="gpu")
     renderer = SceneRenderer(settings, assets="builtin", cache=str(tmp_path))
-    with pytest.raises(InputError, match=r"device gpu: .* OPTIX or CUDA; it found .*\(CPU\)"):
+    with pytest.raises(InputError, match=r"OPTIX or CUDA graphics card; it found .*\(CPU\)"):
         renderer.render([scene(BALL)])
     renderer.close()
 
