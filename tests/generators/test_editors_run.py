@@ -115,7 +115,7 @@ def test_pictures_of_any_size_are_edited(load, size):
 @pytest.mark.parametrize(
     ("pipeline", "changes", "message"),
     [
-        ("StableDiffusionInpaintPipeline", {"mask": None}, "needs masks"),
+        ("StableDiffusionInpaintPipeline", {"mask": None}, "needs a mask"),
         ("StableDiffusionInpaintPipeline", {"mask": np.ones((9, 9), bool)}, "9x9 pixels, but the"),
         ("StableDiffusionInpaintPipeline", {"mask": np.zeros((50, 70), bool)}, "mask is empty"),
         ("StableDiffusionInstructPix2PixPipeline", {"instruction": None}, "needs an instruction"),

@@ -172,7 +172,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert "a, vqa, accuracy appears twice" in capsys.readouterr().err
     table.write_text("model,value\na,0.5\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
-    assert "expected the columns model, metric and value" in capsys.readouterr().err
+    assert "Required columns: model, metric and value" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
