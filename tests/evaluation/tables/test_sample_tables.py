@@ -107,7 +107,7 @@ def test_labels_take_the_place_of_the_models_names_and_the_notes_keep_them(
     assert report["comparisons"][0]["against"] == "ours"
     assert f"ours: {full}" in report["notes"]
     assert main([*arguments, "--labels", "ours"]) == 2
-    assert "--labels: expected 2 different names" in capsys.readouterr().err
+    assert "--labels ours: expected 2 different names" in capsys.readouterr().err
 
 
 def test_files_are_there_when_the_table_is_printed(
