@@ -17,6 +17,7 @@ from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, files_of
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.benchmarks.form import NO_IMAGE, NOT_CONFIRMED
 from eqforge.sources.benchmarks.items import (
     Columns,
     benchmark_files,
@@ -110,15 +111,13 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
         for batch in batches:
             checked = []
             for item in batch:
-                if not item.image and are_named:
-                    problem = "it names no image, but other records do; import texts "
-                    problem += "without an image from a separate table"
-                elif not item.cells and are_in_table:
+                problem, refusal = item.problem, item.refusal
+                if not problem and not item.image and are_named:
+                    refusal = NO_IMAGE
+                elif not problem and not item.cells and are_in_table:
                     problem = f"the table has only the name {shown(item.image)} of its image; "
                     problem += "--images finds it"
-                else:
-                    problem = ""
-                checked.append(replace(item, problem=item.problem or problem))
+                checked.append(replace(item, problem=problem, refusal=refusal))
             yield BenchmarkBatch(items=tuple(checked))
 
     def place(self, option: str) -> str | None:
@@ -138,7 +137,8 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             "records": len(batch.items),
             "groups": len({item.group for item in batch.items if item.group}),
             PICTURES: sum(len(item.images) - len(item.files) for item in batch.items if item.cells),
-            "not confirmed": sum(bool(item.refusal) for item in batch.items),
+            "not confirmed": sum(item.refusal == NOT_CONFIRMED for item in batch.items),
+            "without image": sum(item.refusal == NO_IMAGE for item in batch.items),
             "unreadable": sum(bool(item.problem) for item in batch.items),
         }
         return {name: number for name, number in counts.items() if number}

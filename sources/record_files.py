@@ -145,11 +145,12 @@ def _json_lines(path: Path, lines: Iterable[str]) -> Iterator[Record]:
 
 
 def is_json_lines(path: Path) -> bool:
-    """Return True if a file holds one JSON object per line, whatever its suffix."""
+    """Return True if a file holds one JSON value per line, whatever its suffix."""
     with _opened(path) as stream:
         first, more = stream.readline(_LONGEST_LINE), stream.readline(_LONGEST_LINE)
     try:
-        return isinstance(json.loads(first), dict) and bool(more.strip())
+        json.loads(first)
+        return bool(more.strip())
     except (ValueError, RecursionError):
         return False
 

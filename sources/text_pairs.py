@@ -34,7 +34,7 @@ from eqforge.core.files.checked import Node, load_json, name_of, shown
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.hugging_face import row_folder
-from eqforge.sources.record_files import read_json_lines, read_table
+from eqforge.sources.record_files import is_json_lines, read_json_lines, read_table
 
 _DATASET_COLUMNS = {
     *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
@@ -55,11 +55,11 @@ def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
         return ((None, record.node(path.name)) for record in found)
     if path.is_dir():
         return _dataset_records(path)
-    if path.suffix in (".jsonl", ".ndjson"):
-        return ((None, record.node(path.name)) for record in read_json_lines(path))
     if path.suffix.lower() in (".csv", ".tsv"):
         found = read_table(path, set(), BOX, has_index=True)
         return ((None, record.node(path.name)) for record in found)
+    if path.suffix in (".jsonl", ".ndjson") or is_json_lines(path):
+        return ((None, record.node(path.name)) for record in read_json_lines(path))
     return _json_records(load_json(path))
 
 

@@ -33,6 +33,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, name_of, shown
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import near_name
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 from eqforge.sources.moment_files import read_records
@@ -74,12 +75,22 @@ def read_captioned_videos(
         language: of subtitles; see moment_files.py.
     """
     path = Path(path)
-    lines = [_read_line(path.name, record) for record in read_records(path, language)]
+    lines = _one_name([_read_line(path.name, record) for record in read_records(path, language)])
     lines.sort(key=lambda line: line.video)
     videos = [list(group) for _, group in groupby(lines, key=lambda line: line.video)]
     agreed = [_agreed(group) for group in videos]
     _check_share(path, list(chain(*agreed)), max_bad_share)
     return [_video(group) for group in agreed]
+
+
+def _one_name(lines: Sequence[_Line]) -> list[_Line]:
+    """Name a video by its file if other lines add the extension; `a` is `a.mp4`."""
+    files: dict[str, set[str]] = {}
+    for line in lines:
+        if line.video.lower().endswith(VIDEO_SUFFIXES):
+            files.setdefault(line.video.rpartition(".")[0], set()).add(line.video)
+    full = {stem: names.pop() for stem, names in files.items() if len(names) == 1}
+    return [replace(line, video=full.get(line.video, line.video)) for line in lines]
 
 
 def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:

@@ -125,7 +125,9 @@ def _counts(manifest: Manifest, tables: dict[str, Written], thing: str) -> Itera
     if tables["samples"].items != manifest.num_rows("samples"):
         yield {"name": thing, "rows": tables["samples"].items, "page": SAMPLES}
     for name in manifest.tables:
-        yield {"name": name, "rows": manifest.num_rows(name), "page": pages.get(name, "")}
+        rows = manifest.num_rows(name)
+        words = counted(rows, name).partition(" ")[2]
+        yield {"name": words, "rows": rows, "page": pages.get(name, "")}
 
 
 def _stage(profile: Profile, name: str) -> dict[str, Any]:

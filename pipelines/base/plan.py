@@ -314,7 +314,9 @@ def limit_hints(
         tries.append(f"--{option} {effects[0].partition(' ')[0]}")
         yield f"  --{option} {limit:g} rejected {len(near):,} by {score}; {', '.join(effects)}"
     if tries:
-        yield f"to keep more, run the same command with {tries[0]} and --overwrite"
+        best = tries[0].startswith("--min-minimality")
+        first = f"--keep-best 3 (or {tries[0]})" if best else tries[0]
+        yield f"to keep more, run the same command with {first} and --overwrite"
 
 
 def _outward(value: float, is_upper: bool) -> float:

@@ -179,7 +179,7 @@ DIGITS: Final = 12
 def commands_of(manifest: Manifest) -> Iterator[str]:
     """Yield the commands that reproduce a dataset: those of its parts, then its own.
 
-    A line that installs eqforge precedes each change of version. An unknown dataset yields nothing.
+    A comment with eqforge's version precedes each change of it. An unknown dataset yields nothing.
     """
     names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
     folders = {
@@ -196,7 +196,7 @@ def commands_of(manifest: Manifest) -> Iterator[str]:
             continue
         version = step.versions.get("eqforge", "")
         if version != installed and re.fullmatch(r"[\w.+-]+", version):
-            yield f"pip install eqforge=={version}"
+            yield f"# with eqforge {version}"
             installed = version
         yield command_of(step, output, folders)
 

@@ -304,7 +304,8 @@ def warning_of(
     warning = f"WARNING: {output} contains no samples"
     if not found:
         return f"{warning}, because no record has the id {', '.join(only)}" if only else warning
-    count, known, reason = max(found, key=lambda entry: entry[0])
+    # Of equally frequent reasons, the last stage's: its candidates came closest to samples.
+    count, known, reason = max(reversed(found), key=lambda entry: entry[0])
     why = f"{counted(count, 'candidates')} for {reason}: {_sentence(known, reason)}"
     return f"{warning}; {known.name} rejected {why}"
 

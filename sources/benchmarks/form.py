@@ -24,6 +24,7 @@ SPLIT: Final = "test"
 _LARGEST_ID: Final = 10**40
 
 NOT_CONFIRMED: Final = "not_confirmed"
+NO_IMAGE: Final = "no_image"
 
 ORDER: Final = "source_order"
 """Field of `annotation` with a record's position among the records of its kind, from 0."""
@@ -44,7 +45,7 @@ class BenchmarkItem:
       negatives: the false caption; of a question its options.
       box: the part of the image that is meant.
       annotation: the record's other fields, as a JSON object.
-      refusal: why the publication leaves the row out; empty if it does not.
+      refusal: reason for leaving out a readable row; empty for others.
       problem: why the record cannot be read; the item then has neither images nor texts.
     """
 

@@ -179,7 +179,7 @@ def edited(rows: Rows, path: str, value: Any) -> Rows:
 def faults(folder: Path) -> list[str]:
     """What the checks of rows and pictures find; an exception counts, as for `verify`."""
     dataset, found = open_dataset(str(folder)), list[str]()
-    for name in ("rows", "ids", "images", "locks", "proofs"):
+    for name in ("rows", "ids", "images", "locked areas", "stored scores"):
         try:
             found += CHECKS[name](dataset)
         except Exception as error:

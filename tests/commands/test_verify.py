@@ -144,17 +144,17 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "other values": (_rewritten(SAMPLES, changed(2, ssim=0.25)), "rows", OTHER_ROWS),
     "a sample twice": (
         _rewritten(SAMPLES, lambda rows: [rows[0], *rows]),
-        "books",
+        "counts",
         ["10 candidates were kept, but the table has 11 samples"],
     ),
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
-        "books",
+        "counts",
         ["pairs: 10 kept and 9 rejected candidates do not add up to 14"],
     ),
     "another reason": (
         _rewritten(REJECTS, changed(0, reason="same_image")),
-        "books",
+        "counts",
         [
             "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
             "pairs, same_image: rejects has 1 rows, but the manifest counts 0",
@@ -162,7 +162,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     ),
     "an undocumented reason": (
         _rewritten(REJECTS, changed(0, reason="because")),
-        "books",
+        "counts",
         [
             "pairs, because: rejects has 1 rows, but the manifest counts 0",
             "pairs: because is not a documented reason",

@@ -148,6 +148,8 @@ def test_captions_known_from_elsewhere_count_too() -> None:
         (("a red car", "a crimson car", "A  crimson-car."), "hard_positive_equals_negative"),
         (("an old car", "a Old car", "a new car"), "hard_positive_equals_caption"),
         (("a red car", "a crimson car", "a tan car"), None),
+        (tuple("dog " * 80 + word for word in ("car", "auto", "bus")), "edit_beyond_context"),
+        (("car " + "dog " * 80, "auto " + "dog " * 80, "bus " + "dog " * 80), None),
     ],
 )
 def test_texts_that_say_the_same_go_up_to_case_space_punctuation_and_article(

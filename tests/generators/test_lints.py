@@ -78,6 +78,12 @@ def test_a_perturbed_caption_may_be_garbled_but_not_unchanged() -> None:
 
 def test_repetition_is_found_within_an_image_only() -> None:
     first = _pair("red car", "tan car")
+    composed, decomposed = "caf\u00e9", "cafe\u0301"
+    assert _kinds(
+        _pair(f"red {composed}", "red car", image=f"{composed}.jpg"),
+        _pair(f"red {decomposed}", "red car", image=f"{decomposed}.jpg", pair_id="1"),
+        _pair(f"red {composed}", f"red {decomposed}", pair_id="2"),
+    ) == [("1", "duplicate", "positive"), ("2", "negative_equals_positive", "negative")]
     assert _kinds(
         first,
         _pair("red car", "tan car", pair_id="1"),

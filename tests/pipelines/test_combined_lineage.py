@@ -60,7 +60,7 @@ def test_the_card_has_the_commands_of_all_parts_in_their_order(nested: Path) -> 
     builds = [command_of(load_manifest(str(OLD / n))) for n in ("eq-kubric", "eq-youcook2")]
     (version,) = {part.versions["eqforge"] for part in load_manifest(str(nested)).parts}
     lines = [
-        f"pip install eqforge=={version}",
+        f"# with eqforge {version}",
         *builds,
         command_of(inner, place),
         command_of(load_manifest(str(OLD / "eq-video"))),

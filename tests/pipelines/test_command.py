@@ -60,6 +60,7 @@ def refuse(
         (["--limit", "-1"], "--limit -1: expected 0 or more"),
         (["--limit", "0"], "there is nothing to build"),
         (["--sample", "0%"], "there is nothing to build"),
+        (["--keep-best", "0"], "--keep-best 0: expected 1 or more"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
         (["--jpeg-quality", "200"], "jpeg_quality must be 1 to 95, not 200"),
         (

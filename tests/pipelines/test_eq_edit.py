@@ -202,7 +202,7 @@ def test_verify_finds_an_edit_that_is_not_locked(
     assert verify.main([str(copy)]) == 1
     said = capsys.readouterr().out
     assert f"sample {sample['sample_id']}: its images differ outside the mask" in said
-    assert "FAILED      locks" in said
+    assert "FAILED      locked areas" in said
 
 
 def test_the_first_image_has_the_upright_pixels_of_the_file(whole: Path, photographs: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
-from eqforge.commands.row_checks import check_draws, check_proofs, check_specs
+from eqforge.commands.row_checks import check_scene_captions, check_scores, check_specs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.pipelines import eq_kubric
@@ -110,7 +110,7 @@ def test_verify_finds_captions_that_are_not_those_of_their_scenes(
     swapped = first | {"caption_0": first["caption_1"], "caption_1": first["caption_0"]}
     rewrite(copy, f"data/{file.name}", lambda _: [swapped, *others])
 
-    (line,) = check_draws(open_dataset(str(copy)))
+    (line,) = check_scene_captions(open_dataset(str(copy)))
 
     assert line == f"sample {first['sample_id']}: its captions do not match its scenes"
 
@@ -145,14 +145,14 @@ def test_verify_finds_pictures_and_scores_that_do_not_agree(
     copy = Path(shutil.copytree(dataset, tmp_path / "out"))
     files = sorted((copy / "data").glob("samples-*"))
     samples = [row for file in files for row in pq.read_table(file).to_pylist()]
-    assert not [*check_proofs(open_dataset(str(copy)))]
+    assert not [*check_scores(open_dataset(str(copy)))]
     expected = tamper(samples)
     for file in files:
         names = set(pq.read_table(file).column("sample_id").to_pylist())
         some = [row for row in samples if row["sample_id"] in names]
         rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
 
-    found = [*check_proofs(open_dataset(str(copy)))]
+    found = [*check_scores(open_dataset(str(copy)))]
 
     assert any(line.startswith(expected) for line in found), found
     name = expected.partition(":")[0]
@@ -179,7 +179,7 @@ def test_an_id_that_is_a_path_is_no_place_to_write_to(dataset: Path, tmp_path: P
     change_rows(copy, "images", rename)
     change_rows(copy, "samples", rename)
 
-    assert not [*check_proofs(open_dataset(str(copy)))]
+    assert not [*check_scores(open_dataset(str(copy)))]
     assert not target.exists()
 
 
@@ -191,8 +191,8 @@ def test_pictures_measured_by_another_version_are_not_proved(dataset: Path, tmp_
 
     change_rows(copy, "samples", age)
 
-    outcome = verify.verify_dataset(str(copy)).checks["proofs"]
-    assert outcome.state == "not proved"
+    outcome = verify.verify_dataset(str(copy)).checks["stored scores"]
+    assert outcome.state == "unmeasured"
     (line,) = outcome.lines
     assert "version 1, not " in line
 
@@ -211,7 +211,7 @@ def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_pat
                 row["image"]["bytes"] = stream.getvalue()
         rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
 
-    found = [*check_proofs(open_dataset(str(copy)))]
+    found = [*check_scores(open_dataset(str(copy)))]
 
     name = f"sample {sample['sample_id']}: "
     assert any(line.startswith(f"{name}unchanged_difference is ") for line in found)

@@ -8,8 +8,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.pipelines.base.identity import check_output, claim_output
 from eqforge.pipelines.base.pipeline import RunSettings
-from eqforge.pipelines.base.runner import summary
+from eqforge.pipelines.base.runner import summary, warning_of
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageCounts
+from eqforge.schemas.records.stages import Stage
 
 HEADER = Manifest(
     dataset="d", mode="paper", config={}, inputs=[], versions={}, stages={}, tables={}
@@ -71,3 +72,13 @@ def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
     *_, said = summary(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a", ())
     assert said.endswith("inspect it with: eqforge inspect 'out; rm a'")
+
+
+def test_an_empty_dataset_names_its_most_frequent_reason_and_on_a_tie_the_last_stage() -> None:
+    stages = [Stage(name, {"a": "A.", "b": "B."}) for name in ("frames", "pairs")]
+    for last, said in ((2, "frames rejected 3 candidates for b"), (3, "pairs rejected 3")):
+        counts = {
+            "frames": StageCounts(candidates=9, kept=5, rejected=4, reasons={"a": 1, "b": 3}),
+            "pairs": StageCounts(candidates=last, kept=0, rejected=last, reasons={"a": last}),
+        }
+        assert said in warning_of(replace(HEADER, stages=counts), "out", stages, ())

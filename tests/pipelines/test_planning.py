@@ -236,7 +236,7 @@ def test_a_build_and_a_pilot_that_keep_nothing_name_limits_that_would_keep_pairs
     assert found[0] in planned
     assert int(found[1]) == len(values)
     assert int(found[3]) == sum(value >= float(found[2]) for value in values) >= len(values) / 4
-    assert f"run the same command with --min-minimality {found[2]} and --overwrite" in printed
+    assert f"with --keep-best 3 (or --min-minimality {found[2]}) and --overwrite" in printed
     looser = [*argv, "--min-minimality", found[2], "--overwrite"]
     assert eq_video.main(looser) == 0
     assert len(rows(tmp_path / "out", "samples")) == int(found[3])

@@ -224,7 +224,7 @@ def test_rows_of_a_dataset_that_say_the_same_are_told_apart_over_its_files(tmp_p
     assert [pair.pair_id for pair in read_text_pairs(tmp_path)] == [name, f"{name}-2"]
 
 
-@pytest.mark.parametrize("suffix", ["json", "jsonl"])
+@pytest.mark.parametrize("suffix", ["json", "jsonl", "lines.json"])
 @pytest.mark.parametrize(
     "record",
     [

@@ -59,9 +59,14 @@ def test_one_line_states_split_and_licence_for_its_video(tmp_path: Path) -> None
     said = {"video": "a.mp4", "timestamp_s": 1, "caption": "cut", "split": "val", "licence": "CC0"}
     unsaid = {"video": "a.mp4", "timestamp_s": 2, "caption": "fry"}
 
-    (video,) = read(tmp_path, json.dumps(unsaid), json.dumps(said), share=0.0)
+    bare = {"video": "a", "timestamp_s": 3, "caption": "eat"}  # the same file
 
-    assert (video.split, video.licence) == ("val", "CC0")
+    (video,) = read(tmp_path, json.dumps(bare), json.dumps(unsaid), json.dumps(said), share=0.0)
+
+    assert (video.video, video.split, video.licence) == ("a.mp4", "val", "CC0")
+    assert [segment.caption for segment in video.segments] == ["cut", "fry", "eat"]
+    (first, *_, third) = read(tmp_path, said, bare, said | {"video": "a.MKV"})  # either file
+    assert (first.video, third.video) == ("a", "a.mp4")
 
 
 MIXED = [

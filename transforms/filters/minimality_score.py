@@ -54,7 +54,7 @@ class MinimalitySettings:
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)
         best = self.keep_best
-        expect(self, "keep_best", best is None or best >= 0, "0 or more")
+        expect(self, "keep_best", best is None or best >= 1, "1 or more")
 
 
 def features(measures: dict[str, float | None]) -> dict[str, float]:

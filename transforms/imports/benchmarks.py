@@ -16,7 +16,7 @@ from eqforge.schemas.tables.benchmark_rows import (
 )
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
+from eqforge.sources.benchmarks.form import NO_IMAGE, NOT_CONFIRMED, BenchmarkItem
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.dataset.image_folder import (
     FOLDER_REASONS,
@@ -26,13 +26,16 @@ from eqforge.transforms.dataset.image_folder import (
 )
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.dataset.tables import BatchWork
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 
 ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
     "items",
     {
         "unreadable_record": "The record is invalid or lacks a field. See the column `detail`.",
+        NO_IMAGE: "The record names no image, but other records do.",
         NOT_CONFIRMED: "Fewer than two of the three annotators preferred the caption to the foil.",
+        "same_image": PAIRS_STAGE.reasons["same_image"],
         "bad_box": "A box is empty or lies outside its image.",
         **{name: CAPTION_REASONS[name] for name in ("empty_caption", "control_characters")},
         **FOLDER_REASONS,
@@ -92,7 +95,7 @@ def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BatchWork:
 def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...] | Rejection:
     if item.problem:
         return Rejection(reason="unreadable_record", detail=item.problem)
-    if item.refusal and not rules.unconfirmed:
+    if item.refusal and not (rules.unconfirmed and item.refusal == NOT_CONFIRMED):
         return Rejection(reason=item.refusal)
     for text in (*item.texts, *item.negatives, *([item.answer] if item.answer else [])):
         if (rejection := lint_caption(" ".join(text.split()), ANY_LENGTH)) is not None:
@@ -102,6 +105,9 @@ def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...]
         if isinstance(image, Rejection):
             return replace(image, detail=f"{name}: {image.detail}" if image.detail else name)
         found.append(image)
+    names = [one.row.image_id for one in found] or [name for name in item.images if name]
+    if rules.benchmark == "own-pairs" and len(names) == 2 and len({*names}) == 1:
+        return Rejection(reason="same_image", detail=names[0])
     return tuple(found)
 
 

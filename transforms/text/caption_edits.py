@@ -27,7 +27,7 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.failures import guarded
 from eqforge.transforms.text.perturb import analyse_captions
 
-VERSION = 7
+VERSION = 8
 GENERATOR = f"eqforge.caption_edits {VERSION}"
 _DRAWS: Final = 3
 """Seeds the draws. Version 4 removed four families of rewordings but kept this value, so that other

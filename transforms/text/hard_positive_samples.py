@@ -25,7 +25,7 @@ from eqforge.transforms.text.caption_edits import WRITTEN, EditedCaption, EditRu
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
 
-VERSION = 7
+VERSION = 8
 GENERATOR = f"eqforge.hard_positives {VERSION}"
 _DRAWS = 3
 REVERSED = "/reversed"

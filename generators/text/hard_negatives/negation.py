@@ -205,7 +205,7 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
         token = analysis.tokens[first]
         word = token.text.lower()
         is_list = analysis.word(last) in ("and", ",", "or")
-        is_of = analysis.word(last) == "of" and analysis.word(last - 1) not in _GROUPS
+        is_of = analysis.word(last) == "of" and not _is_plain_group(analysis, first, last)
         is_open = analysis.word(last) in _OF_SOME or analysis.tag(first + 1) == "RB"
         if first or is_list or is_of or is_open or "and" in analysis.words((first, last)):
             continue
@@ -214,3 +214,10 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
             rest = token.text if is_name else word
             replacement = match_case("no" if word in _ARTICLES else f"no {rest}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
+
+
+def _is_plain_group(analysis: Analysis, first: int, last: int) -> bool:
+    """Return True for "a herd of sheep": not "a large group", nor "a line of people wait"."""
+    members = analysis.phrase_from(last + 1)
+    is_plural = members is not None and analysis.tag(members[1]) in ("VB", "VBP")
+    return analysis.word(last - 1) in _GROUPS and last - first <= 2 and not is_plural

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from eqforge.generators.text.caption_lint import normalize_caption
+from eqforge.generators.text.lints.lint import is_cut_off
 from eqforge.generators.text.words import reasons, word_spans
 from eqforge.schemas.records.scores import Rejection
 
@@ -26,10 +27,11 @@ def reconcile_image(
 ) -> dict[str, Rejection]:
     """Return which hard positives of one image to drop, by id, and why.
 
-    A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
-    if an earlier one has the same caption and negative, if its negative is a true caption of the
-    image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of
-    another candidate. Texts are compared by `text_key`. The order of arguments does not matter.
+    A candidate is dropped if two of its own texts say the same, or if the caption differs from
+    another only beyond CLIP's context. Of the rest, a candidate is dropped if an earlier one has
+    the same caption and negative, if its negative is a true caption of the image (a candidate's, or
+    one of `true_captions`), or if its hard positive is a negative of another candidate. Texts are
+    compared by `text_key`. The order of arguments does not matter.
     """
     contents = {
         name: [text_key(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]
@@ -37,12 +39,15 @@ def reconcile_image(
     }
     reasons: dict[str, str] = {}
     for name, (caption, positive, negative) in contents.items():
+        texts = candidates[name]
         if caption == negative:
             reasons[name] = "negative_equals_positive"
         elif positive == negative:
             reasons[name] = "hard_positive_equals_negative"
         elif positive == caption:
             reasons[name] = "hard_positive_equals_caption"
+        elif any(is_cut_off(texts.caption, t) for t in (texts.hard_positive, texts.hard_negative)):
+            reasons[name] = "edit_beyond_context"
     sound = {name: texts for name, texts in contents.items() if name not in reasons}
     true = {*map(text_key, true_captions), *(caption for caption, _, _ in contents.values())}
     false = {negative for _, _, negative in sound.values()}

@@ -3,9 +3,10 @@
 import dataclasses
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import (
@@ -69,10 +70,19 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
     """
     set_checks = SetChecks()
     for entry in records:
-        record = label_pair(entry) if isinstance(entry, TextPair) else entry
+        record = _composed(label_pair(entry) if isinstance(entry, TextPair) else entry)
         yield from check_record(record)
         yield from set_checks.add(record)
     yield from set_checks.finish()
+
+
+def _composed(record: LabelledCaptions) -> LabelledCaptions:
+    """Return the record with its image and texts in Unicode's composed form (NFC)."""
+    texts = {"image": record.image, **captions_of(record)}
+    forms: dict[str, Any] = {
+        name: unicodedata.normalize("NFC", text) for name, text in texts.items()
+    }
+    return record if forms == texts else dataclasses.replace(record, **forms)
 
 
 _LENGTH_GAP_WORDS = 4
@@ -131,7 +141,7 @@ def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Fi
 
 def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
     exchanges = exchanged_words(record.positive, text)
-    if exchanges and _is_cut_off(record.positive, text):
+    if exchanges and is_cut_off(record.positive, text):
         yield _finding(record, "edit_beyond_context", field, text[-60:])
     if field == "perturbed":
         return
@@ -158,7 +168,7 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
         yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
 
 
-def _is_cut_off(left: str, right: str) -> bool:
+def is_cut_off(left: str, right: str) -> bool:
     """Return True if two texts differ only beyond the tokens that CLIP reads."""
     shared, _ = common_ends(left, right)
     if shared < CONTEXT_TOKENS - 2:  # a token has at least one character

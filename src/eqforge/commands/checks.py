@@ -9,9 +9,9 @@ import msgspec
 
 from eqforge.commands.row_checks import (
     MAX_MEASURED,
-    check_draws,
-    check_locks,
-    check_proofs,
+    check_locked_areas,
+    check_scene_captions,
+    check_scores,
     check_specs,
     watched,
 )
@@ -325,17 +325,17 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "description": check_description,
     "schemas": check_schemas,
     "rows": check_rows,
-    "books": check_counts,
+    "counts": check_counts,
     "ids": check_ids,
     "images": check_images,
     "captions": check_captions,
     "specs": check_specs,
-    "draws": check_draws,
-    "locks": check_locks,
-    "proofs": check_proofs,
+    "scene captions": check_scene_captions,
+    "locked areas": check_locked_areas,
+    "stored scores": check_scores,
     "lints of error level": check_lints,
 }
 
 
-PROOFS = "proofs"
+SCORES = "stored scores"
 LINTS = "lints of error level"

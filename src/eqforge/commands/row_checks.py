@@ -130,7 +130,7 @@ TOLERANCES = {
 """The same for measures of JPEG pairs, which also depend on the decoder."""
 
 
-def check_locks(dataset: Dataset) -> Iterator[str]:
+def check_locked_areas(dataset: Dataset) -> Iterator[str]:
     if not {"mask_0_id", "source_sha256"} <= set(dataset.columns("samples")):
         return  # no edited photographs
     names = ["sample_id", "image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "generation"]
@@ -139,7 +139,7 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
         mask = json.loads(row["generation"]["parameters"]).get("mask") or {}
         if row["mask_0_id"] is not None and mask.get("lock"):
             locked.append(row)
-    for row, pixels, masks in _pictures(dataset, locked, "locks"):
+    for row, pixels, masks in _pictures(dataset, locked, "locked areas"):
         if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
             yield f"sample {row['sample_id']}: its mask and its images differ in size"
         elif (pixels[0] != pixels[1])[masks[0] == 0].any():
@@ -169,7 +169,7 @@ def check_specs(dataset: Dataset) -> Iterator[str]:
             )
 
 
-def check_proofs(dataset: Dataset) -> Iterator[str]:
+def check_scores(dataset: Dataset) -> Iterator[str]:
     yield from _check_pairs(dataset)
     rows = list(_rendered(dataset))
     is_measured = any(row["versions"] for row in rows)
@@ -178,7 +178,7 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
             name = row["sample_id"]
             yield f"sample {name} has no measured scores, unlike other samples"
     measured = [row for row in rows if row["scores"]]
-    for row, pixels, masks in _pictures(dataset, measured, "proofs"):
+    for row, pixels, masks in _pictures(dataset, measured, "stored scores"):
         sample, stored = row["sample_id"], row["scores"]
         if any(mask.shape != each.shape[:2] for each, mask in zip(pixels, masks, strict=True)):
             yield f"sample {sample}: a mask and its image differ in size"
@@ -202,7 +202,7 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
             yield f"sample {sample}: its score {name} is missing"
 
 
-def check_draws(dataset: Dataset) -> Iterator[str]:
+def check_scene_captions(dataset: Dataset) -> Iterator[str]:
     """Yield a line for every rendered pair whose captions do not match its scenes.
 
     The pair's seed redraws both. Nothing is compared if it draws different scenes, as another
@@ -230,7 +230,7 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
             yield f"sample {stored.sample_id}: its captions do not match its scenes"
 
 
-def why_not_proved(dataset: Dataset) -> str:
+def why_not_measured(dataset: Dataset) -> str:
     """Explain why stored images cannot be remeasured; empty if they can."""
     rows = list(_rendered(dataset))
     if not rows or any(row["scores"] for row in rows):

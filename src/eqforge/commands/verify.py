@@ -1,7 +1,7 @@
 """`eqforge verify`: check a finished dataset against its manifest and for consistency.
 
 A check is `ok`, `FAILED`, or `not checked` if a package is missing; lints are `not linted` for
-datasets without edited captions. Stored measures are `not proved` if rendered pairs have no scores
+datasets without edited captions. Stored scores are `unmeasured` if rendered pairs have no scores
 of a version that can be remeasured. Lints of error level fail a dataset of captions, except the
 lint of CLIP's context. In paper mode they are `noted`, because that mode keeps the defects of the
 published sets.
@@ -48,7 +48,7 @@ class Outcome:
       lines: findings, skipped checks, and packages to install.
     """
 
-    state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
+    state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "unmeasured"]
     lines: list[str]
 
 
@@ -99,8 +99,8 @@ def verify_dataset(
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Run a check; damage that stops it is a finding, a missing package is not."""
-    from eqforge.commands.checks import CHECKS, LINTS, PROOFS, notes
-    from eqforge.commands.row_checks import why_not_proved
+    from eqforge.commands.checks import CHECKS, LINTS, SCORES, notes
+    from eqforge.commands.row_checks import why_not_measured
     from eqforge.sources.labelled_captions import why_not_linted
 
     is_noted = name == LINTS and dataset.manifest.mode == "paper"
@@ -110,8 +110,8 @@ def _outcome(name: str, dataset: "Dataset") -> Outcome:
         if name == LINTS and (reason := why_not_linted(dataset)):
             return Outcome(state="not linted", lines=[reason])
         found.extend(CHECKS[name](dataset))
-        if name == PROOFS and not found and (reason := why_not_proved(dataset)):
-            return Outcome(state="not proved", lines=[reason])
+        if name == SCORES and not found and (reason := why_not_measured(dataset)):
+            return Outcome(state="unmeasured", lines=[reason])
     except MissingExtra as error:
         if is_noted or not found:
             return Outcome(state="not checked", lines=[str(error)])

@@ -289,6 +289,7 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
             assert all((written / pane["mask"]).is_file() for pane in shown if pane["mask"])
     stages = load_manifest(str(dataset)).stages
     page = (written / "index.html").read_text("utf-8")
+    assert not re.search(r"<b>1</b> \w+s\b", page)
     assert page.index('class="numbers"') < page.index('id="stages"') < page.index('id="strip"')
     items = [item["id"] for item in chunks(written, "samples", "items")]
     strip = re.findall(

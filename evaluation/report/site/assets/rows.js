@@ -37,7 +37,8 @@
   function counted() {
     const all = select.index.rows.toLocaleString("en");
     const some = order.length.toLocaleString("en");
-    return order.length === select.index.rows ? `${all} ${select.index.thing}` : `${some} of ${all} ${select.index.thing}`;
+    const thing = select.index.rows === 1 ? one(select.index.thing).toLowerCase() : select.index.thing;
+    return order.length === select.index.rows ? `${all} ${thing}` : `${some} of ${all} ${thing}`;
   }
 
   async function showList(now, mine) {
