@@ -1,9 +1,10 @@
 """A paper's printed tables, and your numbers in their layout, as text and as LaTeX."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 from typing import Literal, TypeVar
 
 import msgspec
@@ -36,7 +37,7 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       find: `DATASET|SUBSET|METRIC` of `eqforge metrics`, the first that exists; any dataset if
-        empty.
+        empty. For SUBSET+SUBSET, the mean of these subsets.
       scale: the printed number for a value of 1.
       lower: True if lower is better.
       mean: True if the column is the mean of the others.
@@ -95,28 +96,47 @@ def of_columns(
     Args:
       named: datasets that stand only in columns that name them.
     """
-    found: list[Number | None] = []
-    for column in columns:
-        sought = [find.split("|") for find in column.find]
-        matches = (
-            one
-            for dataset, subset, metric in sought
-            for key, one in numbers.items()
-            if (dataset == key[0] or (not dataset and key[0] not in named))
-            and key[1:] == (subset, metric)
-            and one.value is not None
-        )
-        found.append(next(matches, None))
+    found = [
+        next(filter(None, (_of_find(find, numbers, named) for find in column.find)), None)
+        for column in columns
+    ]
     parts = [one for one, column in zip(found, columns, strict=True) if not column.mean]
     for place, column in enumerate(columns):
         if column.mean and found[place] is None and None not in parts:
-            known = [one for one in parts if one is not None]
-            value, chance = (
-                sum(getattr(one, name) or 0.0 for one in known) / len(known)
-                for name in ("value", "chance")
-            )
-            found[place] = Number(known[0].model, "", column.name, value, chance=chance)
+            found[place] = mean_of([one for one in parts if one is not None])
     return found
+
+
+def _of_find(find: str, numbers: Numbers, named: Collection[str]) -> Number | None:
+    dataset, subsets, metric = find.split("|")
+    of_dataset = {
+        key[1:]: one
+        for key, one in reversed(numbers.items())
+        if (dataset == key[0] or (not dataset and key[0] not in named)) and one.value is not None
+    }
+    found = [of_dataset.get((subset, metric)) for subset in subsets.split("+")]
+    parts = [one for one in found if one is not None]
+    return mean_of(parts, sum) if len(parts) == len(found) else None
+
+
+def mean_of(parts: Sequence[Number], count: Callable[[list[int]], int] | None = None) -> Number:
+    """Return the mean of numbers, without an interval; a single number is returned unchanged.
+
+    Args:
+      count: how to combine the numbers of samples; None leaves the number out.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    levels = [one.chance for one in parts if one.chance is not None]
+    counts = [one.scored for one in parts if one.scored is not None]
+    return msgspec.structs.replace(
+        parts[0],
+        value=fmean(one.value or 0.0 for one in parts),
+        low=None,
+        high=None,
+        chance=fmean(levels) if len(levels) == len(parts) else None,
+        scored=count(counts) if count and len(counts) == len(parts) else None,
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -134,16 +154,15 @@ class Layout:
     intervals: bool
     sizes: bool
 
-    def rows(self, measured: Mapping[str, Numbers], named: Collection[str]) -> list[Row]:
+    def rows(self, numbers: Mapping[str, Sequence[Number | None]]) -> list[Row]:
         """Return the printed rows, each followed by your model of its name, then other models.
 
         No rows are returned if none of your models has a number in the shown columns.
 
         Args:
-          named: datasets that stand only in columns that name them.
+          numbers: each model's numbers of all columns of the table.
         """
         table = self.table
-        numbers = {m: of_columns(table.columns, one, named) for m, one in measured.items()}
         found = {m: shown for m, one in numbers.items() if any(shown := self._shown(one))}
         if not found:
             return []
@@ -204,6 +223,30 @@ def wrong_means(table: Table) -> Iterator[str]:
                 yield (
                     f"{name}: the paper prints {values[place]:.{table.digits}f} as the mean, but "
                     f"the mean of its row is {mean:.{table.digits}f}."
+                )
+
+
+def own_notes(
+    columns: Sequence[Column], places: Sequence[int], own: Mapping[str, Sequence[Number | None]]
+) -> Iterator[str]:
+    """Name the split of your numbers, and say why your model has no mean.
+
+    Args:
+      places: the columns to show.
+      own: each model's numbers of all columns.
+    """
+    shown = (row[place] for row in own.values() for place in places)
+    subsets = [one.subset.partition(": ") for one in shown if one is not None]
+    if splits := dict.fromkeys(split for split, colon, _ in subsets if colon):
+        yield f"Your numbers are of the split {' or '.join(splits)}."
+    for place in (place for place in places if columns[place].mean):
+        for model, row in own.items():
+            lacking = [column for column, one in zip(columns, row, strict=True) if one is None]
+            if row[place] is None and any(row):
+                yield (
+                    f"{model}: {columns[place].group} needs all columns, but "
+                    f"{lacking[0].group} {lacking[0].name} was not found. It is read from "
+                    f"DATASET|SUBSET|METRIC: {' or '.join(lacking[0].find)}."
                 )
 
 

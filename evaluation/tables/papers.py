@@ -4,7 +4,6 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -22,6 +21,9 @@ from eqforge.evaluation.tables.paper_layout import (
     Table,
     as_latex,
     as_text,
+    mean_of,
+    of_columns,
+    own_notes,
     places_of,
     wrong_means,
 )
@@ -117,7 +119,9 @@ def _features(path: str) -> _Measured:
             "datasets, pass a folder written by eqforge metrics --output"
         )
     measures = [
-        Number("captions", "captions", one.name, one.mean, one.low, one.high)
+        Number(
+            *("captions", "captions", one.name, one.mean, one.low, one.high), scored=one.captions
+        )
         for one in feature_means(dataset)
         if one.captions
     ]
@@ -132,12 +136,7 @@ def of_datasets(measured: Mapping[str, Numbers]) -> dict[str, Numbers]:
             if one.value is not None:
                 groups.setdefault(dataset, {}).setdefault(("", key[0], key[1]), []).append(one)
     return {
-        dataset: {
-            key: cells[0]
-            if len(cells) == 1
-            else Number(dataset, *key[1:], fmean(one.value or 0.0 for one in cells))
-            for key, cells in group.items()
-        }
+        dataset: {key: mean_of(cells, min) for key, cells in group.items()}
         for dataset, group in groups.items()
     }
 
@@ -145,7 +144,13 @@ def of_datasets(measured: Mapping[str, Numbers]) -> dict[str, Numbers]:
 def tables_command(settings: TablesSettings) -> None:
     if settings.digits is not None and not 0 <= settings.digits <= 6:
         raise InputError(f"--digits {settings.digits}: expected 0 to 6")
-    paper, measured = read_paper(settings.paper), read_measured(settings.paths)
+    paper = read_paper(settings.paper)
+    if unknown := [c for c in settings.columns if not any(places_of(t, [c]) for t in paper.tables)]:
+        raise InputError(
+            f"--columns {unknown[0]}: no such heading. Known headings: {_headings(paper)}. For a "
+            "single column, pass the heading, a space and a name from the parentheses"
+        )
+    measured = read_measured(settings.paths)
     named = labels_of(list(measured), settings.labels)
     ours = {named[model]: numbers for model, numbers in measured.items()}
     by: dict[str, dict[str, Numbers]] = {"model": ours, "dataset": of_datasets(ours)}
@@ -163,11 +168,13 @@ def tables_command(settings: TablesSettings) -> None:
             intervals=settings.intervals,
             sizes=settings.show == "text",
         )
-        rows = layout.rows(by[table.by], claimed)
+        own = {m: of_columns(table.columns, one, claimed) for m, one in by[table.by].items()}
+        rows = layout.rows(own)
         if not rows:
             continue
         shown += 1
         notes = list(wrong_means(table)) if any(column.mean for column in columns) else []
+        notes += own_notes(table.columns, places, own)
         notes += [table.note] if table.note else []
         if not by[table.by].keys() & table.rows.keys():
             name = _words(table)
@@ -176,13 +183,19 @@ def tables_command(settings: TablesSettings) -> None:
         write: dict[str, Any] = {"text": as_text, "latex": as_latex}
         print(write[settings.show](f"{paper.paper}, {table.name}", columns, rows, notes))
     if not shown:
-        known = [column for table in paper.tables for column in table.columns]
         raise InputError(
             f"{', '.join(settings.paths)}: found no numbers for the columns "
-            f"{', '.join(settings.columns) or 'of ' + settings.paper}. Known columns: "
-            f"{', '.join(dict.fromkeys(column.group for column in known))}. eqforge "
-            f"looks for numbers named DATASET|SUBSET|METRIC, such as {known[0].find[-1]}"
+            f"{', '.join(settings.columns) or 'of ' + settings.paper}. Known headings: "
+            f"{_headings(paper)}. eqforge looks for numbers named DATASET|SUBSET|METRIC, such as "
+            f"{paper.tables[0].columns[0].find[-1]}"
         )
+
+
+def _headings(paper: Paper) -> str:
+    names: dict[str, dict[str, None]] = {}
+    for column in (column for table in paper.tables for column in table.columns):
+        names.setdefault(column.group, {})[column.name] = None
+    return "; ".join(f'"{group}" ({", ".join(found)})' for group, found in names.items())
 
 
 def _words(table: Table) -> str:

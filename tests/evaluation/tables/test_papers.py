@@ -15,6 +15,7 @@ from eqforge.evaluation.tables.papers import TablesSettings, read_measured, read
 from eqforge.evaluation.tables.papers import main as command
 from eqforge.evaluation.tasks.eqben import EQBEN_COLUMNS
 from eqforge.pipelines.retrieval_perturbations import main as build
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 from tests.statuses import status_of
 
 main, metrics = status_of(command), status_of(metrics_command)
@@ -95,6 +96,36 @@ def test_eqbens_fifteen_numbers_and_their_mean_stand_beside_the_printed_row(
     out = capsys.readouterr().out
     assert rows_of(out)["m"] == [f"{expected[-1]:.2f}"]
     assert "BLIP2: the paper prints 45.19 as the mean, but the mean of its row is 45.99." in out
+
+
+def test_scores_with_eqbens_seven_subsets_have_kubrics_mean_and_the_average(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    credits = [1, 1, 0, 1, 0, 0, 1]  # one pair of each subset; Kubric has 1, 0 and 0
+    lines = [
+        f"{name},{credit},0,0,{credit},{name}"
+        for name, credit in zip(EQBEN_SIZES, credits, strict=True)
+    ]
+    table, folder = tmp_path / "m.csv", str(tmp_path / "out")
+    shown = {}
+    for kept in (lines, lines[:-1]):
+        table.write_text("\n".join(["sample_id,c0_i0,c1_i0,c0_i1,c1_i1,subset", *kept]))
+        settings = ["--format", "pairs", "--output", folder, "--resamples", "50"]
+        assert metrics([str(table), *settings]) == 0
+        capsys.readouterr()
+        options = ["--columns", "Eq-Kubric", "Avg"]
+        assert main([folder, "--paper", "eqben", *options]) == 0
+        shown[len(kept)] = capsys.readouterr().out.split("Table 4")[0]
+    kubric = sum(c for n, c in zip(EQBEN_SIZES, credits, strict=True) if "kubric" in n) / 3
+    others = sum(c for n, c in zip(EQBEN_SIZES, credits, strict=True) if "kubric" not in n)
+    first, second = map(rows_of, shown[7].split("Avg"))
+    assert first["m"] == [f"{100 * kubric:.2f}"] * 3
+    assert first["samples"] == ["3"] * 3
+    assert second["m"] == [f"{20 * (kubric + others):.2f}"]
+    assert "‡: the score is the cosine similarity" in shown[7]
+    assert "needs all columns" not in shown[7]
+    assert rows_of(shown[6])["m"][-1] == "-"
+    assert "m: Avg needs all columns, but Eq-SD Text was not found." in shown[6]
 
 
 def test_three_printed_means_of_eqben_do_not_follow_from_their_rows() -> None:
@@ -195,6 +226,8 @@ def test_numbers_have_the_unit_of_the_paper(
     assert main([folder, "--paper", paper, "--labels", name]) == 0
     out = capsys.readouterr().out
     assert any(expected in line.split() and "(yours)" in line for line in out.splitlines())
+    split = next(iter(cells))[0].partition(": ")
+    assert (f"Your numbers are of the split {split[0]}." in out) == bool(split[1])
 
 
 def test_the_detail_of_captions_stands_beside_table_1(
@@ -214,6 +247,7 @@ def test_the_detail_of_captions_stands_beside_table_1(
     assert shown["Flickr30k-FG"] == ["1.30", "0.27", "13.67"]
     assert shown["Flickr30k-FG (yours)"] == ["2.00", "0.50", "8.00"]  # small brown green, red; Two
     assert shown["difference"] == ["+0.70", "+0.23", "-5.67"]
+    assert shown["samples"] == ["2", "2", "2"]
     assert "The paper does not define quantifiers" in out
     assert "To see differences" not in out
 
@@ -302,11 +336,11 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     for arguments, message in (
         (
             [one, "--paper", "simat"],
-            "no numbers for the columns of simat. Known columns: Delta, lambda 1",
+            'no numbers for the columns of simat. Known headings: "Delta, lambda 1" (n = 1,',
         ),
         (
             [one, "--paper", "eqben", "--columns", "Eq-COCO"],
-            "columns Eq-COCO. Known columns: Eq-YouCook2",
+            'Eq-COCO: no such heading. Known headings: "Eq-YouCook2" (Text, Image, Group);',
         ),
         ([one, "--paper", "eqben", "--digits", "9"], "--digits 9: expected 0 to 6"),
         (
