@@ -32,10 +32,12 @@ class Measure:
     """One number of a table.
 
     Attributes:
-      unit: `share` for shares in [0, 1] and relative drops, which are printed as percentages.
+      unit: `share` for numbers that are printed times 100. Most are between 0 and 1; rsum is up to
+        3 in one direction or 6 in both, CIDEr up to 10, and a relative drop can be negative.
       value, low, high: the number and its 95 % interval; NaN where there is none.
       chance: expected value for random scores; None if undefined.
-      clusters: number of independent clusters resampled for the interval.
+      expected, scored, missing: numbers of samples; None if unknown.
+      clusters: number of independent clusters resampled for the interval; None if unknown.
       ties: share of samples in which a comparison ties; None if nothing is compared.
     """
 
@@ -47,10 +49,10 @@ class Measure:
     low: float = float("nan")
     high: float = float("nan")
     chance: float | None = None
-    expected: int
-    scored: int
-    missing: int = 0
-    clusters: int
+    expected: int | None
+    scored: int | None
+    missing: int | None = 0
+    clusters: int | None
     ties: float | None = None
 
 
@@ -115,7 +117,7 @@ def as_json(report: Report) -> str:
 
 
 def as_csv(report: Report) -> str:
-    """Render one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
+    """Render one row per number: the fields of Measure and the tie rule."""
     names = [field.name for field in dataclasses.fields(Measure)]
     rule = "" if report.rules is None else report.rules.ties
     rows = ([*(getattr(one, name) for name in names), rule] for one in report.measures)
@@ -192,7 +194,7 @@ def _grid(report: Report, model: str) -> list[list[str]]:
     for subset in dict.fromkeys(found.subset for found in measures):
         cells = {found.metric: found for found in measures if found.subset == subset}
         one = next(iter(cells.values()))
-        counts = (f"{number:,}" for number in (one.expected, one.missing, one.clusters))
+        counts = map(_count, (one.expected, one.missing, one.clusters))
         values = []
         for found in (cells.get(name) for name in metrics):
             interval = "" if found is None or _interval(found) == "-" else f" {_interval(found)}"
@@ -206,6 +208,10 @@ def _chance(measures: Sequence[Measure]) -> str:
     known = [found for found in measures if found.chance is not None]
     ends = sorted(known, key=lambda found: found.chance or 0.0)[:: max(1, len(known) - 1)]
     return " to ".join(dict.fromkeys(number(found, found.chance) for found in ends)) or "-"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"
 
 
 def _ties(measure: Measure) -> str:
@@ -280,7 +286,7 @@ def _method(report: Report) -> list[str]:
     resampled = (
         one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)
     )
-    if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in resampled):
+    if any(1 < (measure.clusters or 0) < ENOUGH_CLUSTERS for measure in resampled):
         lines.append(
             f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters may be too narrow."
         )
@@ -295,11 +301,11 @@ def _paper_rows(report: Report) -> list[list[str]]:
     for model in models:
         found = [cells.get((model, *column)) for column in report.paper_columns]
         if model == models[0]:
-            rows.append(["n", *_each(found, lambda m: f"{m.expected:,}")])
+            rows.append(["n", *_each(found, lambda m: _count(m.expected))])
             rows.append(["chance", *_each(found, lambda m: number(m, m.chance))])
         rows.append([model, *_each(found, lambda m: number(m, m.value))])
         rows.append(["95 % interval", *_each(found, _interval)])
-        rows.append(["missing", *_each(found, lambda m: f"{m.missing:,}")])
+        rows.append(["missing", *_each(found, lambda m: _count(m.missing))])
         rows.append(["ties", *_each(found, _ties)])
     return rows
 

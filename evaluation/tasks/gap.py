@@ -55,9 +55,9 @@ class Number(msgspec.Struct):
     unit: Unit = "share"
     low: float | None = None
     high: float | None = None
-    expected: int = 0
-    scored: int = 0
-    missing: int = 0
+    expected: int | None = None
+    scored: int | None = None
+    missing: int | None = None
 
     @property
     def bounds(self) -> tuple[float, float, float]:
@@ -166,11 +166,15 @@ def _gaps(inside: Number, outside: Number) -> Iterator[Measure]:
             value=value,
             low=low,
             high=high,
-            expected=inside.expected + outside.expected,
-            scored=inside.scored + outside.scored,
-            missing=inside.missing + outside.missing,
-            clusters=0,
+            expected=_sum(inside.expected, outside.expected),
+            scored=_sum(inside.scored, outside.scored),
+            missing=_sum(inside.missing, outside.missing),
+            clusters=None,
         )
+
+
+def _sum(count: int | None, other: int | None) -> int | None:
+    return None if count is None or other is None else count + other
 
 
 def _correlations(pairs: Sequence[_Pair]) -> Iterator[Measure]:

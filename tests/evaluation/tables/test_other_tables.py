@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -190,3 +191,8 @@ def test_the_correlation_of_vlues_table_from_csv(
     found = rows_by(tmp_path, "model", "subset", "metric")["all models", "all tasks", "Pearson"]
     assert float(found["value"]) == pytest.approx(rho, abs=5e-5)
     assert int(found["expected"]) == cells
+    unknown = rows_by(tmp_path, "model", "subset", "metric")["METER", "vqa: accuracy", "gap"]
+    assert [unknown[name] for name in ("expected", "scored", "missing", "clusters")] == [""] * 4
+    numbers = json.loads((tmp_path / "metrics.json").read_text())["measures"]
+    assert numbers[0]["expected"] is None
+    assert re.search(r"  vqa: accuracy +- +- +- ", (tmp_path / "metrics.txt").read_text())
