@@ -172,6 +172,7 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     verdicts = {
         key: ("right" if value > 0 else "wrong" if value < 0 else "tied", value)
         for key, value in margins
+        if not np.isnan(value)
     }
     return Answers(name=scores.model, verdicts=verdicts, measure="margin")
 

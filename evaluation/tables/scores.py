@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -37,7 +38,7 @@ class SampleScores:
 
     Attributes:
       keys: ids of the samples [n], unique.
-      values: the scores [n, scores a sample], finite.
+      values: the scores [n, scores a sample]; a sample with a NaN counts as missing.
       quantity: `cosine`, `logit` or `probability`; None if unknown.
       failures: number of samples that were not scored, by reason.
     """
@@ -48,6 +49,11 @@ class SampleScores:
     quantity: str | None
     failures: dict[str, int]
     warnings: tuple[str, ...] = ()
+
+    @property
+    def is_unknown(self) -> NDArray[np.bool_]:
+        """Which samples have a NaN [n]."""
+        return np.asarray(np.isnan(self.values).any(axis=1))
 
     def without(self, ids: Collection[str]) -> "SampleScores":
         left = ~np.isin(self.keys, np.array(sorted(ids), dtype=object))
@@ -231,13 +237,16 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
-    bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
-    if len(bad):
-        raise InputError(
-            f"{where}: the scores of {str(scores.keys[bad[0]])!r} must be finite and between "
-            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
-        )
+    _reject(where, scores, (np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE).any(axis=1))
     return scores
+
+
+def _reject(where: str, scores: SampleScores, bad: NDArray[np.bool_], advice: str = "") -> None:
+    if bad.any():
+        raise InputError(
+            f"{where}: the scores of {str(scores.keys[bad][0])!r} must be finite and between "
+            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}{advice}"
+        )
 
 
 def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np.floating[Any]]:
@@ -286,10 +295,13 @@ def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
     ids = column_of["sample_id"]
     found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
     keys = found.pop(ids).to_list()
-    if None in keys or any(column.null_count for column in found.values()):
-        raise InputError(f"{path}: a row lacks its sample_id or a score")
-    if len(found) == layout.width and not pa.types.is_nested(kinds[chosen[0]]):
-        return keys, np.column_stack([found[name].to_numpy() for name in chosen])
+    is_list = pa.types.is_nested(kinds[chosen[0]])
+    if None in keys or (is_list and found[chosen[0]].null_count):
+        raise InputError(f"{path}: a row lacks its sample_id or its list of scores")
+    if not is_list:
+        return keys, np.column_stack(
+            [found[name].to_numpy(zero_copy_only=False) for name in chosen]
+        )
     (column,) = found.values()
     return keys, _rectangle(str(path), [_flat(path, column, layout) if nested else column], layout)
 
@@ -390,28 +402,34 @@ def _rows(path: Path) -> Iterator[Node]:
 
 
 def _parsed(cell: str | None) -> Any:
-    """Return the number or the list in a cell of a CSV file, or the cell itself."""
+    """Return the number (NaN if empty) or the list in a cell of a CSV file, or the cell itself."""
     with contextlib.suppress(TypeError, ValueError):
-        return float(cell or "")
+        return float(cell or "nan")
     with contextlib.suppress(ValueError, RecursionError):
         return msgspec.json.decode(cell or "")
     return cell
 
 
 def _numbers(node: Node) -> list[float]:
-    """Return a number, or the numbers of a list or of a list for each image."""
+    """Return a number (NaN for null), or the numbers of a list or of a list for each image."""
     if isinstance(node.value, list):
         return [number for element in node.elements() for number in _numbers(element)]
-    return [node.number()]
+    is_unknown = node.value is None or node.value != node.value
+    return [math.nan if is_unknown else node.number()]
 
 
 def places_of(
     expected: NDArray[Any], scores: SampleScores, where: str, *, allow_missing: bool
 ) -> NDArray[np.int64]:
-    """Return the row of each expected sample's scores, -1 if there are none."""
-    if not len(scores.keys):
+    """Return the row of each expected sample's scores, -1 if there are none or one is NaN."""
+    is_unknown = scores.is_unknown
+    if not allow_missing:
+        advice = "; pass --allow-missing to skip samples with a NaN, empty or null score"
+        _reject(where, scores, is_unknown, advice)
+    if is_unknown.all():
         raise InputError(f"{where} contains no scores")
     places = places_in(expected, scores.keys)
+    places[is_unknown[places] & (places >= 0)] = -1
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.pairs import (
     FOIL_METRICS,
     HARD_POSITIVE_METRICS,
@@ -288,6 +289,8 @@ def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterato
     for name, found in zip(names, scores, strict=True):
         for reason, count in found.failures.items():
             yield f"{name}: {count:,} samples were not scored: {reason}"
+        if unknown := int(found.is_unknown.sum()):
+            yield f"{name}: {counted(unknown, 'samples')} with a NaN score counted as missing"
         yield from (f"{name}: {warning}" for warning in found.warnings)
     if len(_quantities(scores)) > 1:
         yield (

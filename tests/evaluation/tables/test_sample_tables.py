@@ -434,6 +434,36 @@ def test_samples_that_one_file_lacks_are_missing(
     assert found["part", "b", "group"]["expected"] == "5"
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "npz"])
+def test_a_nan_score_counts_as_missing_if_that_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    rows = [{"sample_id": f"a{n}", "values": [2.0, 1.0, 1.0, 2.0]} for n in range(3)]
+    rows[1]["values"] = [2.0, None, 1.0, 2.0]
+    path = tmp_path / f"m.{form}"
+    columns = {name: [row["values"][n] for row in rows] for n, name in enumerate(_COLUMNS)}
+    if form == "csv":
+        lines = [f"{row['sample_id']},2,{'' if n == 1 else 1},1,2" for n, row in enumerate(rows)]
+        path.write_text("\n".join([f"sample_id,{','.join(_COLUMNS)}", *lines]))
+    elif form == "parquet":
+        pq.write_table(pa.table({"sample_id": ["a0", "a1", "a2"], **columns}), path)
+    elif form == "jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        np.savez(path, scores=np.array([columns[name] for name in _COLUMNS], dtype=float).T)
+    arguments = ["--format", "pairs", str(path)]
+    assert main(arguments) == 2
+    error = " ".join(capsys.readouterr().err.split())
+    assert "must be finite and between" in error
+    assert "pass --allow-missing to skip samples with a NaN" in error
+    row = _measured(*arguments, "--allow-missing", output=tmp_path / "o")["m", "all", "group"]
+    assert (row["value"], row["expected"], row["scored"], row["missing"]) == ("1.0", "3", "2", "1")
+    assert "m: 1 sample with a NaN score counted as missing" in capsys.readouterr().out
+
+
+_COLUMNS = ("c0_i0", "c1_i0", "c0_i1", "c1_i1")
+
+
 def test_files_that_contradict_each_other_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
