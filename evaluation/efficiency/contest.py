@@ -23,7 +23,7 @@ from eqforge.evaluation.efficiency.result import (
     spread,
 )
 from eqforge.evaluation.metrics.ties import Credits, Unit
-from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
+from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval, resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_samples
@@ -49,14 +49,16 @@ class Contest:
     Attributes:
       scores: higher is better [models].
       seconds: for one image-caption pair [models].
-      score_bounds: 95 % intervals of the scores [models, 2].
+      score_bounds, second_bounds: 95 % intervals of the scores and of the seconds [models, 2].
       score_draws, second_draws: resampled scores and seconds [resamples, models].
+      what: what the score is, with its unit and number of samples where they are known.
     """
 
     models: tuple[str, ...]
     scores: Numbers
     seconds: Numbers
     score_bounds: Numbers
+    second_bounds: Numbers
     score_draws: Numbers
     second_draws: Numbers
     what: str
@@ -107,9 +109,12 @@ def from_measurements(
                 for place, unit in enumerate(units)
             ]
         ),
+        second_bounds=np.array([percentile_interval(drawn) for drawn in times]),
         score_draws=means.draws,
         second_draws=np.column_stack(times),
-        what=f"{metric} of {dataset.manifest.dataset}",
+        what=_what(
+            f"{metric} of {dataset.manifest.dataset}", {*units} == {"share"}, [len(samples.keys)]
+        ),
     )
 
 
@@ -204,7 +209,20 @@ def from_numbers(
         value, sides = float(values.mean()), np.nan_to_num([values - lows, highs - values])
         down, up = (np.linalg.norm(sides, axis=1) / len(subsets)).tolist()
         rows.append([(value, value - down, value + up), seconds])
-    return _drawn([model for model, _ in times], rows, rules, f"{metric}, {', '.join(subsets)}")
+    used = [numbers[model, subset, metric] for model, _ in times for subset in subsets]
+    # A table of percentages has the unit `share` too if it names no unit.
+    is_fraction = all(one.unit == "share" and 0 <= one.bounds[0] <= 1 for one in used)
+    what = _what(f"{metric}, {', '.join(subsets)}", is_fraction, [one.scored for one in used])
+    return _drawn([model for model, _ in times], rows, rules, what)
+
+
+def _what(name: str, is_fraction: bool, counts: Sequence[int | None]) -> str:
+    known = [count for count in counts if count is not None]
+    parts = ["fraction"] if is_fraction else []
+    if len(known) == len(counts):
+        ends = dict.fromkeys(f"{count:,}" for count in (min(known), max(known)))
+        parts.append(f"n = {' to '.join(ends)}")
+    return f"{name} ({', '.join(parts)})" if parts else name
 
 
 def _times(
@@ -244,6 +262,7 @@ def _drawn(
         scores=scores[:, 0],
         seconds=seconds[:, 0],
         score_bounds=scores[:, 1:],
+        second_bounds=seconds[:, 1:],
         score_draws=scores[:, 0] + noise[0] * widths,
         second_draws=seconds[:, 0] * np.exp(noise[1] * shares),
         what=what,

@@ -153,14 +153,13 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
     import numpy as np
 
     from eqforge.evaluation.efficiency.contest import membership, on_front
-    from eqforge.evaluation.statistics.bootstrap import percentile_interval
 
     chosen = on_front(contest.scores, contest.seconds, strict=settings.strict)
     shares = membership(contest.score_draws, contest.second_draws, strict=settings.strict)
     models = []
     for place in np.lexsort((np.array(contest.models), -contest.scores, contest.seconds)):
         score = contest.score_bounds[place].tolist()
-        seconds = percentile_interval(contest.second_draws[:, place])
+        seconds = contest.second_bounds[place].tolist()
         models.append(
             Contestant(
                 model=contest.models[place],
@@ -193,7 +192,7 @@ def read_front(path: Path) -> Front:
 
 
 def as_text(front: Front) -> str:
-    rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
+    rows = [["model", visible(front.what), "ms per pair", "on the front", "probability"]]
     for model in front.models:
         rows.append(
             [
