@@ -21,6 +21,7 @@ from eqforge.core.files.checked import read_toml, shown
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.shell import Command
 from eqforge.core.visible import visible
+from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.tables.command import metrics_report
 from eqforge.evaluation.tables.render import Measure, aligned
 from eqforge.evaluation.tables.settings import MetricsSettings
@@ -77,13 +78,16 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       run: the settings that decide its numbers.
-      values: the metric of each column, a share in [0, 1].
+      values: the metric of each column, which is printed times 100 if its unit is `share`.
+      samples: the number of scored samples of each column; empty in files of older versions.
       cost: seconds and bytes of training, as in training.json.
     """
 
     run: dict[str, Any]
     values: dict[str, float]
     cost: dict[str, float | None]
+    samples: dict[str, int | None] = {}
+    unit: Unit = "share"
 
 
 def read_grid(path: Path) -> Grid:
@@ -131,7 +135,9 @@ def ablate_command(settings: AblateSettings) -> int:
             found[train, row] = None
             print(visible(f"eqforge: {label} failed: {error}"), file=sys.stderr)
     rows = list(_table(grid, found))
-    text = "\n".join(aligned(rows)) + "\n"
+    units = {cell.unit for cell in found.values() if cell}
+    unit = ", in per cent" if units == {"share"} else ""
+    text = "\n".join([*aligned(rows), f"{grid.metric}{unit}; n: number of samples"]) + "\n"
     cells = [
         {"train": train, "row": row, **(msgspec.to_builtins(cell) if cell else {"values": None})}
         for (train, row), cell in found.items()
@@ -187,9 +193,9 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         line = [path, "--model", f"{specs[0].kind}:{model}", "--output", str(scores)]
         _run("score", line, grid.score, folder / "score.toml")
         reports[path] = metrics_report(MetricsSettings(paths=(Path(path), scores))).measures
-    values: dict[str, float] = {}
+    chosen: dict[str, Measure] = {}
     for column, test in columns.items():
-        known_values = {(one.subset, one.metric): one.value for one in reports[test.dataset]}
+        known_values = {(one.subset, one.metric): one for one in reports[test.dataset]}
         if (test.subset, grid.metric) not in known_values:
             subsets = ", ".join(dict.fromkeys(subset for subset, _ in known_values))
             metrics = ", ".join(dict.fromkeys(metric for _, metric in known_values))
@@ -197,20 +203,29 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
                 f"test {column}: {test.dataset} has no metric {grid.metric} for the subset "
                 f"{test.subset}. Its subsets: {subsets}. Its metrics: {metrics}"
             )
-        values[column] = known_values[test.subset, grid.metric]
-    cost = json.loads(read_bytes(model / "training.json"))["cost"]
-    cell = Cell(run=run, values=values, cost=cost)
+        chosen[column] = known_values[test.subset, grid.metric]
+    cell = Cell(
+        run=run,
+        values={column: one.value for column, one in chosen.items()},
+        cost=json.loads(read_bytes(model / "training.json"))["cost"],
+        samples={column: one.scored for column, one in chosen.items()},
+        unit=next(iter(chosen.values())).unit,
+    )
     storage.write_bytes(str(finished), _json(msgspec.to_builtins(cell)))
     return cell
 
 
 def _table(grid: Grid, found: Mapping[tuple[str, str], Cell | None]) -> Iterator[list[str]]:
     yield ["data", "method", *grid.test, "Avg", *COSTS]
+    counts = next((cell.samples for cell in found.values() if cell and cell.samples), {})
+    sizes = ["-" if (n := counts.get(column)) is None else f"{n:,}" for column in grid.test]
+    yield ["n", "", *sizes, *[""] * (1 + len(COSTS))]
     for (train, row), cell in found.items():
         if cell is None:
             yield [train, row, "failed", *[""] * (len(grid.test) + len(COSTS))]
             continue
-        values = [100 * cell.values[column] for column in grid.test]
+        scale = 100 if cell.unit == "share" else 1
+        values = [scale * cell.values[column] for column in grid.test]
         costs = [cell.cost.get(field) for field in COSTS.values()]
         yield [
             *(train, row),

@@ -110,11 +110,15 @@ def test_a_grid_is_trained_scored_and_printed_once(
     assert lines[0].split() == [
         *("data", "method", "Eq-AG", "Wino", "Avg", "forward", "s", "step", "s", "parameters")
     ]
-    for cell, slug, line in zip(content["cells"], ("FT", "EqSim"), lines[1:], strict=True):
+    assert lines[-1] == "group, in per cent; n: number of samples"
+    for cell, slug, line in zip(content["cells"], ("FT", "EqSim"), lines[2:-1], strict=True):
         folder = output / f"F30K--{slug}"
         scored = (root / "pairs", folder / "scores" / "0")
         measures = metrics_report(MetricsSettings(paths=scored)).measures
-        (group,) = [m.value for m in measures if (m.subset, m.metric) == ("all", "group")]
+        ((group, n),) = [
+            (m.value, m.scored) for m in measures if (m.subset, m.metric) == ("all", "group")
+        ]
+        assert lines[1].split() == ["n", str(n), str(n)]
         assert cell["values"] == {"Eq-AG": group, "Wino": group}
         assert f"{100 * group:.2f}  {100 * group:.2f}  {100 * group:.2f}" in " ".join(
             [line]
@@ -155,7 +159,7 @@ def test_a_cell_that_fails_is_named_and_the_others_are_finished(
     failed = "eqforge: cell 1 of 2 (F30K, FT) failed: eqforge finetune ended with status 1"
     assert failed in captured.err
     assert "1 of 2 cells failed: F30K, FT" in captured.err
-    assert "failed" in captured.out.splitlines()[1]
+    assert "failed" in captured.out.splitlines()[2]
     other = (output / "F30K--EqSim" / "cell.json").stat().st_mtime_ns
     write_grid(root, grid)
     shutil.rmtree(output / "F30K--FT")
