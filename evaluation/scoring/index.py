@@ -119,6 +119,11 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
             "Export them with `eqforge export --format lmms-eval` (or vlmevalkit). Then evaluate "
             "the answers with `eqforge metrics`"
         )
+    if {"role", "text"} <= found["samples"]:
+        raise InputError(
+            f"{dataset.folder} contains captions to train on, but no pairs of images and captions "
+            "to score. To train a model on it, run `eqforge finetune`"
+        )
     shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
     raise InputError(
         f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions "

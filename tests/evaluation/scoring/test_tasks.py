@@ -423,7 +423,7 @@ def test_a_dataset_without_pictures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="build it with --images FOLDER"):
         score(dataset, OWN, tmp_path / "s")
     other = built("training-captions")
-    with pytest.raises(InputError, match="has no images and captions for any task"):
+    with pytest.raises(InputError, match="no pairs of images and captions to score"):
         score(other, OWN, tmp_path / "s")
     with pytest.raises(InputError, match="expected one of pairs, hard-positives"):
         score(other, OWN, tmp_path / "s", task="pears")
