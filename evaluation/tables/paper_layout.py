@@ -120,11 +120,7 @@ def _of_find(find: str, numbers: Numbers, named: Collection[str]) -> Number | No
 
 
 def mean_of(parts: Sequence[Number], count: Callable[[list[int]], int] | None = None) -> Number:
-    """Return the mean of numbers, without an interval; a single number is returned unchanged.
-
-    Args:
-      count: how to combine the numbers of samples; None leaves the number out.
-    """
+    """Return the mean of numbers, without an interval; a single number is returned unchanged."""
     if len(parts) == 1:
         return parts[0]
     levels = [one.chance for one in parts if one.chance is not None]
@@ -229,12 +225,7 @@ def wrong_means(table: Table) -> Iterator[str]:
 def own_notes(
     columns: Sequence[Column], places: Sequence[int], own: Mapping[str, Sequence[Number | None]]
 ) -> Iterator[str]:
-    """Name the split of your numbers, and say why your model has no mean.
-
-    Args:
-      places: the columns to show.
-      own: each model's numbers of all columns.
-    """
+    """Name the split of your numbers, and say why your model has no mean."""
     shown = (row[place] for row in own.values() for place in places)
     subsets = [one.subset.partition(": ") for one in shown if one is not None]
     if splits := dict.fromkeys(split for split, colon, _ in subsets if colon):

@@ -438,7 +438,9 @@ def test_samples_that_one_file_lacks_are_missing(
 def test_a_nan_score_counts_as_missing_if_that_is_allowed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    rows = [{"sample_id": f"a{n}", "values": [2.0, 1.0, 1.0, 2.0]} for n in range(3)]
+    rows: list[dict[str, Any]] = [
+        {"sample_id": f"a{n}", "values": [2.0, 1.0, 1.0, 2.0]} for n in range(3)
+    ]
     rows[1]["values"] = [2.0, None, 1.0, 2.0]
     path = tmp_path / f"m.{form}"
     columns = {name: [row["values"][n] for row in rows] for n, name in enumerate(_COLUMNS)}
