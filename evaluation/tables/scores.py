@@ -237,7 +237,8 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
-    _reject(where, scores, (np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE).any(axis=1))
+    too_large = np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE
+    _reject(where, scores, np.asarray(too_large.any(axis=1)))
     return scores
 
 

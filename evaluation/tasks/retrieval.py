@@ -214,7 +214,7 @@ def derived(like: Measure, metric: str, value: float, draws: Numbers) -> Measure
     the draws [resamples] are finite. Other non-finite draws are ignored.
     """
     low, high = NO_INTERVAL
-    if np.isfinite(value) and like.clusters > 1:
+    if np.isfinite(value) and like.clusters is not None and like.clusters > 1:
         low, high = percentile_interval(
             np.where(np.isfinite(draws), draws, np.nan), clusters=like.clusters
         )
