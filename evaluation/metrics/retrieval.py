@@ -79,14 +79,13 @@ class Truths:
 
     def of(self, queries: Indices) -> "Truths":
         first, counts = self.start[queries], np.diff(self.start)[queries]
-        rows, within = spread(counts)
+        rows = np.repeat(np.arange(len(counts)), counts)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         return Truths.of_pairs(rows, self.index[first[rows] + within], len(queries))
 
-
-def spread(counts: NDArray[np.integer[Any]]) -> tuple[Indices, Indices]:
-    """Return each item's list and its position in it, for lists of these lengths."""
-    rows = np.repeat(np.arange(len(counts)), counts)
-    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    def pairs(self) -> tuple[Indices, Indices]:
+        """Return the query and the candidate of each pair [pairs]."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start)), self.index
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.metrics.retrieval import Indices, ScoreRows, Truths, rank, recall_at, spread
+from eqforge.evaluation.metrics.retrieval import Indices, ScoreRows, Truths, rank, recall_at
 from eqforge.evaluation.metrics.ties import Credits, Flags, TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 
@@ -132,7 +132,7 @@ def judge_queries(
     if not len(asking):
         return credits, tied
     right = [truths[query] for query in asking]
-    rows, _ = spread(np.array([len(found) for found in right]))
+    rows = np.repeat(np.arange(len(right)), [len(found) for found in right])
     banned = excluded.of(asking)
 
     def scores(start: int, stop: int) -> NDArray[np.float32]:

@@ -22,7 +22,6 @@ from eqforge.evaluation.metrics.retrieval import (
     recall_at,
     relevance_of,
     share_at,
-    spread,
     vector_rows,
 )
 from eqforge.evaluation.metrics.ties import Flags
@@ -122,9 +121,17 @@ def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Pertu
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Side:
-    """Queries or candidates: ids or texts, and gallery entries [n]; equal entries match."""
+    """Queries or candidates.
+
+    Attributes:
+      keys: ids of images, or texts [n].
+      places: index of each image or caption in the gallery [n]; of a perturbed caption, the index
+        of the original.
+      entries: entry of each image or caption [n].
+    """
 
     keys: NDArray[Any]
+    places: Indices
     entries: Indices
 
 
@@ -151,12 +158,10 @@ class Damaged:
     """Text-to-image retrieval with the captions of one perturbation.
 
     Attributes:
-      of: gallery index of each query's original caption [queries].
       expected: number of captions, scored or not.
     """
 
     queries: Side
-    of: Indices
     found: Retrieved
     expected: int
 
@@ -184,8 +189,12 @@ class Contest:
                 f"image{scores.why}; pass --allow-missing to skip them"
             )
         entries = np.unique(gallery.entry_of[self.scored])
-        self.images = Side(keys=gallery.image_ids[entries], entries=entries)
-        self.captions = Side(keys=gallery.texts[self.scored], entries=gallery.entry_of[self.scored])
+        self.images = Side(keys=gallery.image_ids[entries], places=entries, entries=entries)
+        captions = np.flatnonzero(self.scored)
+        self.captions = Side(
+            keys=gallery.texts[captions], places=captions, entries=gallery.entry_of[captions]
+        )
+        self.truths = _truths(gallery, published=settings.mode == "paper")
         self.to_text = self._retrieve("i2t", self.images, self.captions)
         self.to_image = self._retrieve("t2i", self.captions, self.images)
         self.damaged = dict(self._damage())
@@ -203,17 +212,16 @@ class Contest:
                 )
             chosen = np.flatnonzero(expected & scored)
             of = perturbed.caption_of[chosen]
-            queries = Side(keys=perturbed.texts[chosen], entries=self.gallery.entry_of[of])
+            queries = Side(
+                keys=perturbed.texts[chosen], places=of, entries=self.gallery.entry_of[of]
+            )
             if len(of):
                 found = self._retrieve("t2i", queries, self.images)
-                yield (
-                    name,
-                    Damaged(queries=queries, of=of, found=found, expected=int(kept.sum())),
-                )
+                yield name, Damaged(queries=queries, found=found, expected=int(kept.sum()))
 
     def _retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
         """Rank all candidates and credit the true ones; in shares and DCG_CM, ties lose."""
-        truths = _truths(queries, candidates)
+        truths = _among(self.truths[direction], queries, candidates)
         deep = self.recall == "share" or self._relevance is not None
         rows = _rows(direction, self.scores, queries, candidates)
         ranking = rank(rows, truths, depth=DEPTH if deep else 0)
@@ -247,12 +255,35 @@ class Contest:
         )
 
 
-def _truths(queries: Side, candidates: Side) -> Truths:
-    order = np.argsort(candidates.entries, kind="stable")
-    entries = candidates.entries[order]
-    first, last = (np.searchsorted(entries, queries.entries, side) for side in ("left", "right"))
-    asking, within = spread(last - first)
-    return Truths.of_pairs(asking, order[first[asking] + within], len(queries.entries))
+def _truths(gallery: Gallery, *, published: bool) -> dict[Direction, Truths]:
+    """Return the true candidates of each image and caption of the gallery.
+
+    As published, the true image of a caption is that of its own entry. Otherwise images with the
+    same bytes count as one image, and captions with the same text as one caption.
+    """
+    captions, entries = np.arange(len(gallery.texts)), gallery.entry_of
+    if not published:
+        image = np.unique(gallery.image_ids, return_inverse=True)[1]
+        text = np.unique(gallery.texts, return_inverse=True)[1]
+        pairs = np.unique(np.stack([text, image[entries]]), axis=1)
+        images_of_text = Truths.of_pairs(*pairs, int(text.max()) + 1)
+        entries_of_image = Truths.of_pairs(image, np.arange(len(image)), int(image.max()) + 1)
+        captions, images = images_of_text.of(text).pairs()
+        rows, entries = entries_of_image.of(images).pairs()
+        captions = captions[rows]
+    return {
+        "i2t": Truths.of_pairs(entries, captions, len(gallery.image_ids)),
+        "t2i": Truths.of_pairs(captions, entries, len(gallery.texts)),
+    }
+
+
+def _among(truths: Truths, queries: Side, candidates: Side) -> Truths:
+    """Return the truths of these queries among these candidates, as positions in them."""
+    asking, places = truths.of(queries.places).pairs()
+    position = np.full(int(max(places.max(), candidates.places.max())) + 1, -1)
+    position[candidates.places] = np.arange(len(candidates.places))
+    found = position[places] >= 0
+    return Truths.of_pairs(asking[found], position[places[found]], len(queries.places))
 
 
 _SIDES: Final[Mapping[Direction, tuple[What, What]]] = {

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from eqforge.evaluation.metrics.retrieval import KS, Indices, Recall, mean_jaccard, relative_drop
+from eqforge.evaluation.metrics.retrieval import KS, Recall, mean_jaccard, relative_drop
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval, resample_means
 from eqforge.evaluation.statistics.shares import NO_INTERVAL, ROUNDING, Share
@@ -23,6 +23,7 @@ from eqforge.evaluation.tasks.gallery import (
     Contest,
     Damaged,
     Retrieved,
+    Side,
     is_vlue,
     read_gallery,
 )
@@ -59,9 +60,8 @@ def retrieval_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     # Models are compared without perturbation, on the images and captions that both have.
     to_text, to_image = {}, {}
     for one in contests:
-        entries, captions = one.images.entries, np.flatnonzero(one.scored)
-        to_text[one.model] = {IMAGES: _judged(one.to_text, entries, entries)}
-        to_image[one.model] = {CAPTIONS: _judged(one.to_image, captions, one.captions.entries)}
+        to_text[one.model] = {IMAGES: _judged(one.to_text, one.images)}
+        to_image[one.model] = {CAPTIONS: _judged(one.to_image, one.captions)}
     rules = settings.rules
     return Report(
         title=f"{dataset.manifest.dataset}: retrieval among {len(gallery.image_ids):,} images and "
@@ -73,16 +73,16 @@ def retrieval_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     )
 
 
-def _judged(found: Retrieved, keys: Indices, entries: Indices) -> Judged:
+def _judged(found: Retrieved, queries: Side) -> Judged:
     return Judged(
         credits=found.credits,
         chance=found.chance,
         tied=found.tied,
-        clusters=entries,
-        expected=len(keys),
+        clusters=queries.entries,
+        expected=len(queries.places),
         units=UNITS,
         most=MOST,
-        keys=keys,
+        keys=queries.places,
     )
 
 
@@ -138,6 +138,11 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
     else:
         yield f"{DCG}: {judge.model} measures how similar false candidates are to the query."
     for one in contests[:1]:
+        if shared := int((np.diff(one.truths["t2i"].start) > 1).sum()):
+            yield (
+                f"{one.model}: {shared:,} captions describe several images, because another image "
+                "has the same caption or the same bytes. Each of these images counts as true."
+            )
         left = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
             if unchanged := int((~perturbed.changed).sum()):
@@ -162,11 +167,13 @@ def drop_measures(contest: Contest) -> Iterator[Measure]:
         before[metric] = np.full(len(contest.scored), np.nan)  # by index in the gallery
         before[metric][contest.scored] = credits
     for name, one in contest.damaged.items():
-        yield from _drops(contest, name, one, {m: found[one.of] for m, found in before.items()})
+        yield from _drops(
+            contest, name, one, {m: found[one.queries.places] for m, found in before.items()}
+        )
     if len(contest.damaged) > 1:
         rsums = {name: np.full(len(contest.scored), np.nan) for name in contest.damaged}
         for name, one in contest.damaged.items():
-            rsums[name][one.of] = one.found.credits[f"t2i {RSUM}"]
+            rsums[name][one.queries.places] = one.found.credits[f"t2i {RSUM}"]
         for group, value in mean_jaccard(before[f"t2i {RSUM}"], rsums).items():
             yield Measure(
                 model=contest.model,
