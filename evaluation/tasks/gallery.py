@@ -265,8 +265,8 @@ def _truths(gallery: Gallery, *, published: bool) -> dict[Direction, Truths]:
     if not published:
         image = np.unique(gallery.image_ids, return_inverse=True)[1]
         text = np.unique(gallery.texts, return_inverse=True)[1]
-        pairs = np.unique(np.stack([text, image[entries]]), axis=1)
-        images_of_text = Truths.of_pairs(*pairs, int(text.max()) + 1)
+        texts, images = np.unique(np.stack([text, image[entries]]), axis=1)
+        images_of_text = Truths.of_pairs(texts, images, int(text.max()) + 1)
         entries_of_image = Truths.of_pairs(image, np.arange(len(image)), int(image.max()) + 1)
         captions, images = images_of_text.of(text).pairs()
         rows, entries = entries_of_image.of(images).pairs()
