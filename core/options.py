@@ -177,7 +177,7 @@ def _is_value(argument: str) -> bool:
 
 def _hint(name: str, known: dict[str, Option], program: str) -> str:
     if name == "dry-run":
-        return "; eqforge plan shows what a build would produce without writing anything"
+        return "; run `eqforge plan` to preview a build"
     hint = nearest(f"--{name}", [f"--{other}" for other in sorted(known)])
     return hint or f"; {program} --help-all lists the options"
 

@@ -328,7 +328,9 @@ def load_answerer(
                 f"a chat model for images, or one of {', '.join(HEADS)}."
             )
         if answers:
-            raise InputError(f"--answer-list does not apply to the chat model {weights.source}")
+            raise InputError(
+                f"{weights.source} is a chat model. It writes its own answers; omit --answer-list"
+            )
         return ChatAnswerer(weights), True
     known, kind = HEADS[architecture]
     if known != task:

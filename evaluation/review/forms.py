@@ -158,7 +158,7 @@ def _read_decision(values: Values, known: Known, data: Mapping[str, Any]) -> dic
         )
     fields = [f"reason_{each}" for each in values("reason")] if answers[0] == "drop" else []
     if lost := [field for field in fields if not isinstance(data.get(field), str)]:
-        raise InputError(f"data.{lost[0]}: the text of this reason is missing")
+        raise InputError(f"data.{lost[0]} is missing. It must contain the text of the reason")
     if len(fields) > 1:
         raise InputError("expected at most one reason, found several")
     return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}

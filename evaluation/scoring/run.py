@@ -134,8 +134,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
     if settings.captions is not None and not task.crossed:
         raise InputError(
-            f"--captions: the task {task.name} scores only the captions of its samples; omit "
-            "--captions"
+            f"--captions: the task {task.name} cannot score extra captions; omit --captions"
         )
     if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
         raise InputError("--candidates works only for retrieval with fusion encoders; omit it")

@@ -113,13 +113,15 @@ def _read_grid(
     scores: ScoresFolder, images: NDArray[Any], captions: NDArray[Any]
 ) -> NDArray[np.float32]:
     if not len(images) or not len(captions):
-        raise InputError(f"{scores.folder}: its grid is empty")
+        raise InputError(f"{scores.folder}: the table `grid` is empty")
     found = np.full((len(images), len(captions)), -np.inf, dtype=np.float32)
     known, places = _NO_TEXTS, np.empty(0, dtype=np.int64)
     for batch in scores.batches("grid", ["image_id", "captions", "values"], _GRID_ROWS):
         names, texts, values = batch.columns
         if texts.value_lengths() != values.value_lengths():
-            raise InputError(f"{scores.folder}: a row of its grid lacks a score for a caption")
+            raise InputError(
+                f"{scores.folder}: a row of the table `grid` has fewer scores than captions"
+            )
         sizes = texts.value_lengths().to_numpy(zero_copy_only=False)
         cells = values.flatten().to_numpy(zero_copy_only=False)
         if np.isnan(cells).any():

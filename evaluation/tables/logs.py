@@ -97,7 +97,7 @@ def read_lmms_eval(path: Path) -> Answers:
             if not isinstance(answer, str):
                 raise InputError(
                     f"{path}: {where}: expected one string as the answer, found "
-                    f"{clipped(repr(answer))}; ask each question once, without --repeats"
+                    f"{clipped(repr(answer))}. Run the harness without --repeats"
                 )
             _put(texts, key, answer, path, where)
             continue
@@ -123,8 +123,8 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
         if sample is not None and item.get("score") in (0, 1):
             return sample, float(item["score"])
     raise InputError(
-        f"{path}: {where}: no metric has a question_id. Run tasks that eqforge export wrote. In a "
-        "task of your own, a metric must return a sample_id and a score of 0 or 1"
+        f"{path}: {where}: no metric has a question_id. Run the tasks that `eqforge export` wrote, "
+        "or let your own metric return a sample_id and a score of 0 or 1"
     )
 
 
@@ -232,7 +232,7 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
         # Means of 32-bit numbers.
         if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
             raise InputError(
-                f"{path}: {name} is {found.metrics[name]:g}. With {samples:,} samples, it must be "
-                f"a multiple of 1/{samples}; pass results for all splits of this dataset"
+                f"{path}: {name} is {found.metrics[name]:g}. A mean over {samples:,} samples "
+                "cannot have this value. Pass the results for all splits of this dataset"
             )
     return {metric: found.metrics[name] for metric, name in names.items()}

@@ -100,7 +100,8 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
         raise InputError(
-            f"{paths[0]} and {paths[1]} share no result: no model, subset and metric is in both"
+            f"{paths[0]} and {paths[1]} have no row in common: no row "
+            "of one has the same model, subset and metric as a row of the other"
         )
     return Report(
         title=f"Generalisation gap: {paths[0]} minus {paths[1]}",

@@ -146,7 +146,10 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
         left = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
             if unchanged := int((~perturbed.changed).sum()):
-                yield f"{name}: {unchanged:,} captions whose words did not change are {left}."
+                yield (
+                    f"{name}: the words of {unchanged:,} captions did not change. These captions "
+                    f"are {left}."
+                )
     for one in contests:
         damaged = {name: each.found for name, each in one.damaged.items()}
         parts = {IMAGES: one.to_text, CAPTIONS: one.to_image} | damaged

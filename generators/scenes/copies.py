@@ -125,7 +125,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
     )
     unused = [path.name for path in pictures if path.name not in named]
     if unused and not named:
-        yield f"no surface of {render.name} shows {unused[0]}, because no .mtl file refers to it"
+        yield f"{render.name} does not use the texture {unused[0]}, because no .mtl file names it"
 
 
 def _named_in(path: Path) -> set[str]:

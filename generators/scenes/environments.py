@@ -293,7 +293,7 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     try:
         found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
     except cv2.error as error:
-        raise ValueError(f"{width} x {height} pixels are too many") from error
+        raise ValueError(f"the image is too large: {width} x {height} pixels") from error
     if found is None:
         raise ValueError("a scan line is damaged or missing, or its header names no format")
     return np.ascontiguousarray(found[..., ::-1], np.float32)

@@ -251,5 +251,5 @@ def _surface(lab: NDArray[np.float64]) -> Vector:
 
     red, green, blue = (rgb_from_xyz @ lab2xyz(lab[None, None])[0, 0]).round(6).tolist()
     if not all(0 <= each <= 1 for each in (red, green, blue)):
-        raise ValueError(f"no surface has the L*a*b* colour {lab.round(2).tolist()}")
+        raise ValueError(f"the L*a*b* colour {lab.round(2).tolist()} is outside the sRGB range")
     return (red, green, blue)

@@ -316,7 +316,7 @@ def limit_hints(
     if tries:
         best = tries[0].startswith("--min-minimality")
         first = f"--keep-best 3 (or {tries[0]})" if best else tries[0]
-        yield f"to keep more, run the same command with {first} and --overwrite"
+        yield f"to keep more pairs, run the same command with {first} and --overwrite"
 
 
 def _outward(value: float, is_upper: bool) -> float:

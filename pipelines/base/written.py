@@ -246,8 +246,8 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         less = "raise this limit, or lower --model-retries, --limit or --sample"
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
-                f"--model-requests {config.model_requests:,}: the build may need {most:,} "
-                f"requests; {less}"
+                f"the build may need {most:,} requests, but --model-requests allows only "
+                f"{config.model_requests:,}; {less}"
             )
         if config.model_budget is not None and config.model_prices is not None:
             price = found.tries * found.price(config.model_prices)

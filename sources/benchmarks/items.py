@@ -389,8 +389,8 @@ class _Names:
         numbered = f"{name}-{count + 1}"
         if self._seen.setdefault(numbered, (digest, 1, origin))[0] != digest:
             raise InputError(
-                f"{origin}: the id {shown(name)} appears {count + 1} times. eqforge cannot call "
-                f"this record {shown(numbered)}, because another record has this id. Rename one of "
-                "the two records."
+                f"{origin}: the id {shown(name)} appears {count + 1} times. eqforge cannot "
+                f"rename this record to {shown(numbered)}, because another record has that id. "
+                "Change one of the ids."
             )
         return numbered.removeprefix(name)

@@ -146,7 +146,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
         ("here --xyzzy 1", "unknown option --xyzzy; eqforge try --help-all lists the options"),
         (
             "here --dry-run",
-            "unknown option --dry-run; eqforge plan shows what a build would produce ",
+            "unknown option --dry-run; run `eqforge plan` to preview a build",
         ),
         ("--mode a", "eqforge try needs PATH; eqforge try --help shows an example"),
     ],

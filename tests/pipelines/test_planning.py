@@ -251,6 +251,6 @@ def test_hints_of_limits_go_away_from_the_limit() -> None:
     assert list(limit_hints(config, [*rejects, ("ssim", 0.2, 0.1)])) == [
         "  --min-ssim 0.6 rejected 2 by ssim; 0.5 would keep 1, -0.11 would keep 2",
         "  --max-luminance-shift 20 rejected 1 by luminance_shift; 40 would keep 1",
-        "to keep more, run the same command with --min-ssim 0.5 and --overwrite",
+        "to keep more pairs, run the same command with --min-ssim 0.5 and --overwrite",
     ]
     assert list(limit_hints(config, [])) == []

@@ -270,7 +270,10 @@ def test_a_dataset_made_again_needs_no_server(captions: Path, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--model-requests", 24), "--model-requests 24: the build may need 25 requests"),
+        (
+            ("--model-requests", 24),
+            "the build may need 25 requests, but --model-requests allows only 24",
+        ),
         (
             ("--model-prices", 1000, 2000, "--model-budget", 1.5),
             "--model-budget 1.50: the answers may cost 3.03",

@@ -301,8 +301,8 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
         return (
-            "CLIP_benchmark reads only samples with one image; the only pairs that it can read are "
-            "Winoground's own"
+            "CLIP_benchmark reads only samples with one image. Of datasets of pairs, it reads only "
+            "Winoground"
         )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:

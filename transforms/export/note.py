@@ -166,5 +166,5 @@ def _read(folder: str, name: str) -> ExportNote | None:
         reason = clipped(" ".join(str(error).split()))
         raise InputError(f"{url}: not an export note: {reason}") from error
     if (note.format, note.format_version) != (_FORMAT, 1):
-        raise InputError(f"{url}: expected an export note of version 1")
+        raise InputError(f"{url}: this version of eqforge cannot read this list of exported files")
     return note

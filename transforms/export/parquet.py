@@ -128,7 +128,7 @@ def _options(schema: pa.Schema, export: Export) -> dict[str, Any]:
 
 def _refuse_recipe(dataset: Dataset, table: str) -> str:
     if dataset.manifest.dataset in COMBINED:
-        return "a combined dataset has no recipe; write a recipe of each part"
+        return "a combined dataset has no recipe; write one recipe for each part"
     if table != "samples":
         return "a recipe contains the records of all tables; leave out --table"
     return ""

@@ -261,9 +261,7 @@ def check_balance(captions: object, model: str | None) -> None:
             "hard negatives; leave out --balance"
         )
     if model is not None:
-        raise InputError(
-            "--balance text works only with texts that rules write, so leave out --model"
-        )
+        raise InputError("--balance text works only with the built-in rules; omit --model")
     if find_spec("sklearn") is None:
         raise MissingExtra("scikit-learn", "text")
 

@@ -116,7 +116,9 @@ def _opened(found: FoundFile) -> Iterator[OpenFile]:
         try:
             file = opened.enter_context(found.opened())
         except FileNotFoundError as error:
-            raise FetchFailed("video_missing", "the file was taken away") from error
+            raise FetchFailed(
+                "video_missing", "the file was deleted or moved during the build"
+            ) from error
         except OSError as error:
             raise FetchFailed("video_unreadable", error.strerror or str(error)) from error
         yield file

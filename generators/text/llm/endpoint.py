@@ -70,8 +70,8 @@ def address_of(model: str) -> Address:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"the language model {public(url)}: its address contains a password or a query. Remove "
-            f"it, and put the key into the environment variable {KEY}."
+            f"{public(url)}: the address of a language model must not contain a password or a "
+            f"query. Set the key in the environment variable {KEY}."
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(

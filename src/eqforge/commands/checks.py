@@ -93,7 +93,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
-        yield f"{croissant.FILE_NAME}: its entry {shortened(path, 300)} contradicts the manifest"
+        yield f"{croissant.FILE_NAME} and the manifest differ about {shortened(path, 300)}"
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
@@ -179,8 +179,8 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
         unchanged = sum(not one for one in changed)
         if unchanged != manifest.unchanged:
             yield (
-                f"{unchanged} samples have unchanged words, but the manifest counts "
-                f"{manifest.unchanged}"
+                f"the words of {unchanged} samples did not change; the manifest says "
+                f"{manifest.unchanged} samples"
             )
     kept = [counts.kept for counts in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:

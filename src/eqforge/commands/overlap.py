@@ -145,7 +145,9 @@ def overlap_command(arguments: Arguments) -> None:
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
-        raise InputError(f"{dataset.folder}: its rows contain no image names; pass --images")
+        raise InputError(
+            f"{dataset.folder} contains no image names; pass the folder of images with --images"
+        )
     others = [open_dataset(folder) for folder in arguments.datasets]
     collection = collection_of(dataset) or arguments.names_are
     lists = arguments.training_ids, arguments.links, arguments.splits

@@ -66,7 +66,7 @@ def report_dataset(arguments: Arguments) -> "Report":
     if output is None:
         if not storage.is_local(arguments.dataset):
             raise InputError(
-                f"{public(arguments.dataset)} is not a local folder; pass a local folder "
+                f"{public(arguments.dataset)} is not on this machine. Choose a folder "
                 "for the report with --output"
             )
         folder = Path(storage.locate(arguments.dataset)[1])

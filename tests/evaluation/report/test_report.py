@@ -226,7 +226,7 @@ def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str])
         report.main(["memory://bucket/pairs"])
 
     (line,) = capsys.readouterr().err.splitlines()
-    assert "memory://bucket/pairs is not a local folder; pass a local folder for the report" in line
+    assert "memory://bucket/pairs is not on this machine. Choose a folder for the report" in line
 
 
 def test_the_title_is_that_of_the_card(dataset: Path, tmp_path: Path) -> None:

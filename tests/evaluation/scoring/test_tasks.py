@@ -395,7 +395,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
     (tmp_path / "more.txt").write_text("a photo of a dog\n")
     with pytest.raises(
         InputError,
-        match="the task pairs scores only the captions of its samples; omit --captions",
+        match="the task pairs cannot score extra captions; omit --captions",
     ):
         score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
     with pytest.raises(InputError, match="contains scores of 'eq-video' by own:redness@1"):

@@ -150,7 +150,7 @@ def test_tables_without_a_model_in_common_are_refused(
 ) -> None:
     inside, outside = _table(tmp_path / "a.json", {"a": 1}), _table(tmp_path / "b.json", {"b": 1})
     assert main(["--format", "gap", str(inside), str(outside)]) == 2
-    assert "share no result: no model, subset and metric is in both" in capsys.readouterr().err
+    assert "have no row in common" in capsys.readouterr().err
     assert main(["--format", "gap", str(inside)]) == 2
     assert "needs two metrics.json or metrics.csv" in capsys.readouterr().err
 

@@ -350,7 +350,7 @@ def test_a_row_of_a_grid_has_a_score_for_each_caption(
     row = {"image_id": "id-00", "captions": made.names, "values": [0.5]}
     folder = write_scores(tmp_path / "g", made.folder, TASK, {"grid": [row, row]})
     assert main([str(made.folder), str(folder)]) == 2
-    assert "a row of its grid lacks a score for a caption" in capsys.readouterr().err
+    assert "a row of the table `grid` has fewer scores than captions" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
