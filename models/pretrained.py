@@ -297,7 +297,7 @@ def unloadable(weights: Weights, error: Exception, architecture: str = "") -> In
     else:
         advice = (
             f"expected commit {weights.revision} on the Hugging Face hub, with weights in "
-            "safetensors; if you are offline, pass a folder"
+            "safetensors; if you are offline, pass a folder or a model in the cache"
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown

@@ -304,8 +304,8 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
         make: Callable[..., Any] = getattr(importlib.import_module(module), factory)
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"{PREFIX}{module}:{factory}: {error}. The module must be in a folder on PYTHONPATH, "
-            "and contain this function."
+            f"{PREFIX}{module}:{factory}: {error}. Install the module, or put its folder on "
+            "PYTHONPATH. It must contain this function."
         ) from error
     try:
         scorer = make(**options)

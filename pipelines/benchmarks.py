@@ -112,7 +112,7 @@ class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):
             checked = []
             for item in batch:
                 problem, refusal = item.problem, item.refusal
-                if not problem and not item.image and are_named:
+                if not problem and are_named and not all(item.images or ("",)):
                     refusal = NO_IMAGE
                 elif not problem and not item.cells and are_in_table:
                     problem = f"the table has only the name {shown(item.image)} of its image; "

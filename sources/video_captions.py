@@ -89,7 +89,11 @@ def _one_name(lines: Sequence[_Line]) -> list[_Line]:
     for line in lines:
         if line.video.lower().endswith(VIDEO_SUFFIXES):
             files.setdefault(line.video.rpartition(".")[0], set()).add(line.video)
-    full = {stem: names.pop() for stem, names in files.items() if len(names) == 1}
+    full = {
+        stem: names.pop()
+        for stem, names in files.items()
+        if len(names) == 1 and not stem.lower().endswith(VIDEO_SUFFIXES)
+    }
     return [replace(line, video=full.get(line.video, line.video)) for line in lines]
 
 
@@ -186,7 +190,7 @@ def _times(line: Node) -> Moment:
             )
         if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
             first = shown(line["start_s"].value)
-            line["end_s"].fail(f"a time from start_s = {first} to {MAX_TIME_S:,} s")
+            line["end_s"].fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
         return moment
     if line.get("start_s") is not None or line.get("end_s") is not None:
         line.fail("either timestamp_s or start_s and end_s, not both")

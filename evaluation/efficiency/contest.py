@@ -133,7 +133,9 @@ def _credits(
             f"{path}: expected scores from {measured.model.name}, found scores from {found.model}; "
             "pass the scores in the same order as the results"
         )
-    places = places_of(keys, found, str(path), allow_missing=False)
+    places = places_of(keys, found, str(path), allow_missing=True)
+    if missing := int((places < 0).sum()):
+        raise InputError(f"{path}: {missing:,} of {len(keys):,} samples have no score; score them")
     judged = task.judge(found.values[places], found.quantity, rules.ties)
     if metric not in judged.credits:
         raise InputError(f"--metric {metric}: expected one of {', '.join(judged.credits)}")

@@ -3,7 +3,7 @@
 If none of 22 samples is right, every bootstrap draw is 0, and percentiles give [0, 0]. Here a share
 of clustered samples gets Clopper and Pearson's exact interval for as many independent trials as
 give the same variance. With few clusters that variance is uncertain, and the number of trials is
-reduced. If the draws have no variance, or each cluster is one sample, every cluster is a trial.
+reduced. If the draws have no variance, or each sample is its own cluster, every cluster is a trial.
 
 Source: Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
 positive counts estimated from survey data", Survey Methodology 24; for differences Zou and Donner

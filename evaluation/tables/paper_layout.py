@@ -229,15 +229,17 @@ def own_notes(
     shown = (row[place] for row in own.values() for place in places)
     subsets = [one.subset.partition(": ") for one in shown if one is not None]
     if splits := dict.fromkeys(split for split, colon, _ in subsets if colon):
-        yield f"Your numbers are of the split {' or '.join(splits)}."
+        names = ("all splits" if split == "all" else f"the split {split}" for split in splits)
+        yield f"Your numbers are of {' or '.join(names)}."
     for place in (place for place in places if columns[place].mean):
         for model, row in own.items():
             lacking = [column for column, one in zip(columns, row, strict=True) if one is None]
             if row[place] is None and any(row):
+                finds = [f"*{find}" * find.startswith("|") or find for find in lacking[0].find]
                 yield (
                     f"{model}: {columns[place].group} needs all columns, but "
                     f"{lacking[0].group} {lacking[0].name} was not found. It is read from "
-                    f"DATASET|SUBSET|METRIC: {' or '.join(lacking[0].find)}."
+                    f"DATASET|SUBSET|METRIC: {' or '.join(finds)}."
                 )
 
 

@@ -279,9 +279,10 @@ def _method(report: Report) -> list[str]:
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
         "All intervals are 95 % confidence intervals. Intervals of fractions are exact",
         "(Clopper-Pearson). Their number of trials matches the variance of a bootstrap over",
-        "clusters (Korn and Graubard 1998). Without variance, it is the number of clusters. All",
-        f"other intervals are bootstrap percentiles (Hesterberg 2015; seed {rules.seed},",
-        f"{rules.resamples:,} resamples). Both kinds are wider if there are few clusters.",
+        "clusters (Korn and Graubard 1998). Without variance, or with one sample per cluster, it",
+        "is the number of clusters. All other intervals are bootstrap percentiles (Hesterberg",
+        f"2015; seed {rules.seed}, {rules.resamples:,} resamples). Both kinds are wider if there",
+        "are few clusters.",
     ]
     resampled = (
         one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)

@@ -238,16 +238,12 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
     too_large = np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE
-    _reject(where, scores, np.asarray(too_large.any(axis=1)))
-    return scores
-
-
-def _reject(where: str, scores: SampleScores, bad: NDArray[np.bool_], advice: str = "") -> None:
-    if bad.any():
+    if (bad := np.asarray(too_large.any(axis=1))).any():
         raise InputError(
             f"{where}: the scores of {str(scores.keys[bad][0])!r} must be finite and between "
-            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}{advice}"
+            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
         )
+    return scores
 
 
 def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np.floating[Any]]:
@@ -374,6 +370,8 @@ def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.flo
         if path.suffix == ".csv":
             cells = [replace(cell, value=_parsed(cell.value)) for cell in cells]
         numbers = [number for cell in cells for number in _numbers(cell)]
+        if len(numbers) == 1 and math.isnan(numbers[0]):
+            numbers *= layout.width  # no list
         if (found := len(numbers)) != layout.width:
             expected = f"Expected {layout.width}: {layout}"
             raise InputError(f"{path}: {row.where}: found {found} scores. {expected}")
@@ -387,6 +385,8 @@ def _rows(path: Path) -> Iterator[Node]:
     """Yield the rows of a CSV or JSON file as objects."""
     if path.suffix == ".csv":
         for number, cells in enumerate(csv_rows(path), start=2):
+            if None in cells.values():
+                raise InputError(f"{path}: line {number} has fewer cells than the header")
             named = {name: cell for name, cell in cells.items() if name is not None}
             yield Node(path.name, f"line {number}", named)
     elif path.suffix == ".jsonl":
@@ -424,9 +424,11 @@ def places_of(
 ) -> NDArray[np.int64]:
     """Return the row of each expected sample's scores, -1 if there are none or one is NaN."""
     is_unknown = scores.is_unknown
-    if not allow_missing:
-        advice = "; pass --allow-missing to skip samples with a NaN, empty or null score"
-        _reject(where, scores, is_unknown, advice)
+    if is_unknown.any() and not allow_missing:
+        raise InputError(
+            f"{where}: the score of {int(is_unknown.sum()):,} samples is NaN, empty or null, for "
+            f"example {str(scores.keys[is_unknown][0])!r}; pass --allow-missing to skip them"
+        )
     if is_unknown.all():
         raise InputError(f"{where} contains no scores")
     places = places_in(expected, scores.keys)

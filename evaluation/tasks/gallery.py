@@ -125,8 +125,7 @@ class Side:
 
     Attributes:
       keys: ids of images, or texts [n].
-      places: index of each image or caption in the gallery [n]; of a perturbed caption, the index
-        of the original.
+      places: index of each query in the truths, and of each candidate in the gallery [n].
       entries: entry of each image or caption [n].
     """
 
@@ -145,12 +144,14 @@ class Retrieved:
       tied: a false candidate ties with the best true one [q]; false if no true one has a score.
       lost: no true candidate has a score [q], as when a fusion encoder scored only some pairs;
         such a query counts 0.
+      shared: number of queries with several true candidates.
     """
 
     credits: dict[str, Numbers]
     chance: dict[str, float]
     tied: Flags
     lost: Flags
+    shared: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -158,10 +159,12 @@ class Damaged:
     """Text-to-image retrieval with the captions of one perturbation.
 
     Attributes:
+      of: gallery index of each query's original caption [queries].
       expected: number of captions, scored or not.
     """
 
     queries: Side
+    of: Indices
     found: Retrieved
     expected: int
 
@@ -194,9 +197,11 @@ class Contest:
         self.captions = Side(
             keys=gallery.texts[captions], places=captions, entries=gallery.entry_of[captions]
         )
-        self.truths = _truths(gallery, published=settings.mode == "paper")
-        self.to_text = self._retrieve("i2t", self.images, self.captions)
-        self.to_image = self._retrieve("t2i", self.captions, self.images)
+        images = self._images_of(gallery.texts, gallery.entry_of)
+        described, by = images.pairs()
+        texts = Truths.of_pairs(by, described, len(gallery.image_ids))
+        self.to_text = self._retrieve("i2t", texts, self.images, self.captions)
+        self.to_image = self._retrieve("t2i", images, self.captions, self.images)
         self.damaged = dict(self._damage())
 
     def _damage(self) -> Iterator[tuple[str, Damaged]]:
@@ -212,16 +217,42 @@ class Contest:
                 )
             chosen = np.flatnonzero(expected & scored)
             of = perturbed.caption_of[chosen]
+            entry_of = self.gallery.entry_of
+            originals = len(entry_of)
             queries = Side(
-                keys=perturbed.texts[chosen], places=of, entries=self.gallery.entry_of[of]
+                keys=perturbed.texts[chosen], places=originals + chosen, entries=entry_of[of]
             )
             if len(of):
-                found = self._retrieve("t2i", queries, self.images)
-                yield name, Damaged(queries=queries, found=found, expected=int(kept.sum()))
+                images = self._images_of(
+                    np.concatenate([self.gallery.texts, perturbed.texts]),
+                    np.concatenate([entry_of, entry_of[perturbed.caption_of]]),
+                )
+                found = self._retrieve("t2i", images, queries, self.images)
+                yield name, Damaged(queries=queries, of=of, found=found, expected=int(kept.sum()))
 
-    def _retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
+    def _images_of(self, texts: NDArray[Any], entries: Indices) -> Truths:
+        """Return the true entries of each text, given the entry it was written for [n].
+
+        As published, this is its own entry. Otherwise images with the same bytes count as one
+        image, and equal texts as one text.
+        """
+        captions = np.arange(len(texts))
+        if self.settings.mode == "paper":
+            return Truths.of_pairs(captions, entries, len(texts))
+        image = np.unique(self.gallery.image_ids, return_inverse=True)[1]
+        text = np.unique(texts, return_inverse=True)[1]
+        distinct, shown = np.unique(np.stack([text, image[entries]]), axis=1)
+        images_of_text = Truths.of_pairs(distinct, shown, int(text.max()) + 1)
+        entries_of_image = Truths.of_pairs(image, np.arange(len(image)), int(image.max()) + 1)
+        captions, images = images_of_text.of(text).pairs()
+        rows, entries = entries_of_image.of(images).pairs()
+        return Truths.of_pairs(captions[rows], entries, len(texts))
+
+    def _retrieve(
+        self, direction: Direction, truths: Truths, queries: Side, candidates: Side
+    ) -> Retrieved:
         """Rank all candidates and credit the true ones; in shares and DCG_CM, ties lose."""
-        truths = _among(self.truths[direction], queries, candidates)
+        truths = _among(truths, queries, candidates)
         deep = self.recall == "share" or self._relevance is not None
         rows = _rows(direction, self.scores, queries, candidates)
         ranking = rank(rows, truths, depth=DEPTH if deep else 0)
@@ -251,30 +282,12 @@ class Contest:
             )
             credits[f"{direction} {DCG}"] = dcg_cm(ranking, relevance_of(ranking, *vectors))
         return Retrieved(
-            credits=credits, chance=chance, tied=ranking.level > 0, lost=~ranking.scored
+            credits=credits,
+            chance=chance,
+            tied=ranking.level > 0,
+            lost=~ranking.scored,
+            shared=int((np.diff(truths.start) > 1).sum()),
         )
-
-
-def _truths(gallery: Gallery, *, published: bool) -> dict[Direction, Truths]:
-    """Return the true candidates of each image and caption of the gallery.
-
-    As published, the true image of a caption is that of its own entry. Otherwise images with the
-    same bytes count as one image, and captions with the same text as one caption.
-    """
-    captions, entries = np.arange(len(gallery.texts)), gallery.entry_of
-    if not published:
-        image = np.unique(gallery.image_ids, return_inverse=True)[1]
-        text = np.unique(gallery.texts, return_inverse=True)[1]
-        texts, images = np.unique(np.stack([text, image[entries]]), axis=1)
-        images_of_text = Truths.of_pairs(texts, images, int(text.max()) + 1)
-        entries_of_image = Truths.of_pairs(image, np.arange(len(image)), int(image.max()) + 1)
-        captions, images = images_of_text.of(text).pairs()
-        rows, entries = entries_of_image.of(images).pairs()
-        captions = captions[rows]
-    return {
-        "i2t": Truths.of_pairs(entries, captions, len(gallery.image_ids)),
-        "t2i": Truths.of_pairs(captions, entries, len(gallery.texts)),
-    }
 
 
 def _among(truths: Truths, queries: Side, candidates: Side) -> Truths:

@@ -138,11 +138,6 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
     else:
         yield f"{DCG}: {judge.model} measures how similar false candidates are to the query."
     for one in contests[:1]:
-        if shared := int((np.diff(one.truths["t2i"].start) > 1).sum()):
-            yield (
-                f"{one.model}: {shared:,} captions describe several images, because another image "
-                "has the same caption or the same bytes. Each of these images counts as true."
-            )
         left = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
             if unchanged := int((~perturbed.changed).sum()):
@@ -151,6 +146,11 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
                     f"are {left}."
                 )
     for one in contests:
+        if shared := one.to_image.shared:
+            yield (
+                f"{one.model}: {shared:,} captions describe several images, because another image "
+                "has the same caption or the same bytes. Each of these images counts as true."
+            )
         damaged = {name: each.found for name, each in one.damaged.items()}
         parts = {IMAGES: one.to_text, CAPTIONS: one.to_image} | damaged
         for subset, retrieved in parts.items():
@@ -170,13 +170,11 @@ def drop_measures(contest: Contest) -> Iterator[Measure]:
         before[metric] = np.full(len(contest.scored), np.nan)  # by index in the gallery
         before[metric][contest.scored] = credits
     for name, one in contest.damaged.items():
-        yield from _drops(
-            contest, name, one, {m: found[one.queries.places] for m, found in before.items()}
-        )
+        yield from _drops(contest, name, one, {m: found[one.of] for m, found in before.items()})
     if len(contest.damaged) > 1:
         rsums = {name: np.full(len(contest.scored), np.nan) for name in contest.damaged}
         for name, one in contest.damaged.items():
-            rsums[name][one.queries.places] = one.found.credits[f"t2i {RSUM}"]
+            rsums[name][one.of] = one.found.credits[f"t2i {RSUM}"]
         for group, value in mean_jaccard(before[f"t2i {RSUM}"], rsums).items():
             yield Measure(
                 model=contest.model,

@@ -23,7 +23,7 @@ from eqforge.schemas.records.stages import Reject
 from eqforge.transforms.engines.run_folder import run_folder
 
 _FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
-_SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
+_SWITCHES = ("distinct_captions", "drop_synonyms", "keep_best", "oracle")
 FEW = 0.05
 """Share of kept candidates below which a build names the limits that rejected most."""
 BINS = 24
@@ -314,8 +314,9 @@ def limit_hints(
         tries.append(f"--{option} {effects[0].partition(' ')[0]}")
         yield f"  --{option} {limit:g} rejected {len(near):,} by {score}; {', '.join(effects)}"
     if tries:
-        best = tries[0].startswith("--min-minimality")
-        first = f"--keep-best 3 (or {tries[0]})" if best else tries[0]
+        is_free = dict(filters_of(config)).get("keep_best", 0) is None
+        is_best = is_free and tries[0].startswith("--min-minimality")
+        first = f"--keep-best 3 (or {tries[0]})" if is_best else tries[0]
         yield f"to keep more pairs, run the same command with {first} and --overwrite"
 
 

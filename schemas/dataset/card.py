@@ -49,7 +49,9 @@ def dataset_card(profile: Profile) -> str:
     splits = profile.facts.splits
     configured = configurations(manifest, splits)
     limits = [*statements.limitations(profile), *statements.biases(profile)]
-    commands = "\n".join(f"$ {visible(line)}" for line in profile.commands)
+    commands = "\n".join(
+        visible(line) if line.startswith("#") else f"$ {visible(line)}" for line in profile.commands
+    )
     parts = [
         _header(profile, configured),
         f"# {in_markdown(statements.title(profile))}",

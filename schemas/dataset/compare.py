@@ -190,9 +190,10 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
     if len(keys) == 1:
         return keys.pop()
     listing = "; ".join(f"{folder}: {', '.join(names)}" for folder, names in found.items())
+    problem = f"the two datasets have different key columns ({listing})"
     raise InputError(
-        f"{table}: the two datasets have different key columns "
-        f"({listing or 'neither has this table'}); choose other tables with --table"
+        f"{table}: {problem if found else 'neither dataset has this table'}; choose other tables "
+        "with --table"
     )
 
 

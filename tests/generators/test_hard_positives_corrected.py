@@ -149,6 +149,10 @@ def test_captions_known_from_elsewhere_count_too() -> None:
         (("an old car", "a Old car", "a new car"), "hard_positive_equals_caption"),
         (("a red car", "a crimson car", "a tan car"), None),
         (tuple("dog " * 80 + word for word in ("car", "auto", "bus")), "edit_beyond_context"),
+        (
+            (f"car {'dog ' * 80}x", f"auto {'dog ' * 80}x", f"auto {'dog ' * 80}y"),
+            "edit_beyond_context",
+        ),
         (("car " + "dog " * 80, "auto " + "dog " * 80, "bus " + "dog " * 80), None),
     ],
 )

@@ -70,7 +70,7 @@ def test_the_card_has_the_commands_of_all_parts_in_their_order(nested: Path) -> 
     assert shlex.split(commands[-1])[:4] == [
         *("eqforge", "combine", f"path/to/{place}", "path/to/eq-video")
     ]
-    assert "\n".join(f"$ {line}" for line in commands) in card
+    assert "\n".join([commands[0], *(f"$ {line}" for line in commands[1:])]) in card
 
 
 def test_the_card_says_of_each_part_what_is_known_of_it(nested: Path) -> None:

@@ -67,6 +67,8 @@ def test_one_line_states_split_and_licence_for_its_video(tmp_path: Path) -> None
     assert [segment.caption for segment in video.segments] == ["cut", "fry", "eat"]
     (first, *_, third) = read(tmp_path, said, bare, said | {"video": "a.MKV"})  # either file
     assert (first.video, third.video) == ("a", "a.mp4")
+    both = read(tmp_path, said, said | {"video": "a.mp4.webm"})  # as yt-dlp names a file
+    assert [video.video for video in both] == ["a.mp4", "a.mp4.webm"]
 
 
 MIXED = [
@@ -190,7 +192,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
     ("line", "message"),
     [
         ({"video": "a", "caption": "x"}, "line 1: expected timestamp_s, or start_s and end_s"),
-        ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time from start_s = 3 to"),
+        ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time not before start_s = 3"),
         (
             {"video": "a", "timestamp_s": -1, "caption": "x"},
             "ascending range from 0 to 10,000,000 s",

@@ -240,7 +240,7 @@ def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | No
             return exception, None
         return exception, (
             f"the cluster at {master} has {left} of {slots} slots left, because a TaskManager "
-            "stopped. Restart the TaskManager, and run the same build again."
+            "stopped; restart the TaskManager, and run the same build again"
         )
 
     return report

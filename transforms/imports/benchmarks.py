@@ -33,7 +33,7 @@ ITEMS_STAGE: Final = Stage(
     "items",
     {
         "unreadable_record": "The record is invalid or lacks a field. See the column `detail`.",
-        NO_IMAGE: "The record names no image, but other records do.",
+        NO_IMAGE: "The record lacks the name of an image that other records have.",
         NOT_CONFIRMED: "Fewer than two of the three annotators preferred the caption to the foil.",
         "same_image": PAIRS_STAGE.reasons["same_image"],
         "bad_box": "A box is empty or lies outside its image.",
@@ -107,7 +107,7 @@ def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...]
         found.append(image)
     names = [one.row.image_id for one in found] or [name for name in item.images if name]
     if rules.benchmark == "own-pairs" and len(names) == 2 and len({*names}) == 1:
-        return Rejection(reason="same_image", detail=names[0])
+        return Rejection(reason="same_image", detail=" = ".join(item.images))
     return tuple(found)
 
 

@@ -218,6 +218,6 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
 
 def _is_plain_group(analysis: Analysis, first: int, last: int) -> bool:
     """Return True for "a herd of sheep": not "a large group", nor "a line of people wait"."""
-    members = analysis.phrase_from(last + 1)
-    is_plural = members is not None and analysis.tag(members[1]) in ("VB", "VBP")
-    return analysis.word(last - 1) in _GROUPS and last - first <= 2 and not is_plural
+    is_plain = last - 1 - first == (analysis.word(first) in _ARTICLES)
+    is_plural = any(token.tag in ("VB", "VBP") for token in analysis.tokens[last:])
+    return analysis.word(last - 1) in _GROUPS and is_plain and not is_plural

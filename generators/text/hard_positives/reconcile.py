@@ -1,5 +1,6 @@
 """Drop hard positives that contradict themselves or other captions of the same image."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -27,8 +28,8 @@ def reconcile_image(
 ) -> dict[str, Rejection]:
     """Return which hard positives of one image to drop, by id, and why.
 
-    A candidate is dropped if two of its own texts say the same, or if the caption differs from
-    another only beyond CLIP's context. Of the rest, a candidate is dropped if an earlier one has
+    A candidate is dropped if two of its own texts say the same, or differ only beyond CLIP's
+    context. Of the rest, a candidate is dropped if an earlier one has
     the same caption and negative, if its negative is a true caption of the image (a candidate's, or
     one of `true_captions`), or if its hard positive is a negative of another candidate. Texts are
     compared by `text_key`. The order of arguments does not matter.
@@ -38,16 +39,16 @@ def reconcile_image(
         for name, texts in sorted(candidates.items())
     }
     reasons: dict[str, str] = {}
+    ends: dict[str, str] = {}
     for name, (caption, positive, negative) in contents.items():
-        texts = candidates[name]
         if caption == negative:
             reasons[name] = "negative_equals_positive"
         elif positive == negative:
             reasons[name] = "hard_positive_equals_negative"
         elif positive == caption:
             reasons[name] = "hard_positive_equals_caption"
-        elif any(is_cut_off(texts.caption, t) for t in (texts.hard_positive, texts.hard_negative)):
-            reasons[name] = "edit_beyond_context"
+        elif end := _unread_end(candidates[name]):
+            reasons[name], ends[name] = "edit_beyond_context", end
     sound = {name: texts for name, texts in contents.items() if name not in reasons}
     true = {*map(text_key, true_captions), *(caption for caption, _, _ in contents.values())}
     false = {negative for _, _, negative in sound.values()}
@@ -65,8 +66,15 @@ def reconcile_image(
         texts = candidates[name]
         is_of_positive = reason.startswith("hard_positive")
         detail = texts.hard_positive if is_of_positive else texts.hard_negative
-        rejections[name] = Rejection(reason=reason, detail=detail)
+        rejections[name] = Rejection(reason=reason, detail=ends.get(name, detail))
     return rejections
+
+
+def _unread_end(texts: Texts) -> str:
+    """Return the end of a text that differs from another only beyond CLIP's context."""
+    three = texts.caption, texts.hard_positive, texts.hard_negative
+    pairs = itertools.combinations(three, 2)
+    return next((right[-60:] for left, right in pairs if is_cut_off(left, right)), "")
 
 
 def text_key(text: str) -> str:

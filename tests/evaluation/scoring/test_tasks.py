@@ -343,7 +343,7 @@ def test_a_model_of_ones_own_is_named_on_the_command_line(tmp_path: Path) -> Non
     ("model", "message"),
     [
         ("python:tests.evaluation.scoring.own_models", "expected python:MODULE:FACTORY"),
-        ("python:no_such_module:make", "The module must be in a folder on PYTHONPATH"),
+        ("python:no_such_module:make", "Install the module, or put its folder on"),
         (f"{OWN}_nothing", "returned a object without identity, reads_pixels, prepare"),
         (f"{OWN}_unmatched", "returned a Unmatched without match; "),
         (f"{OWN},colour=red", "unexpected keyword argument 'colour'"),
