@@ -20,6 +20,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json, names_of, read_text_lines
 from eqforge.core.files.foreign_tables import column_types, csv_rows, read_parquet
 from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.core.visible import counted
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.models.arrays import read_array, read_arrays
 from eqforge.schemas.dataset.reader import Dataset
@@ -426,8 +427,9 @@ def places_of(
     is_unknown = scores.is_unknown
     if is_unknown.any() and not allow_missing:
         raise InputError(
-            f"{where}: the score of {int(is_unknown.sum()):,} samples is NaN, empty or null, for "
-            f"example {str(scores.keys[is_unknown][0])!r}; pass --allow-missing to skip them"
+            f"{where}: found NaN, empty or null scores of "
+            f"{counted(int(is_unknown.sum()), 'samples')}, such as "
+            f"{str(scores.keys[is_unknown][0])!r}; pass --allow-missing to skip them"
         )
     if is_unknown.all():
         raise InputError(f"{where} contains no scores")

@@ -205,7 +205,7 @@ def test_a_model_without_a_matching_head_is_refused(
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("itm_head")}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"contains no 'itm_head.bias' \(2 tensors are missing\)"):
+    with pytest.raises(InputError, match=r"2 tensors are missing, such as 'itm_head.bias'"):
         load({"blip-itm": folder}, "blip-itm")
 
 

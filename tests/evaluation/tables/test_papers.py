@@ -227,7 +227,8 @@ def test_numbers_have_the_unit_of_the_paper(
     out = capsys.readouterr().out
     assert any(expected in line.split() and "(yours)" in line for line in out.splitlines())
     split = next(iter(cells))[0].partition(": ")
-    assert (f"Your numbers are of the split {split[0]}." in out) == bool(split[1])
+    names = "all splits" if split[0] == "all" else f"the split {split[0]}"
+    assert (f"Your numbers are of {names}." in out) == bool(split[1])
 
 
 def test_the_detail_of_captions_stands_beside_table_1(
