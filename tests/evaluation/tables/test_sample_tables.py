@@ -282,7 +282,7 @@ def test_scores_that_do_not_fit_are_one_clear_error(
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "lacks its sample_id"),
-        ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "found NaN, empty or null scores"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "found NaN, empty or null"),
     ],
 )
 def test_parquet_that_does_not_fit_is_one_clear_error(
@@ -457,7 +457,7 @@ def test_a_nan_score_counts_as_missing_if_that_is_allowed(
     assert main(arguments) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert "found NaN, empty or null scores of 1 sample, such as" in error
-    assert "pass --allow-missing to skip samples with a NaN" in error
+    assert "pass --allow-missing to skip them" in error
     row = _measured(*arguments, "--allow-missing", output=tmp_path / "o")["m", "all", "group"]
     assert (row["value"], row["expected"], row["scored"], row["missing"]) == ("1.0", "3", "2", "1")
     assert "m: 1 sample with a NaN score counted as missing" in capsys.readouterr().out
