@@ -206,7 +206,7 @@ def test_the_command_writes_a_manifest_that_builds_take(
     said = capsys.readouterr()
     assert "Broken" in said.out
     assert "3 assets, 0 without caption words, 1 rejected" in said.out
-    assert "Sorter_Blue: blue file sorter; its surfaces show texture.png" in said.err
+    assert "Sorter_Blue: blue file sorter; no .mtl file refers to a texture" in said.err
     assets = read_manifest(f"{out}/manifest.json").assets
     assert list(assets) == sorted(names)
     assert all(not list(findings_of(asset)) for asset in assets.values())

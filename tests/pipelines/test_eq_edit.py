@@ -390,7 +390,7 @@ def test_a_grounder_says_where_a_photograph_may_change(
     changed.write_bytes(changed.read_bytes() + b"\n")
     with pytest.raises(SystemExit):
         build(output, *folders, *ground)
-    assert "has changed or may have changed: 'segmenter/config.json';" in capsys.readouterr().err
+    assert "has changed or may have changed: 'segmenter/config.json'." in capsys.readouterr().err
     sure = build(tmp_path / "sure", *folders, "--grounder", detector, "--grounding-score", "1")
     assert reasons(sure, "edits") == {"no_mask": 2}
 

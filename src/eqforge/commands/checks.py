@@ -93,7 +93,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
         return
     different = described.items() ^ croissant.listed_files(dataset.manifest).items()
     for path in sorted({path for path, _ in different}):
-        yield f"{croissant.FILE_NAME} and the manifest differ about {shortened(path, 300)}"
+        yield f"{croissant.FILE_NAME}: the entry {shortened(path, 300)} differs from the manifest"
 
 
 def _beside(dataset: Dataset, name: str) -> bytes:
