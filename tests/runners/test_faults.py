@@ -163,10 +163,8 @@ def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
 
     said = end(start(*command, "--output", tmp_path), status=2)
 
-    assert (
-        "eqforge could not cancel it (<urlopen error [Errno 111] Connection refused>); start"
-        in said
-    )
+    why = "(<urlopen error [Errno 111] Connection refused>). Start"
+    assert f"could not cancel it on the Flink cluster at localhost:1 {why}" in said
     assert said.endswith(f"check that the job has stopped, then delete {note}.\n")
     assert (tmp_path / ".tmp-half-written").exists()
     note.unlink()
