@@ -33,13 +33,13 @@ from eqforge.evaluation.tables.samples import (
     text_array,
     wrong_samples,
 )
+from eqforge.evaluation.tables.score_files import read_labels
 from eqforge.evaluation.tables.scores import (
     SampleScores,
     places_in,
     places_of,
     read_file,
     read_folder,
-    read_labels,
 )
 
 if TYPE_CHECKING:

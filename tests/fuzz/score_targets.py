@@ -23,7 +23,7 @@ from eqforge.evaluation.efficiency.pareto_command import as_text, read_front
 from eqforge.evaluation.efficiency.result import read_efficiency
 from eqforge.evaluation.plots.tables import read_numbers, strengths
 from eqforge.evaluation.tables.render import FORMATS, Report, Rules, as_comparisons
-from eqforge.evaluation.tables.scores import read_labels
+from eqforge.evaluation.tables.score_files import read_labels
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tasks.answers import answers_report
 from eqforge.evaluation.tasks.boundaries import boundary_report

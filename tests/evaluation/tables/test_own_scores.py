@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.tables.scores import read_file, read_labels
+from eqforge.evaluation.tables.score_files import read_labels
+from eqforge.evaluation.tables.scores import read_file
 from eqforge.evaluation.tasks.samples import TASKS
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import write_dataset
