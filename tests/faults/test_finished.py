@@ -76,7 +76,7 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
     assert (
         f"--output {copied.output}: contains a build of eq-video made with different settings, "
         "inputs or versions: 1 of 3 videos no longer exists: '00.mp4'; "
-        "1 of 3 videos has changed or may have changed: '02.mp4'; choose a different folder, or "
+        "1 of 3 videos has changed or may have changed: '02.mp4'. Choose a different folder, or "
         "add --overwrite to replace it"
     ) in runs.last_line(said)
     assert dataset_bytes(copied.output) == copied.files
@@ -110,7 +110,7 @@ def test_a_dataset_of_other_versions_is_not_built_again_unasked(copied: Whole) -
     status, said = runs.build(copied.inputs, copied.output)
 
     assert status == 2, said
-    assert f"inputs or versions: the version of numpy was 1.0 and is now {numpy};" in said
+    assert f"inputs or versions: the version of numpy was 1.0 and is now {numpy}. Choose" in said
     assert dataset_bytes(copied.output) == before
 
     finished = finished_work(copied.output, "measure")

@@ -143,7 +143,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_ag.main,
             "objects",
             pickle.dumps({"A.mp4/000001.png": [Path("x")]}),
-            "it loads pathlib",
+            "it contains pathlib.PosixPath",
         ),
         (eq_video.main, "captions", b"", "contains no captioned frames"),
         (eq_video.main, "captions", json.dumps([1]).encode(), "line 1: expected an object"),
@@ -214,7 +214,7 @@ def test_a_dataset_of_other_settings_is_replaced_only_when_told(
 
     assert (
         "made with different settings, inputs or versions: --limit was 1 and is now 2; "
-        "--max-side was none and is now 64; choose a different folder"
+        "--max-side was none and is now 64. Choose a different folder"
     ) in err
     assert "--overwrite" in err
     assert (dataset / "dataset.json").read_bytes() == before

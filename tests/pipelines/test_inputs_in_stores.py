@@ -196,7 +196,7 @@ def test_a_server_that_goes_down_ends_the_run_and_the_next_one_finishes(
     for name in names[2:]:
         web.faults[f"videos/{name}"] = ["503"] * 100
     assert leave(command(web.url, tmp_path / "out")) == 1
-    assert "data for 12 of 18 candidates" in capsys.readouterr().err
+    assert "failed for 12 of 18 candidates" in capsys.readouterr().err
     before = finished_work(tmp_path / "out", "extract")
     assert len(before) == 2
 
