@@ -17,7 +17,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "eqben": KnownDataset(
         type=PAIRS,
         summary="Pairs of similar images from five sources, each with a caption.",
-        made_from="the authors' annotation files for any subsets, and their image folders",
+        made_from="the authors' annotation files for one or more subsets, and the image folders",
         citation=citations.EQBEN,
     ),
     "valse": KnownDataset(
@@ -68,7 +68,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     "vl-checklist": KnownDataset(
         type=FOILS,
         summary="Captions with an object, an attribute or a relation replaced.",
-        made_from="its tree of JSON files, and the images of VG, SWiG and HAKE",
+        made_from="its folders of JSON files, and the images of VG, SWiG and HAKE",
         citation=citations.VL_CHECKLIST,
     ),
     "bivlc": KnownDataset(
@@ -79,7 +79,7 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     ),
     "natural-bench": KnownDataset(
         type=QUESTIONS,
-        summary="Two questions about two images; their answers differ between the images.",
+        summary="Pairs of images with two questions whose answers differ between the images.",
         made_from="`test_set.json` and its images, or its Hugging Face folder: 4 rows per group",
         collection="flickr",
         citation=citations.NATURAL_BENCH,
