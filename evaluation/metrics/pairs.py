@@ -9,9 +9,9 @@ below chance: a model that ignores the image has an image score of 0, and a mode
 caption has a text score of 0.
 
 Source: Winoground (Thrush et al. 2022), section 3.3, and EqBen (Wang et al. 2023), section 5.1;
-VALSE (Parcalabescu et al. 2022), section 4.2, whose acc and min EqBen's table 1 names; "The Hard
+VALSE (Parcalabescu et al. 2022), section 4.2 (EqBen's table 1 mentions its acc and min); "The Hard
 Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024), section 4.1. In these
-papers, a tie counts as wrong, and is not brittle.
+papers, a tie counts as wrong, but not as brittle.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _own_captions(scores: Scores, rule: TieRule) -> tuple[Credits, Credits]:
 
 
 def group_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Credit each sample in which matching scores are all above the other scores [n]."""
+    """Credit each sample in which every matching score is above every mismatched score [n]."""
     return all_above(scores[:, [0, 1], [0, 1]], scores[:, [0, 1], [1, 0]], rule)
 
 
@@ -53,7 +53,7 @@ def choice(scores: Scores, rule: TieRule = "strict") -> Credits:
 
 
 def equivariance(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return each sample's deviation from equivariance [n]; 0 exactly if s00 = s11 and s01 = s10.
+    """Return each sample's deviation from equivariance [n]; 0 iff s00 = s11 and s01 = s10.
 
     With s(image, caption), the deviation is ((s00 - s01) - (s11 - s10))² + ((s00 - s10) - (s11 -
     s01))². It is 0 if a false caption lowers the scores of both images equally, and a false image
@@ -70,7 +70,7 @@ def equivariance(scores: Scores, rule: TieRule = "strict") -> Credits:
 
 
 def pair_ties(scores: Scores) -> Flags:
-    """Flag samples with a tied comparison [n], even if other comparisons decide them."""
+    """Flag samples with a tied comparison [n], even if other comparisons decide the result."""
     right, swapped = scores[:, [0, 1], [0, 1]], scores[:, [0, 1], [1, 0]]
     return (right[:, :, None] == swapped[:, None, :]).any(axis=(1, 2))
 

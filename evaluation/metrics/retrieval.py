@@ -94,9 +94,10 @@ class Ranking:
 
     Attributes:
       scored: whether a true candidate has a score [queries]; otherwise none is found.
-      above: candidates that score above the best true one [queries]; all if no true one is scored.
-      level: false candidates that tie with the best true one [queries]; 0 if no true one is
-        scored.
+      above: number of candidates that score above the best true candidate [queries]; all if no true
+        candidate is scored.
+      level: number of false candidates that tie with the best true candidate [queries]; 0 if no
+        true candidate is scored.
       best: number of true candidates with the best true score [queries], at least 1.
       top: the first candidates [queries, depth], -1 if fewer were scored. Ties are
         ordered false before true, then by index.
@@ -210,7 +211,7 @@ def dcg_cm(
 def relevance_of(
     ranking: Ranking, queries: NDArray[np.float32], candidates: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return cosines of unit vectors: each query with its top candidates [queries, depth]."""
+    """Return the cosine of each query and its top candidates (unit vectors) [queries, depth]."""
     found = np.empty(ranking.top.shape)
     step = max(1, BLOCK_SCORES // (ranking.top.shape[1] * queries.shape[1]))
     for start in range(0, len(found), step):
@@ -244,7 +245,7 @@ Source: Hendriksen et al. 2024, section 5.4.
 def mean_jaccard(
     before: NDArray[np.float64], after: Mapping[str, NDArray[np.float64]]
 ) -> dict[str, float]:
-    """Return each group's mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
+    """Return each group's mean Jaccard similarity of perturbations, |A and B| / |A or B|.
 
     A and B are the groups of two perturbations. They contain only captions that both perturbations
     changed, because unchanged captions do not show agreement. The paper's perturbations change

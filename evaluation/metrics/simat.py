@@ -1,7 +1,7 @@
 """SIMAT: image embeddings moved by the difference of two words, and their nearest neighbours.
 
-A query is an image and a word to replace. SIMAT moves the embedding of the image, and retrieves the
-nearest other image of the gallery. The query succeeds if the retrieved image matches the target
+A query is an image and a word to replace. SIMAT moves the embedding of the image and retrieves the
+nearest other image in the gallery. The query succeeds if the retrieved image matches the target
 caption. All vectors are in the same space. Image and caption vectors have unit length.
 """
 

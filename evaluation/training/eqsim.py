@@ -1,8 +1,8 @@
-"""EqSim, a loss for which the scores of two matched pairs change equally with image and text.
+"""EqSim, a loss that makes the scores of two matched pairs change equally with image and text.
 
 Given matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
 caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
-s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
+s00 - s01 = s11 - s10. Both hold iff s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
 
 Caption j is close to pair i if it matches image i well. Image j is close to pair i if it matches
 caption i well. No gradient flows through the choice of close pairs.
@@ -72,7 +72,7 @@ def deviation(found: Quadruples, side: Side) -> "Tensor":
 
 
 def equivariance_score(found: Quadruples) -> "Tensor":
-    """Return the sum of both squared deviations [couples]; 0 exactly if s00 = s11 and s01 = s10.
+    """Return the sum of both squared deviations [couples]; 0 iff s00 = s11 and s01 = s10.
 
     The sum equals 2 (s00 - s11)^2 + 2 (s01 - s10)^2. Its mean is `eqsim_close` of both sides
     without a margin.
@@ -161,7 +161,7 @@ def top_k_couples(
     Args:
       logits: float [n, n], images (rows) with texts (columns).
       excluded: bool [n, n]; forbidden couples, such as pairs that share an image.
-      texts_only: choose no images for texts.
+      texts_only: whether to choose no images for texts.
 
     Source: Wang et al. 2023, section 3: the k most similar pairs are close.
     """

@@ -90,7 +90,7 @@ class PlanReport:
       sources: origin of each non-default setting, by option.
       pilot: cost and result of the pilot, or None without a pilot.
       forecast: result of the pilot, in words, or empty without a pilot.
-      changed_inputs: input files of the recipe that match no input of the plan byte for byte.
+      changed_inputs: input files of the recipe whose bytes match no input of the plan.
     """
 
     dataset: str

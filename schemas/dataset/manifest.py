@@ -79,7 +79,7 @@ class InputFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PartManifest:
-    """A part of a combined dataset. Other fields are copied from its manifest.
+    """A part of a combined dataset. The other fields are copied from the part's manifest.
 
     Attributes:
       name: prefix of the part's stage names, such as `eq-ag` or, for nested datasets,

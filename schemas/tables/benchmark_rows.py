@@ -28,7 +28,7 @@ class BenchmarkPair:
       dataset: name of the benchmark.
       split: name of the source's split, or `test` if the source has no splits.
       kind: subset or category in the source, or empty without subsets.
-      source_id: id shared by related records, such as a video. Statistics use it as the cluster.
+      source_id: id shared by related records, such as a video; the cluster in statistics.
       caption_0, caption_1: caption of each image.
       image_0, image_1: image names, as in the source.
       image_0_id, image_1_id: keys into `images`.

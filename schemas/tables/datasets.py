@@ -29,7 +29,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "eq-gebc": KnownDataset(
         VIDEO_PAIRS,
-        "Pairs of frames before one event boundary and after the next (GEB+).",
+        "Pairs of frames, one before an event boundary and one after the next (GEB+).",
         "GEB+'s `train.json` / `val.json`, Kinetics videos",
         citations.EQBEN,
     ),
@@ -45,7 +45,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     "eq-sd": KnownDataset(
         GENERATED_PAIRS,
         "Pairs of images generated from two prompts that differ in one thing.",
-        "nothing but a diffusion model",
+        "only a diffusion model",
         citations.EQBEN,
     ),
     "eq-edit": KnownDataset(
@@ -56,7 +56,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
         "Pairs of rendered images that differ in an attribute, a count or a location.",
-        "nothing: eqforge renders scenes with Blender",
+        "no input files; eqforge renders scenes with Blender",
         citations.EQBEN,
     ),
     "hard-positives": KnownDataset(
@@ -80,8 +80,8 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "vlue": KnownDataset(
         VLUE,
-        "VLUE's test sets of five tasks, or your own in the same form.",
-        "VLUE's released files, or your own in their form",
+        "VLUE's test sets for five tasks, or your own in the same format.",
+        "VLUE's published files, or your own in the same format",
         citations.VLUE,
         released="eqforge build vlue --retrieval itr_vlue_test.json --nlvr2 nlvr2_vlue_test.json "
         "--vqa vqa_vlue_test.json --captioning caption_vlue_test.json --images IMAGES --output OUT",

@@ -48,13 +48,13 @@ class Generation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderedSample:
-    """Two generated images that differ in one declared detail. Caption i describes image i.
+    """Two generated images that differ in one specified detail. Caption i describes image i.
 
     What has the same name in PairSample means the same.
 
     Attributes:
       sample_id, dataset, split: as in PairSample.
-      source_id: cluster in statistics.
+      source_id: cluster id for statistics.
       kind: kind of difference, such as `attribute`, `counting` or `location`.
       change: what differs, such as `colour`.
       caption_0, caption_1, captions_0, captions_1, image_0_id, image_1_id: as in PairSample.

@@ -81,7 +81,7 @@ class PairSample:
     Attributes:
       sample_id: stable id derived from the source, unique in the dataset.
       dataset, split: name of the dataset and of the source's split.
-      source_id: video that both images come from. Statistics use it as the cluster.
+      source_id: video that both images come from, used as the cluster in statistics.
       caption_0, caption_1: captions that are scored.
       captions_0, captions_1: all known captions of each image.
       image_0_id, image_1_id: keys into `images`.

@@ -54,7 +54,7 @@ class QueryRow:
       sample_id: `simat/<region_id>/<part>/<target word>`.
       split: `dev` or `test`, which share the gallery.
       region_id: id of the query's crop, a key into `gallery`.
-      source_id: image that the crop comes from. Statistics use it as the cluster.
+      source_id: image that the crop comes from, used as the cluster in statistics.
       image_id: key into `images`.
       part: part of the triplet that changes: `subject`, `relation` or `object`.
       source_word, target_word: word before and after the change.

@@ -109,7 +109,7 @@ class VqaQuestion:
       question: text as in the source.
       image, image_id: as in VlueSample.
       answers: all annotated answers, in the source's order: one in VLUE, ten in VQA 2.0.
-      answer_listed: whether one of the answers is exactly in the answer list.
+      answer_listed: whether the answer list contains one of the answers (exact match).
     """
 
     sample_id: Text

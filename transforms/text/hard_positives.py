@@ -149,7 +149,7 @@ HARD_POSITIVES_STAGE = Stage(
     {
         "not_selected": "In this record, the published rule selects no word to replace.",
         **EDIT_REASONS,
-        UNBALANCED: "Balancing (--balance) dropped the row, because its caption looked more "
+        UNBALANCED: "Balancing (--balance) dropped the row because its caption looked more "
         "likely than its negatives.",
         **SWAP_REFUSALS,
         **REFUSALS,

@@ -1,9 +1,9 @@
 """The commands as functions: options are keyword arguments, errors are exceptions.
 
-`eqforge COMMAND --help` lists the options of a command. A keyword has the name and default of its
-option: `--max-side 256` is `max_side=256`. `dataset` is the folder or URL of a finished dataset,
-and `output` is the folder or URL to write. To resume an interrupted call, repeat it. Invalid input
-raises InputError. A build that ends before its dataset is complete raises BuildError.
+`eqforge COMMAND --help` lists the options of a command. Each keyword has the name and default of an
+option, such as `max_side=256` for `--max-side 256`. `dataset` is the folder or URL of a finished
+dataset, and `output` is the folder or URL to write. To resume an interrupted call, repeat it.
+Invalid input raises InputError. A build that ends before its dataset is complete raises BuildError.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +42,7 @@ Result = TypeVar("Result")
 def build(
     dataset: str, *, recipe: str | Path | None = None, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Build a dataset or import a benchmark, or resume an interrupted build, and open the result.
+    """Build a dataset, import a benchmark or resume an interrupted build, and open the result.
 
     Args:
       dataset: name of the dataset or benchmark, such as "eq-video" or "winoground".
@@ -154,7 +154,7 @@ def diff(
 def export(
     dataset: str | Path, *, format: str, output: str | Path, **settings: Any
 ) -> "ExportNote":
-    """Export a finished dataset to a different format, and list the written files.
+    """Export a finished dataset to a different format and list the written files.
 
     Args:
       format: name of the format, such as "hf". `eqforge export --help-all` lists the formats.
@@ -168,7 +168,7 @@ def export(
 def card(
     dataset: str | Path, *, about: str | Path | None = None, output: str | Path | None = None
 ) -> list[str]:
-    """Write a dataset's card and its Croissant description, and return their paths or URLs.
+    """Write a dataset's card and its Croissant description and return their paths or URLs.
 
     Args:
       about: TOML file with the author's information about the dataset.
@@ -187,7 +187,7 @@ def report(
     scores: Sequence[str | Path] = (),
     **settings: Any,
 ) -> "report_module.Report":
-    """Write web pages that show every row of a dataset, and return their path and counts.
+    """Write web pages that show every row of a dataset and return their path and counts.
 
     Args:
       output: folder of the report (default: DATASET-report, next to a local dataset).
@@ -207,7 +207,7 @@ def review_plan(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewPlan":
-    """Write review tasks as web pages, and return their path and the number of tasks per reviewer.
+    """Write review tasks as web pages and return their path and the number of tasks per reviewer.
 
     Args:
       protocol: name of a protocol that `eqforge review plan --help` lists, or a TOML file.
@@ -226,7 +226,7 @@ def review_import(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewOutcome":
-    """Turn reviewers' votes into a file of decisions, and return counts and agreement.
+    """Turn reviewers' votes into a file of decisions and return counts and agreement.
 
     Args:
       votes: files that reviewers saved.
@@ -240,7 +240,7 @@ def review_import(
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
-    """Find defects of text pairs in a published file, your own file or a dataset.
+    """Find defects in the text pairs of a published file, your own file or a dataset.
 
     Args:
       hard_positives: second file of a published set of hard positives.
@@ -254,7 +254,7 @@ def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[
 def score(
     dataset: str | Path, *, model: str, output: str | Path, **settings: Any
 ) -> "ScoresManifest":
-    """Score the images and captions of a dataset with a model, and write the scores.
+    """Score the images and captions of a dataset with a model and write the scores.
 
     Args:
       model: model in the form KIND:MODEL. docs/guides/scoring.md lists the kinds.
@@ -266,7 +266,7 @@ def score(
 
 
 def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Report":
-    """Compute metrics from a dataset and its scores, as a table that you can print.
+    """Compute metrics from a dataset and its scores, and return a table that you can print.
 
     Args:
       *paths: dataset, followed by one or more scores, separately or in lists.

@@ -81,7 +81,7 @@ class OpenDataset:
         return pa.Table.from_batches(batches, schema=schema)
 
     def records(self, name: str = "samples") -> Iterator[Any]:
-        """Yield the rows of a table as records. Records of images do not contain the bytes.
+        """Yield the rows of a table as records. Image records do not contain the image bytes.
 
         Raises:
           InputError: there is no such table, or a file is missing or damaged.
@@ -100,7 +100,7 @@ class OpenDataset:
         """Yield the samples with their images and the related rows of other tables.
 
         Raises:
-          InputError: a file is missing or damaged, or an image does not decode.
+          InputError: a file is missing or damaged, or an image cannot be decoded.
         """
         kind = table_type(self.manifest.dataset, "samples")
         references = {} if kind is None else kind.references
@@ -149,7 +149,7 @@ class OpenDataset:
         """Read an image in RGB.
 
         Raises:
-          InputError: the dataset has no such image, or it does not decode.
+          InputError: the dataset has no such image, or the image cannot be decoded.
         """
         return self._images({"image_id": image_id})["image"]
 
