@@ -168,7 +168,7 @@ class CombinedPair:
       sample_id: id of the pair in the dataset that it comes from.
       dataset: dataset that the pair comes from, such as `eq-gebc`.
       split: name of the source's split.
-      kind: subset: name of the dataset, or the name that you gave it, and kind of the pair, such as
+      kind: name of the dataset (or the name that you gave it) and kind of the pair, such as
         `eq-kubric/location`.
       source_id, caption_0, caption_1, image_0_id, image_1_id: as in BenchmarkPair.
       image_0, image_1: image file names, as in the source, or None for images without a file, such

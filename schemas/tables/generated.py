@@ -157,7 +157,7 @@ class EditedSample(RenderedSample):
         rule wrote it.
       image_0_id, image_1_id: keys into `images`: the upright photograph as a PNG, and the edited
         image of the same size.
-      mask_0_id, mask_1_id: the same key into `masks` in both columns, or None if unknown. The mask
+      mask_0_id, mask_1_id: key into `masks`, the same in both columns, or None if unknown. The mask
         marks the area that the editor was allowed to change.
       generation: how the photograph was edited, including the `seed` of the edit.
       spec_0: file, digest and crop of the photograph, as a JSON object.

@@ -27,7 +27,7 @@ class VlueSample:
       sample_id: unique id, and key into the table of the task.
       task: name of the task and of its table.
       split: name of the source's split.
-      group: first folder in the image name, or empty without a folder. In VLUE, this folder is the
+      group: first folder in the image name, or empty if there is none. In VLUE, this folder is the
         language of the image's concept (`id`, `sw`, `ta`, `tr`, `zh`).
       image: name of the image in Unicode NFC. For a statement, name of the left image.
       image_id: key of this image in `images`.
