@@ -330,7 +330,7 @@ class RenderedObject:
       asset: id of the object's asset.
       box: bounding box of the visible pixels, or None if no pixel is visible.
       visible_px: number of visible pixels.
-      full_px: number of pixels that would be visible without occlusion and image edges.
+      full_px: number of pixels that the object would cover without occlusion or cropping.
       visible_fraction: visible_px / full_px, in [0, 1].
       depth_m: distance from the camera to the object's centre along the view, in metres.
     """
