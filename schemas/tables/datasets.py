@@ -35,7 +35,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "eq-ag": KnownDataset(
         VIDEO_PAIRS,
-        "Pairs of frames between which a person's relation to an object changes.",
+        "Pairs of frames that differ in a person's relation to an object.",
         "Action Genome's pickles, Charades videos",
         citations.EQBEN,
     ),
@@ -50,7 +50,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
     ),
     "eq-edit": KnownDataset(
         EDITED_PAIRS,
-        "Pairs of a photograph and an edited version that shows its hard negative.",
+        "Photographs, each paired with an edited version that shows its hard negative.",
         "your own captioned photographs and an image editing model",
     ),
     "eq-kubric": KnownDataset(
