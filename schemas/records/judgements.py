@@ -31,8 +31,8 @@ class JudgeAnswer:
       revision: commit on the Hugging Face Hub, `sha256:` with a digest of the files, or the
         revision that a server reports.
       question: name of a question in `eqforge.schemas.records.judgements.QUESTIONS`.
-      probability: probability of the answer yes, in [0, 1], or None if the judge could not read the
-        texts or the image.
+      probability: probability of the answer "yes", in [0, 1], or None if the judge could not read
+        the texts or the image.
     """
 
     judge: Text

@@ -332,7 +332,8 @@ class RenderedObject:
       visible_px: number of visible pixels.
       full_px: number of pixels that the object would cover without occlusion or cropping.
       visible_fraction: visible_px / full_px, in [0, 1].
-      depth_m: distance from the camera to the object's centre along the view, in metres.
+      depth_m: distance from the camera to the object's centre along the viewing direction, in
+        metres.
     """
 
     name: Text

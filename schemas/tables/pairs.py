@@ -54,7 +54,7 @@ class Origin:
       pts: presentation time in ticks of the stream.
       time_base: length of a tick in seconds, as a fraction.
       frame_index: position of the frame in presentation order, from 0.
-      rotation_deg: rotation in degrees that shows the frame upright.
+      rotation_deg: rotation in degrees that makes the frame upright.
       parameters: how the image was encoded, as JSON. `pixel_aspect` is the original shape of pixels
         that were scaled to squares. `deinterlaced` is the filter that joined two fields.
         `tone_mapped` is the kind of high dynamic range (`pq` or `hlg`). `video_stream` is the
@@ -82,7 +82,7 @@ class PairSample:
       sample_id: stable id derived from the source, unique in the dataset.
       dataset, split: name of the dataset and of the source's split.
       source_id: video that both images come from, used as the cluster in statistics.
-      caption_0, caption_1: captions that are scored.
+      caption_0, caption_1: captions used for scoring.
       captions_0, captions_1: all known captions of each image.
       image_0_id, image_1_id: keys into `images`.
       origin_0, origin_1: source of each image.

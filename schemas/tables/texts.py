@@ -164,14 +164,14 @@ class HardPositiveSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingCaption:
-    """A text to train on.
+    """A text for training.
 
     Attributes:
       sample_id: `<caption_id>/<role>`.
-      caption_id: id of the caption that the text was made from.
+      caption_id: id of the source caption.
       image, image_id, split: as in PerturbedCaption.
       role: `original`, `hard_positive` or `hard_negative`.
-      text: text to train on.
+      text: text for training.
       kind: kind of edit that produced the text, or None for an original caption.
       generator: name, version and settings of the generator, or None for an original caption.
     """
