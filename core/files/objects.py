@@ -25,8 +25,7 @@ DOWNLOAD_FAILED = "download_failed"
 STORE_REASONS = {
     DOWNLOAD_FAILED: "Downloading the file failed repeatedly. These failures count towards "
     "--max-error-rate.",
-    "too_large_to_copy": "The file is larger than --cache-gb, the space for copies of remote "
-    "files.",
+    "too_large_to_copy": "The file does not fit into the cache for remote files (--cache-gb).",
 }
 """Additional reasons for which a stored file cannot be used."""
 

@@ -59,7 +59,7 @@ EDITS_STAGE = Stage(
         "mask_size": "The mask and the photograph have different sizes.",
         "empty_mask": "The mask marks no pixels to edit.",
         "no_mask": "The photograph has no mask, and the grounder finds no area to edit.",
-        "unfit_request": "The editing model cannot process the texts, or lacks a component.",
+        "unfit_request": "The editing model lacks a component or cannot process the texts.",
         "safety_checker": "The model's safety checker flagged an image.",
         "unchanged": "The edit changed no pixels.",
         "changed_outside": "The editor changed more outside the mask than --max-changed-outside "

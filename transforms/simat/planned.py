@@ -19,7 +19,7 @@ RELATIONS_STAGE = Stage(
         "not_chosen": "The triplet file does not list the region.",
         **TRIPLET_REASONS,
         **FOLDER_REASONS,
-        "other_size": "The image's size differs from the size that its boxes were annotated for.",
+        "other_size": "The image does not have the size for which its boxes were annotated.",
         **CROP_REASONS,
     },
     note="A candidate is a region: a subject, a relation and an object in an image.",

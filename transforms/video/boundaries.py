@@ -23,10 +23,10 @@ BOUNDARIES_STAGE = Stage(
         "other_annotator": "eqforge used another annotator's record of the same boundary.",
         "no_next_boundary": "The annotations do not contain the next boundary.",
         "too_few_moments": "The video has no annotation.",
-        "bad_order": "The boundary's time is not between the times of its two neighbours.",
+        "bad_order": "The boundary does not lie between its two neighbours in time.",
         **CAPTION_REASONS,
-        "action_word": "The caption contains one of the --action-words, which describe what a "
-        "single image cannot show.",
+        "action_word": "The caption contains an action word (--action-words), which a single image "
+        "cannot show.",
         **CAPTION_PAIR_REASONS,
     },
 )
