@@ -25,8 +25,8 @@ BOUNDARIES_STAGE = Stage(
         "too_few_moments": "The video has no annotation.",
         "bad_order": "The boundary does not lie between its two neighbours in time.",
         **CAPTION_REASONS,
-        "action_word": "The caption contains an action word (--action-words), which a single image "
-        "cannot show.",
+        "action_word": "The caption contains an action word (--action-words), which describes a "
+        "change that no single image can show.",
         **CAPTION_PAIR_REASONS,
     },
 )
