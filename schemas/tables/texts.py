@@ -135,8 +135,8 @@ class HardPositiveSample:
       generator: name and version of the generator.
       box: crop of the source image that the row describes, in pixels, or None for the whole image.
       source_sha256: SHA-256 of the cropped file.
-      source_order: sort key for the order of the published files. For VL-CheckList, file, pass and
-        record number. For text pairs, record number. Empty for captions.
+      source_order: sort key for the order of the published files: file, pass and record number
+        (VL-CheckList) or record number (text pairs). Empty for captions.
     """
 
     sample_id: Text
