@@ -202,6 +202,10 @@ def _full_disk(error: OSError) -> str:
     return ""
 
 
+def first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0].removesuffix(".")
+
+
 def has_room(folder: str) -> bool:
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)

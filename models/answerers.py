@@ -14,13 +14,12 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, first_line
 from eqforge.core.files.checked import shown
 from eqforge.models.chat import ARCHITECTURE, load_chat_model
 from eqforge.models.fusion import Lxmert, run_head
 from eqforge.models.pretrained import (
     Weights,
-    first_line,
     import_torch,
     load_model,
     load_preprocessor,

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, first_line
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint
 from eqforge.models.language_models import YesNoTokens
 from eqforge.models.pretrained import (
     Weights,
-    first_line,
     import_torch,
     load_model,
     tokenizer_digest,

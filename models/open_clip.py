@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, MissingExtra, first_line
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.models.dual_encoders import CENTRE, Sigmoid, VectorScorer, unit_vectors
 from eqforge.models.pretrained import (
     Weights,
     check_device,
-    first_line,
     import_torch,
     onto_device,
     stack_pixels,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, first_line
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.models.fusion import match_classes, run_head
@@ -28,7 +28,6 @@ from eqforge.models.pretrained import (
     Precision,
     check_device,
     check_vocabulary,
-    first_line,
     folder_digest,
     import_torch,
 )

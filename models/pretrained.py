@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from eqforge.core.errors import InputError, importing
+from eqforge.core.errors import InputError, first_line, importing
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint, sha256_hex
@@ -285,10 +285,6 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
             f"{model}: the tokenizer has {tokens} tokens, but the model has {embeddings}; use "
             "the tokenizer that was saved with the model"
         )
-
-
-def first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0].removesuffix(".")
 
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import Node, listed, name_of, parse_json
 from eqforge.core.files.source_file import open_input
+from eqforge.core.visible import counted
 from eqforge.schemas.records.scores import compact_json
 
 TIMES = ("timestamp_s", "start_s", "end_s")
@@ -226,7 +227,7 @@ def _row(
     keeps_empty: bool,
 ) -> Record:
     if len(cells) != len(header):
-        problem = f"expected {len(header)} cells, as in the header, found {len(cells)}"
+        problem = f"expected {counted(len(header), 'cells')}, as in the header, found {len(cells)}"
         return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
     value = {
         name: _number(cell) if name in numbers else cell

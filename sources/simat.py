@@ -22,6 +22,7 @@ from typing import Literal, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, parse_json, read_text_lines, shown
+from eqforge.core.visible import counted
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.simat import SimatSplit
 from eqforge.sources.record_files import read_table
@@ -158,7 +159,7 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file} has {len(lines)} captions, but --triplets has {len(order)} triplets. Both "
+            f"{file} has {counted(len(lines), 'captions')}, but --triplets has {len(order)} triplets. Both "
             "need the same number and order."
         )
     for (number, line), triplet in zip(lines, order, strict=True):

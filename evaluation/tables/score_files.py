@@ -19,6 +19,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json, names_of, read_text_lines
 from eqforge.core.files.foreign_tables import column_types, csv_rows, read_parquet
 from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.core.visible import counted
 from eqforge.evaluation.tables.samples import read_columns
 from eqforge.models.arrays import read_array, read_arrays
 from eqforge.schemas.dataset.reader import Dataset
@@ -192,9 +193,9 @@ def from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[np
             (values,) = numbers
         else:
             raise InputError(
-                f"{path}: found {len(arrays)} arrays: {names_of(arrays)}. Expected sample_id, "
-                f"{', '.join(layout.columns)} ({layout}). One array of numbers also works, with or "
-                "without an array of ids as text"
+                f"{path}: found {counted(len(arrays), 'arrays')}: {names_of(arrays)}. "
+                f"Expected sample_id, {', '.join(layout.columns)} ({layout}). One array of numbers "
+                "also works, with or without an array of ids as text"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")

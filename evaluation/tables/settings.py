@@ -107,7 +107,7 @@ class MetricsSettings:
     """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip samples without a score instead of failing."""
+    """Skip samples whose score is missing or NaN instead of failing."""
 
     errata: Path | None = None
     """JSON Lines file that lists samples with errors by id. These samples are left out."""

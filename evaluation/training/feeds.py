@@ -18,6 +18,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.core.visible import counted
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
 from eqforge.models.dual_encoders import Architecture, CaptionTokenizer
@@ -45,8 +46,8 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
         if missing:
             raise InputError(
-                f"{dataset.folder}: {len(missing)} images of its samples are missing, such as "
-                f"{name_of(min(missing))}; run eqforge verify to find all damage"
+                f"{dataset.folder}: {counted(len(missing), 'images')} of its samples are missing, "
+                f"such as {name_of(min(missing))}; run eqforge verify to find all damage"
             )
 
 

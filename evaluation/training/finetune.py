@@ -117,7 +117,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     if not accelerator.is_main_process:
         return None
     left_out = "".join(f", {count:,} left out ({why})" for why, count in examples.left_out.items())
-    ending = "" if loss is None else f"; loss of the last {len(logged)} steps {loss:.4f}"
+    ending = "" if loss is None else f"; loss of the last steps {loss:.4f}"
     return (
         f"{settings.output}: {steps:,} steps of {settings.batch_size:,} samples, from "
         f"{count:,}{left_out}{ending}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eqforge.core.errors import InputError, importing
+from eqforge.core.errors import InputError, first_line, importing
 from eqforge.core.files import storage
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
@@ -109,7 +109,7 @@ def find_folder(settings: ModelSettings) -> Path:
     except (OSError, ValueError) as error:
         raise InputError(
             f"the model {settings.model!r} is not a folder, and cannot be read from the Hugging "
-            f"Face Hub: {_first_line(error)}. Go online and run `hf download {settings.model} "
+            f"Face Hub: {first_line(error)}. Go online and run `hf download {settings.model} "
             f"--revision {revision}`, or pass a folder saved by diffusers."
         ) from error
     return Path(found)
@@ -132,7 +132,7 @@ def read_index(folder: Path, model: str) -> ModelIndex:
         pipeline = index["_class_name"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{model}: not a pipeline saved by diffusers: model_index.json: {_first_line(error)}"
+            f"{model}: not a pipeline saved by diffusers: model_index.json: {first_line(error)}"
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
         raise InputError(f"{model}: the pipeline requires custom code, which eqforge never runs")
@@ -171,7 +171,7 @@ def load_weights(
         except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
             raise InputError(
                 f"the model {settings.model!r} cannot be loaded on {settings.device!r}: the "
-                f"weights must be safetensors saved by diffusers ({_first_line(error)})"
+                f"weights must be safetensors saved by diffusers ({first_line(error)})"
             ) from error
         identity = _identity(folder, index.parts, settings.model, type(loaded).__name__)
     return loaded, identity
@@ -186,7 +186,7 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
     except (RuntimeError, AssertionError) as error:
         raise InputError(
             f"the model {settings.model!r} cannot be loaded on {settings.device!r} in "
-            f"{settings.precision}: {_first_line(error)}"
+            f"{settings.precision}: {first_line(error)}"
         ) from error
 
 
@@ -222,10 +222,6 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
         digest=digest,
         pipeline=pipeline,
     )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].removesuffix(".")
 
 
 @contextmanager

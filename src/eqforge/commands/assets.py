@@ -14,7 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import Node
 from eqforge.core.shell import Command
-from eqforge.core.visible import in_lines, visible
+from eqforge.core.visible import counted, in_lines, visible
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
     GSO_WORDS,
@@ -131,7 +131,7 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
         pinned = "pinned" if asset.sha256 else "not pinned"
         line = f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {_called(asset)}"
         print(visible(line))
-    print(f"{len(found)} assets")
+    print(counted(len(found), "assets"))
     return 0
 
 
@@ -276,7 +276,7 @@ def _grown(url: str, name: str, assets: Mapping[str, Asset]) -> Iterator[Callabl
 def _total(url: str) -> str:
     there = read_manifest(url).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
-    return f"{url}: {len(there)} assets, {mute} without caption words"
+    return f"{url}: {counted(len(there), 'assets')}, {mute} without caption words"
 
 
 def _called(asset: Asset) -> str:
