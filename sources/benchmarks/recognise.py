@@ -16,7 +16,7 @@ from eqforge.sources.benchmarks.published import FORMS
 
 _DEPTH: Final = 5
 """EqBen's records are three levels below the root of the file."""
-_WHOLE: Final = "this looks like a file of"
+_WHOLE: Final = "this looks like a file for"
 _SIMILAR: Final = 60.0
 """Similarity of names, up to 100, from which they count as similar."""
 _SIGNS: Final = re.compile(r"[\W_]+")
@@ -106,7 +106,7 @@ def _nearest(value: Any, expected: Iterable[Form] = ()) -> str:
                 benchmark: max(like(form, part) for form in FORMS[benchmark]) for benchmark in FORMS
             }
             if (most := max(likeness.values())) > 0:
-                whole = _WHOLE if most > 1 else "the most similar format is"
+                whole = _WHOLE if most > 1 else "the closest match is"
                 best = [
                     f"`eqforge import {name}`"
                     for name, share in likeness.items()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.sources.benchmarks.form import (
     ORDER,
     BenchmarkItem,
@@ -41,8 +42,8 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         ours, others = data.get(part, []), swapped.get(part, [])
         if len(ours) != len(others):
             raise InputError(
-                f"{part}.json: {FOLDERS[0]} has {len(ours):,} records, but {FOLDERS[1]} has "
-                f"{len(others):,}; both files must have the same records"
+                f"{part}.json: {FOLDERS[0]} has {counted(len(ours), 'records')}, but {FOLDERS[1]} "
+                f"has {len(others):,}. Both files must have the same records."
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
             for name in ("image_path", "false_caption"):

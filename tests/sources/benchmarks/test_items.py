@@ -149,7 +149,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
 @pytest.mark.parametrize(
     ("benchmark", "name", "content", "message"),
     [
-        ("winoground", "x.json", SUGAR, "this looks like a file of `eqforge import sugar-crepe`"),
+        ("winoground", "x.json", SUGAR, "this looks like a file for `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),

@@ -63,7 +63,7 @@ def test_what_holds_the_records_is_looked_into(tmp_path: Path) -> None:
     pair = {"image0": "k/a.png", "image1": "k/b.png", "caption0": [CAPTION], "caption1": [FOIL]}
     path = tmp_path / "ag.json"
     path.write_text(json.dumps({"video": {"chair": [pair]}}))
-    with pytest.raises(InputError, match="this looks like a file of `eqforge import eqben`"):
+    with pytest.raises(InputError, match="this looks like a file for `eqforge import eqben`"):
         list(read_items("winoground", path))
     with pytest.raises(InputError, match=r"found ag.json; ag.json has chair; .*import eqben`"):
         list(read_items("winoground", tmp_path))
@@ -95,10 +95,10 @@ def test_fields_that_are_not_shown_are_counted(tmp_path: Path) -> None:
 def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
     record = {"imageX": 1, "captionZ": "a", "neg_capt": "b"}
     said = refusal_of(tmp_path / "x.json", json.dumps([record]))
-    assert "the most similar format is `eqforge import sugar-crepe`" in said
+    assert "the closest match is `eqforge import sugar-crepe`" in said
     path = tmp_path / "x.json"
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-foils")
-    assert "the most similar format is " in said
+    assert "the closest match is " in said
     assert "`eqforge import own-pairs`" in said
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-pairs")
     assert "own-pairs" not in said  # which is what was asked for
@@ -112,7 +112,7 @@ def test_arrays_of_four_texts_are_naturalbench_only_with_its_kinds(tmp_path: Pat
     assert "eqforge import" not in refusal_of(path, cola)
     assert "a kind (yes_no or mcq)" in refusal_of(path, cola, "natural-bench")
     natural = json.dumps([["Is it tall?", "a.jpg", "Yes", "yes_no"]])
-    assert "looks like a file of `eqforge import natural-bench`" in refusal_of(path, natural)
+    assert "looks like a file for `eqforge import natural-bench`" in refusal_of(path, natural)
 
 
 def test_a_key_of_answers_is_told_to_be_one(tmp_path: Path) -> None:
