@@ -95,8 +95,8 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
     if problems:
         example = min((each.language for each in chosen if each.language), default="en")
         raise InputError(
-            f"{path}: a video has several subtitle files: {listed(problems)}; choose a "
-            f"language, as in --subtitle-language {example}, or keep only one file per video"
+            f"{path}: a video has several subtitle files: {listed(problems)}. Choose a "
+            f"language, as in --subtitle-language {example}, or keep only one file per video."
         )
     return sorted(chosen, key=attrgetter("file"))
 

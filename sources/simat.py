@@ -159,8 +159,8 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file} has {counted(len(lines), 'captions')}, but --triplets has {len(order)} "
-            "triplets. Both need the same number and order."
+            f"{file} has {counted(len(lines), 'captions')}, but --triplets has "
+            f"{counted(len(order), 'triplets')}. Both need the same number and order."
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():

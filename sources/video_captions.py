@@ -103,8 +103,9 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
         raise InputError(f"{path} contains no captioned frames{problems_listed(bad)}")
     if len(bad) > (allowed := allowed_bad(max_bad_share, len(lines))):
         raise InputError(
-            f"{path}: {len(bad):,} of {len(lines):,} records are not captioned frames, but "
-            f"--max-error-rate {max_bad_share:g} allows only {allowed:,}{problems_listed(bad)}"
+            f"{path}: {len(bad):,} of {len(lines):,} records cannot be used as captioned frames, "
+            f"but --max-error-rate {max_bad_share:g} allows "
+            f"{f'{allowed:,}' if allowed else 'none'}{problems_listed(bad)}"
         )
 
 

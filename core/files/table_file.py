@@ -289,7 +289,8 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
     except InputError:
         raise
     except _FAULTS as error:
-        reason = clipped(" ".join(str(error).split()) or type(error).__name__)
+        why = getattr(error, "strerror", None) or str(error)
+        reason = clipped(" ".join(why.split()) or type(error).__name__)
         raise InputError(f"{storage.join(folder, path)}: cannot be read: {reason}; {advice}") from (
             error
         )

@@ -32,6 +32,8 @@ _MESSAGES = (
     (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
     (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
     (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),
+    (re.compile(r"Invalid enum value (.*)"), "unknown value {0}"),
+    (re.compile(r"Invalid RFC3339 encoded date"), "expected a date such as 2026-11-23"),
     (re.compile(r"Object contains unknown field `(.*)`"), "unknown field '{0}'"),
 )
 _ANY_KEY = "[...]"

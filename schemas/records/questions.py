@@ -157,9 +157,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: no known set of columns: {', '.join(sorted(columns)) or 'none'}. Expected pairs "
-        f"({', '.join(_PAIR)}), foils ({', '.join(_FOIL)}) or questions ({', '.join(_QUESTION)}). "
-        f"For vlue, choose a --table: {', '.join(VLUE)}."
+        f"{where}: no task fits the columns {', '.join(sorted(columns)) or '(none)'}. Expected "
+        f"pairs ({', '.join(_PAIR)}), foils ({', '.join(_FOIL)}) or questions "
+        f"({', '.join(_QUESTION)}). For vlue, choose a --table: {', '.join(VLUE)}."
     )
 
 

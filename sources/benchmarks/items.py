@@ -323,8 +323,8 @@ def read_items(
         ]
         raise InputError(
             f"{source}: {count:,} of {records:,} records cannot be read, but --max-error-rate "
-            f"{max_bad_share:g} allows only {allowed:,}. Fix the records, or raise "
-            f"--max-error-rate. The errors: {listed(problems)}"
+            f"{max_bad_share:g} allows {f'{allowed:,}' if allowed else 'none'}. Fix the records, "
+            f"or raise --max-error-rate. The errors: {listed(problems)}"
         )
 
 

@@ -157,7 +157,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_video.main,
             "captions",
             b"\n".join([json.dumps(MOMENT).encode(), *[b"no JSON"] * 6]),
-            "records are not captioned frames, but --max-error-rate 0.01 allows only 5: lines 2",
+            "records cannot be used as captioned frames, but --max-error-rate 0.01 allows 5",
         ),
     ],
 )

@@ -276,7 +276,7 @@ def test_too_many_bad_records_stop_before_any_work(
     source.write_text(json_lines([*FOILS[:6], *({"caption": None} for _ in range(6))]))
     assert status([*IMPORT, str(source), "--output", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
-    assert "6 of 12 records cannot be read, but --max-error-rate 0.01 allows only 5" in said
+    assert "6 of 12 records cannot be read, but --max-error-rate 0.01 allows 5" in said
     assert "t.jsonl: line 7 and 5 more: expected the fields caption, hard_negative; found" in said
     assert "nearest" not in said  # own-foils is what was asked for
     assert not (tmp_path / "out" / "data").exists()

@@ -192,7 +192,7 @@ def test_a_text_beside_a_video_holds_its_captions(tmp_path: Path) -> None:
     assert said(read_captioned_videos(tmp_path / "a" / "clip.txt", 0.01)) == {"clip": clip}
     with pytest.raises(
         InputError,
-        match=r"2 of 4 records .* allows only 0: lines 4, 5: expected a time before the cap",
+        match=r"2 of 4 records .* allows none: lines 4, 5: expected a time before the cap",
     ):
         read_captioned_videos(tmp_path / "a" / "clip.txt", 0.0)
 

@@ -46,7 +46,7 @@ def test_several_languages_of_a_video_are_an_error_that_names_them(tmp_path: Pat
     with pytest.raises(
         InputError,
         match=r"a video has several subtitle files: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
-        r"b/talk has talk\.srt, talk\.vtt; choose a language, as in --subtitle-language de, or",
+        r"b/talk has talk\.srt, talk\.vtt\. Choose a language, as in --subtitle-language de, or",
     ):
         moment_files(tmp_path)
 

@@ -150,13 +150,13 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
         ("bad_segment", f"timestamp_s: expected {FORMS}, found a string 'soon'")
     ]
     with pytest.raises(
-        InputError, match=r"6 of 105 records are not captioned frames, .* allows only 5:"
+        InputError, match=r"6 of 105 records cannot be used as captioned frames, .* allows 5:"
     ):
         read(tmp_path, *good, *[bad] * 6, share=0.01)
     # Five may be bad, however short the file; with 0 none.
     (video,) = read(tmp_path, *good[:3], *[bad] * 5, share=0.01)
     assert len(video.segments) == 3
-    with pytest.raises(InputError, match="allows only 0:"):
+    with pytest.raises(InputError, match="allows none:"):
         read(tmp_path, *good, bad, share=0)
 
 
@@ -168,8 +168,8 @@ def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Pat
         read(tmp_path, *lines, share=0.4)
 
     assert (
-        "c.jsonl: 20 of 40 records are not captioned frames, but --max-error-rate 0.4 "
-        "allows only 16: "
+        "c.jsonl: 20 of 40 records cannot be used as captioned frames, but --max-error-rate 0.4 "
+        "allows 16: "
         "lines 2, 4, 6 and 16 more: not valid JSON: "
     ) in str(refused.value)
     assert "; line 8: the field 'caption' is missing" in str(refused.value)

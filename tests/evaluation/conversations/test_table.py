@@ -116,7 +116,7 @@ def test_answers_of_another_program_are_measured_alike(
             f"sample_id 'x' is not one of the {len(lines) // 4}",
         ),
         (lines[0] | {"answer": None}, "answer: expected a string, found null"),
-        (lines[0] | {"image_order": "11"}, "image_order: Invalid enum value '11'"),
+        (lines[0] | {"image_order": "11"}, "image_order: unknown value '11'"),
         (["x"], "expected an object, found a list"),
     ):
         path.write_text(json.dumps(wrong) + "\n")
