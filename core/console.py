@@ -27,15 +27,15 @@ class ConsoleOptions:
     """Console output and configuration file."""
 
     quiet: bool = False
-    """Print only errors and the last line. Tables and reports that you request are still printed in
-    full."""
+    """Print only errors and the last line of the output. Tables and reports that you request are
+    still printed in full."""
 
     verbose: bool = False
-    """Print log messages from libraries, and tracebacks for errors."""
+    """Also print log messages from libraries, and tracebacks for errors."""
 
     config: Path | None = None
-    """TOML file whose keys are option names. The file overrides environment variables such as
-    EQFORGE_SEED=3. The command line overrides both."""
+    """TOML file with values for options, such as `max-side = 256`. The file overrides environment
+    variables such as EQFORGE_SEED=3. The command line overrides both."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,7 @@ class DocumentOptions(ConsoleOptions):
     """Console output and configuration file."""
 
     json: bool = False
-    """Print one JSON document to stdout and everything else to stderr. For the fields of the
-    document, see docs/reference/python.md."""
+    """Print one JSON document to stdout and other text to stderr. See docs/reference/python.md."""
 
 
 class _LastLine(io.TextIOBase):

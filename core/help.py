@@ -85,7 +85,7 @@ def _first_page(about: Help, groups: Mapping[str, Any], options: Sequence[Option
     for title, shown in (("Required:", required), ("Often changed:", often)):
         if shown:
             yield "\n".join((title, *(_entry(each, is_brief=True) for each in shown)))
-    hint = f"--help GROUP shows the options of a group; {ALL} shows all {len(options)}."
+    hint = f"--help GROUP shows the options of a group. {ALL} shows all {len(options)} options."
     yield _wrapped(f"{hint} {_names(groups)}")
 
 

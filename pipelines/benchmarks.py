@@ -45,13 +45,13 @@ class Config(DatasetConfig):
     """Import a published benchmark, or your own table, as a dataset."""
 
     mode: tyro.conf.Suppress[Mode] = "paper"
-    """Imports keep the published data unchanged."""
+    """Always `paper`, because imports keep the published data unchanged."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """The benchmark's file or folder, or a Hugging Face folder with its rows and images."""
+    """File or folder of the benchmark, or a Hugging Face folder with its rows and images."""
 
     images: MediaRoot | None = None
-    """Images to store in the dataset: a folder, a URL or tar shards. Records without an image
+    """Folder, URL or tar shards of the images to store in the dataset. Records without an image
     file are rejected. Without this option, images come from the benchmark itself. If the benchmark
     contains no images, rows contain only the image names."""
 
@@ -59,7 +59,7 @@ class Config(DatasetConfig):
     """Keep VALSE items that the annotators did not confirm."""
 
     columns: tuple[str, ...] = ()
-    """Map eqforge's column names to yours, such as caption_0=left_text image_0=left."""
+    """Map eqforge's column names to yours, as in caption_0=left_text image_0=left."""
 
 
 class ImportBenchmark(TextPipeline[Config, BenchmarkBatch]):

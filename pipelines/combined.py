@@ -49,10 +49,10 @@ class Config(DatasetConfig):
     """
 
     mode: tyro.conf.Suppress[Mode] = "corrected"
-    """Mode of the inputs: `paper` if any of them was built in paper mode."""
+    """Mode of the combined dataset. It is `paper` if any input was built in paper mode."""
 
     parts: Annotated[tuple[str, ...], tyro.conf.Positional, Trace.NONE]
-    """Folders or URLs of the datasets, in any order. NAME=FOLDER sets the name of a dataset."""
+    """Folders or URLs of the datasets, in any order. To name a dataset, pass NAME=FOLDER."""
 
 
 class Combined(Pipeline[Config, "Piece"]):

@@ -64,21 +64,20 @@ class Config(CaptionDataset):
 
     captions: Path
     """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, JSON or a Hugging Face folder. It needs the columns image and caption.
-    Optional columns are id, split, kind, hard_negative (the caption of the edited photograph),
-    instruction (for the editor) and mask (a file in the masks folder)."""
+    file can be a table, a JSON file or a Hugging Face folder. It needs the columns image and
+    caption. Optional columns are id, split, kind, hard_negative (the caption of the edited
+    photograph), instruction (for the editor) and mask (a file in the masks folder)."""
 
     masks: MediaRoot | None = None
-    """Folder of masks with the same names and sizes as their photographs. Black areas stay
-    unchanged. A photograph without a mask is rejected, unless --grounder finds the area to edit."""
+    """Folder of masks, each with the name and size of its photograph. Black areas stay unchanged. A
+    photograph without a mask is rejected, unless --grounder finds the area to edit."""
 
     max_side: int | None = None
-    """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down
-    first."""
+    """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of hard negatives that the rules write. Image editors often fail on non-default
-    kinds."""
+    """Kinds of hard negatives that the rules write. Image editors often fail on kinds other than
+    the defaults."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

@@ -39,17 +39,17 @@ class Config(VideoDataset):
     """Build pairs of frames before and after event boundaries (GEB+ and Kinetics)."""
 
     annotations: tuple[Path, ...]
-    """One or more GEB+ files: train.json, val.json, test.json. The file names become the split
-    names."""
+    """One or more GEB+ files, such as train.json, val.json or test.json. The file names become the
+    split names."""
 
     action_words: Path | None = None
     """File of words, one per line. Captions that contain one of these words are rejected. The
     default is the paper's list: up, down, upward, downward, towards."""
 
     grounding: Annotated[bool, FlagCreatePairsOff] = False
-    """Build samples for boundary grounding. The samples of a boundary are all pairs of adjacent
-    frames at 5 frames per second, with the captions before and after the boundary. This option
-    requires --mode paper, because filters would drop frames in corrected mode."""
+    """Build samples for boundary grounding. These samples contain all pairs of adjacent frames at 5
+    frames per second, with the captions before and after each boundary. This option requires --mode
+    paper, because the filters of corrected mode would drop frames."""
 
 
 class EqGebc(VideoPipeline[Config]):

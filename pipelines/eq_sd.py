@@ -52,7 +52,7 @@ class DrawingSettings(DrawnSettings):
     """Filters for generated pairs, and selection of the best seed."""
 
     scenes_keep_background: bool = False
-    """Also apply the limits on changed area to pairs in which the scene changes."""
+    """Also apply the limits on changed area to pairs whose scene changes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,12 +64,12 @@ class Config(DatasetConfig):
     """
 
     pairs: int | None = None
-    """Number of pairs whose kinds are chosen at random. The default is 1,513, unless you request
-    pairs of a specific kind."""
+    """Number of pairs of random kinds. The default is 1,513, unless you request pairs of a specific
+    kind."""
 
     object_pairs: int | None = None
-    """Number of pairs whose object changes. If you set the number for any kind, the other kinds get
-    no pairs by default."""
+    """Number of pairs whose object changes. If you set the number for one kind, the numbers for the
+    other kinds default to 0."""
 
     scene_pairs: int | None = None
     """Number of pairs whose scene changes."""

@@ -55,18 +55,18 @@ BATCH = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Config(TextSources, ModelSettings, DatasetConfig):
-    """Build the REPLACE or SWAP set: captions, each with a true and a false rewording."""
+    """Build captions, each with a true and a false rewording (the REPLACE or SWAP set)."""
 
     lexicon: Path | None = None
     """File of your own words and replacements. With --vl-checklist, it replaces the rules. With
     --captions, it extends the rules."""
 
     weak_synonyms: bool = True
-    """In corrected mode, also use weak synonyms, such as silver for metallic. Exclude them with
-    --no-weak-synonyms."""
+    """In corrected mode, also use weak synonyms, such as silver for metallic. --no-weak-synonyms
+    excludes them."""
 
     images: MediaRoot | None = None
-    """Images to store in the dataset: a folder, a URL or tar shards. Records without an image
+    """Folder, URL or tar shards of the images to store in the dataset. Records without an image
     file are rejected. If the --pairs file has boxes, as in ARO, eqforge crops the images to the
     boxes."""
 
@@ -77,8 +77,8 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Accept only English texts (`en`) or texts in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Balance hard negatives so that text-only classifiers cannot detect them. This drops some
-    rows."""
+    """Drop some rows to balance hard negatives, so that text-only classifiers cannot detect
+    them."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

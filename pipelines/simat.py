@@ -67,7 +67,7 @@ class Config(SimatFiles, DatasetConfig):
     """Build image crops from Visual Genome, and queries that change one word (SIMAT)."""
 
     images: MediaRoot | None = None
-    """Folder or URL of Visual Genome's images, or tar shards. Without images, eqforge stores no
+    """Folder, URL or tar shards of Visual Genome's images. Without images, eqforge stores no
     crops."""
 
     image_format: Literal["png", "jpeg"] = "png"

@@ -43,10 +43,10 @@ COUNTED: dict[Task, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(DatasetConfig):
-    """Build VLUE's test sets, or your own test sets in its format, and list rule violations."""
+    """Build VLUE's test sets, or your own in its format, and list violations of its rules."""
 
     retrieval: Path | None = None
-    """JSON file for retrieval. Each item has the form {"image": "a.jpg", "caption": ["...",
+    """JSON file of retrieval items. Each item has the form {"image": "a.jpg", "caption": ["...",
     ...]}."""
 
     nlvr2: Path | None = None
@@ -66,14 +66,14 @@ class Config(DatasetConfig):
     "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """File of the answers that a VQA classifier can give, as JSON or one per line. Items with other
-    answers are listed in the `findings` table."""
+    """File of the answers that a VQA classifier can give, as JSON or with one answer per line.
+    Items with other answers are listed in the `findings` table."""
 
     min_words: int = MIN_WORDS
     """Minimum number of words per caption. Shorter captions are listed in the `findings` table."""
 
     images: MediaRoot | None = None
-    """Images to store in the dataset: a folder, a URL or tar shards. Items without an image file
+    """Folder, URL or tar shards of the images to store in the dataset. Items without an image file
     are rejected. Without this option, rows contain only the image names."""
 
 

@@ -22,33 +22,33 @@ class ConverseSettings:
     """Ask a multimodal language model which caption belongs to which image, in different orders."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset of pairs."""
+    """Folder or URL of a dataset of minimal pairs."""
 
     model: str | None = None
     """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. With
     --endpoint, pass the model's name on the server."""
 
     endpoint: str | None = None
-    """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set the API key in
-    the environment variable EQFORGE_MODEL_KEY. eqforge prints the number of requests before it
-    sends the first."""
+    """Address of an OpenAI-compatible server, such as https://api.openai.com/v1. Set the
+    environment variable EQFORGE_MODEL_KEY to the API key. The number of requests is printed before
+    the first one is sent."""
 
     orders: Literal[2, 4] = 4
-    """Number of questions per pair. With 4, both the images and the captions are swapped. With 2,
-    only the captions are swapped, as in the paper."""
+    """Number of questions to ask about each pair. With 2, only the order of the captions changes,
+    as in the paper. With 4, the order of the images changes too."""
 
     output: Path | None = None
     """Folder for the answers. Run the same command again to resume an interrupted run."""
 
     answers: Path | None = None
-    """JSON Lines file of existing answers, to evaluate without asking a model. Each line has the
+    """Evaluate the answers in this JSON Lines file instead of asking a model. Each line has the
     fields sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
-    """Number of pairs to ask about per subset (default: all). The paper uses 20."""
+    """Number of pairs per subset to ask about (default: all). The paper uses 20."""
 
     by: str | None = None
-    """Sample column that defines the subsets, such as kind or split."""
+    """Column of the samples table that defines the subsets, such as kind or split."""
 
     seed: int = 0
     """Random seed for drawing pairs and for the bootstrap."""
@@ -57,7 +57,7 @@ class ConverseSettings:
     """Text of the question, with the placeholders {caption_1} and {caption_2}."""
 
     chat_template: Path | None = None
-    """Jinja file with a chat template, for a model that has none."""
+    """Jinja file with a chat template, for models without their own template."""
 
     gap_px: int = 0
     """Width of the white bar between the two images, in pixels."""
@@ -78,7 +78,7 @@ class ConverseSettings:
     """Number of CPU threads. Changing this number can change the answers."""
 
     shard_samples: int = 100
-    """Number of pairs per output file. A resumed run repeats only the unfinished file."""
+    """Number of pairs per output file. When a run resumes, it repeats only the unfinished file."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Skip pairs without an answer instead of failing."""

@@ -26,35 +26,35 @@ FORMAT = "eqforge pareto"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ParetoSettings:
-    """Find the Pareto front of score against time, with each model's probability of being on it."""
+    """Find the Pareto front of score against time, and each model's probability of being on it."""
 
     results: tyro.conf.Positional[tuple[Path, ...]]
-    """Files written by `eqforge efficiency`, one per model, or one CSV table. The table must have
-    the columns model, score and seconds. For 95 % intervals, add score_low, score_high, seconds_low
-    and seconds_high. With --metrics, the table needs no score columns."""
+    """One file from `eqforge efficiency` per model, or one CSV table with all models. A table needs
+    the columns model, score and seconds. For 95 % intervals, add the columns score_low, score_high,
+    seconds_low and seconds_high. With --metrics, a table needs no score columns."""
 
     dataset: Path | None = None
-    """Dataset that the models scored. Required for files written by `eqforge efficiency`."""
+    """Dataset that the models scored. Required if you pass --scores."""
 
     scores: tuple[Path, ...] = ()
-    """Files of scores for the dataset, in the order of the files from `eqforge efficiency`."""
+    """Model scores for the dataset, in the same order as the files from `eqforge efficiency`."""
 
     metrics: tuple[Path, ...] = ()
-    """Scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A model's
-    score is the mean of --metric over --subsets."""
+    """Read the scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A
+    model's score is the mean of --metric over all --subsets."""
 
     subsets: tuple[str, ...] = ("nlvr2", "vqa")
-    """Subsets to average the score over. VLUE averages over NLVR2 and VQA."""
+    """Subsets over which to average the score. The VLUE paper averages over NLVR2 and VQA."""
 
     metric: str | None = None
-    """Metric from `eqforge metrics` to use as the score (default: group; with --metrics:
-    accuracy)."""
+    """Metric from `eqforge metrics` to use (default: group, or accuracy with --metrics)."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the average over random orders."""
+    """Credit for a tie. `strict` gives 0, `half` gives 0.5, and `expectation` gives the average
+    over random orders."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Exclude a model only if another model is better in both score and time."""
+    """Exclude a model from the front only if another model is better in both score and time."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

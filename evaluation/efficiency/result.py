@@ -24,24 +24,24 @@ FORMAT_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EfficiencySettings:
-    """Measure a model's speed: seconds per image with one caption, and images per second."""
+    """Measure a model's speed, for single images with one caption and in batches."""
 
     dataset: tyro.conf.Positional[str]
     """Folder or URL of a dataset with images and captions."""
 
     model: str
-    """Model, in the same form as for `eqforge score`. To measure a model that answers VLUE's
-    questions, as for `eqforge answer`, pass
-    answer:FOLDER[,device=...][,list=FILE][,features=FILE]."""
+    """Model to measure, in a form that `eqforge score` accepts. To measure a model that answers
+    VLUE's questions, pass answer:FOLDER[,device=...][,list=FILE][,features=FILE], as for `eqforge
+    answer`."""
 
     output: Path
     """JSON file to write."""
 
     task: str | None = None
-    """Task, as for `eqforge score` or `eqforge answer`."""
+    """Task to measure. The choices are the same as in `eqforge score` or `eqforge answer`."""
 
     items: int = 100
-    """Number of image-caption pairs to measure individually."""
+    """Number of image-caption pairs to time one by one."""
 
     warm_up: int = 10
     """Number of untimed warm-up runs for each batch size."""
@@ -50,14 +50,14 @@ class EfficiencySettings:
     """Number of timed runs per batch size."""
 
     batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
-    """Batch sizes, in ascending order. A GPU may run out of memory at larger sizes."""
+    """Batch sizes to time, in ascending order. A GPU may run out of memory at larger sizes."""
 
     detector: str | None = None
-    """Object detector to time as well, if the model reads region features. Pass the folder of a
-    Transformers model such as YOLOS, or ID@COMMIT."""
+    """Object detector to time as well, for models that read region features. Pass the folder of a
+    Transformers model such as YOLOS, or ID@COMMIT from the Hugging Face Hub."""
 
     detector_s: float | None = None
-    """Detection time in seconds per image, if you measured it yourself."""
+    """Detection time per image in seconds, if you measured it yourself."""
 
     threads: int | None = None
     """Number of CPU threads (default: PyTorch's default)."""

@@ -38,39 +38,40 @@ class PlotSettings:
     """Plot scores, tables and Pareto fronts."""
 
     kind: tyro.conf.Positional[Kind]
-    """Plot to draw: equivariance, minimality, bars, drops, lambdas or pareto. `equivariance` shows
-    whether scores change with the image and the caption in the same way. `minimality` shows scores
-    by how much the images of a pair differ. `bars` shows text, image and group scores with
-    intervals. `drops` shows how much each perturbation lowers a metric. `lambdas` shows the SIMAT
-    score for each lambda. `pareto` plots scores against time."""
+    """Plot to draw. `equivariance` shows whether scores respond equally to changes in the image and
+    in the caption. `minimality` groups pairs by how much their images differ, and shows the scores
+    of each group. `bars` shows text, image and group scores with intervals. `drops` shows how much
+    each perturbation lowers a metric. `lambdas` shows the SIMAT score for each lambda. `pareto`
+    plots scores against time."""
 
     inputs: tyro.conf.Positional[tuple[Path, ...]]
-    """Files to plot. For equivariance and minimality: a dataset of pairs, followed by model scores.
-    For bars, drops and lambdas: the metrics.json file that `eqforge metrics` wrote. For pareto: the
-    file that `eqforge pareto` wrote."""
+    """Files to plot. For `equivariance` and `minimality`, pass a dataset of pairs, then model
+    scores. For `bars`, `drops` and `lambdas`, pass the metrics.json file that `eqforge metrics`
+    wrote. For `pareto`, pass the file that `eqforge pareto` wrote."""
 
     output: Path
-    """File to write: .svg, .png or .pdf."""
+    """File to write. Its name must end in .svg, .png or .pdf."""
 
     metric: str | None = None
-    """Metric to draw. For minimality: text, image or group (default). For drops and lambdas: a
-    metric from the table (default: "drop t2i rsum" for drops, "n = 1" for lambdas)."""
+    """Metric to plot. For `minimality`, choose text, image or group (default). For `drops` and
+    `lambdas`, choose a metric from the table. The default is "drop t2i rsum" for `drops`, and "n =
+    1" for `lambdas`."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For equivariance: type of the scores in your files."""
+    """Type of the scores in your files. Applies only to `equivariance`."""
 
     by: str | None = None
-    """For equivariance: sample column, such as subset or kind. Each of its values gets its own
-    panel."""
+    """Plot one panel for each value of this column of the samples table, such as subset or kind.
+    Applies only to `equivariance`."""
 
     subset: str | None = None
-    """For bars and lambdas: subset to draw, such as test (default: all)."""
+    """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""
 
     measure: str = "ssim"
-    """For minimality: numeric column by which to group the pairs."""
+    """Numeric column by which to group the pairs. Applies only to `minimality`."""
 
     bins: int = 5
-    """For minimality: number of bins. All bins have about the same number of pairs."""
+    """Number of bins, each with about the same number of pairs. Applies only to `minimality`."""
 
     labels: tuple[str, ...] = ()
     """Model names to show in the plot, in order."""
@@ -79,16 +80,16 @@ class PlotSettings:
     """Title of the plot."""
 
     ties: TieRule = "strict"
-    """For minimality: credit for a tie, as in `eqforge metrics`."""
+    """Credit for a tie, as in `eqforge metrics`. Applies only to `minimality`."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """For equivariance and minimality: skip samples without a score instead of failing."""
+    """Skip samples without a score. Applies only to `equivariance` and `minimality`."""
 
     seed: int = 0
-    """For minimality: random seed for the bootstrap."""
+    """Random seed for the bootstrap. Applies only to `minimality`."""
 
     resamples: int = RESAMPLES
-    """For minimality: number of bootstrap resamples."""
+    """Number of bootstrap resamples. Applies only to `minimality`."""
 
 
 def plot_command(settings: PlotSettings) -> None:

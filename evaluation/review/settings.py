@@ -11,7 +11,7 @@ from eqforge.evaluation.review.protocols import protocols
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "the more frequent vote (keep or drop) wins. Without votes, or with a tie, the "
+    "majority": "the more frequent vote (keep or drop) wins. With no votes or a tie, the "
     "decision is unsure",
     "unanimous": "the votes of all reviewers must agree. Otherwise, the decision is unsure",
     "weighted": "like majority, but reviewers who answer repeated items consistently count more",
@@ -19,7 +19,7 @@ RULES: Final[dict[Rule, str]] = {
 """How several votes become one decision."""
 
 _PROTOCOL: Final = (
-    "Name of a review protocol, or a TOML file with your own protocol. "
+    "Name of a review protocol, or a TOML file that contains your own protocol. "
     f"The names are {', '.join(protocols())}. The TOML file contains the keys name, question, "
     "guide, reasons, seconds, source, form and fields."
 )
@@ -44,17 +44,17 @@ class Plan:
     """Folder for the tasks. Send it to each reviewer, or import it into Label Studio."""
 
     tool: Literal["pages", "label-studio"] = "pages"
-    """Format of the tasks: local web pages or Label Studio tasks."""
+    """Format of the tasks: web pages or Label Studio tasks."""
 
     overlap: int | None = None
-    """Number of reviewers per item (default: 2; 1 for texts, boxes or a single reviewer). With
+    """Number of reviewers per item (default: 2, or 1 for texts, boxes or a single reviewer). With
     --disagreed and for image ranking, the default is all reviewers."""
 
     sample: int | None = None
     """Number of items to review, chosen by hash (default: all)."""
 
     each: str | None = None
-    """Column by which to sample, such as group or kind. --sample is then the number of items for
+    """Column by which to sample, such as group or kind. --sample then sets the number of items for
     each value of this column."""
 
     of: Path | None = None
@@ -63,17 +63,17 @@ class Plan:
     `review import` wrote."""
 
     answer_list: Path | None = None
-    """For vlue-questions: file of the allowed answers, as JSON or one per line."""
+    """File of allowed answers, as JSON or one per line. Applies only to vlue-questions."""
 
     disagreed: Path | None = None
-    """File of decisions from an earlier round. Review only its items with conflicting, unsure or
-    missing votes."""
+    """Review only the items with conflicting, unsure or missing votes in this decision file from an
+    earlier round."""
 
     disputed: Literal["judges", "rules"] | None = None
     """Review only items on which the --verify judges disagree with each other or with the rules."""
 
     unlikely: float | None = None
-    """Review only items whose probability of being right is below this limit or unknown."""
+    """Review only items whose probability of being correct is below this limit or unknown."""
 
     overwrite: bool = False
     """Replace the tasks in the folder, even if they belong to a different review."""
@@ -83,18 +83,19 @@ class Plan:
 class Import:
     """Read votes, measure agreement between reviewers, and write decisions, rows or ranks.
 
-    Pass decisions to a build as --decisions, rows of VLUE's protocols to `build vlue`, and ranks of
-    captions to `metrics --human`.
+    Pass decisions to a build with --decisions. Pass the rows of VLUE's protocols to `build vlue`,
+    and the ranks of captions to `metrics --human`.
     """
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the reviewed dataset."""
 
     votes: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Files that reviewers saved, or JSON exports from Label Studio, one per reviewer."""
+    """One file per reviewer: the file that the reviewer saved, or a JSON export from Label
+    Studio."""
 
     output: Path
-    """JSON Lines file to write, with decisions, rows, ranks or ordered images."""
+    """JSON Lines file to write. It contains decisions, rows, ranks or ordered images."""
 
     rule: Annotated[Rule, tyro.conf.arg(help=_RULE)] = "majority"
 
@@ -103,17 +104,17 @@ class Import:
     decision is `unsure`."""
 
     of: Path | None = None
-    """The file that you passed to `review plan` as --of."""
+    """File passed to `review plan` as --of."""
 
     scores: tuple[Path, ...] = ()
-    """For picture-ranking: `eqforge score` folder, or CSV with columns query, image_id and
-    score."""
+    """`eqforge score` folder, or CSV table with the columns query, image_id and score. Applies only
+    to picture-ranking."""
 
     answer_list: Path | None = None
-    """For vlue-questions: the file that you passed to `review plan` as --answer-list."""
+    """File passed to `review plan` as --answer-list. Applies only to vlue-questions."""
 
     answers: Path | None = None
-    """JSON Lines file to write every individual answer to."""
+    """JSON Lines file to which to write every individual answer."""
 
     overwrite: bool = False
     """Replace existing decision and answer files."""

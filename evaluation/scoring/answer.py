@@ -34,7 +34,7 @@ class AnswerSettings:
     """Solve a VLUE task with a local model: VQA, NLVR2, captioning or grounding."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset with images, built by `eqforge build vlue`."""
+    """Folder or URL of a dataset that `eqforge build vlue` built with images."""
 
     task: Literal["vqa", "nlvr2", "captioning", "grounding"]
     """Task to answer."""
@@ -51,16 +51,16 @@ class AnswerSettings:
     answer_list: Path | None = None
     """File of the VQA answers that ViLT, LXMERT or BLIP can choose from. The file is a JSON array,
     a JSON object whose keys are answers, or a text file with one answer per line. The papers use
-    3,129 answers. If LXMERT's config does not name its answers, as in the published checkpoint, the
-    file must contain all of them in the model's order."""
+    3,129 answers. The config of the published LXMERT checkpoint does not name its answers. For such
+    a model, list all of its answers in the model's order."""
 
     features: Path | None = None
-    """TSV file of region features, as for `eqforge score`. LXMERT reads them instead of images. The
-    keys are the dataset's image ids."""
+    """TSV file of region features, in the same format as for `eqforge score`. LXMERT reads the
+    features instead of images. The keys in the file are the dataset's image ids."""
 
     regions: Path | None = None
-    """JSON file of the boxes that BLIP can choose from in grounding. The file has the form {IMAGE:
-    [[x, y, width, height], ...]}, like ALBEF's dets.json."""
+    """JSON file with the boxes that BLIP can choose from in the grounding task. The file has the
+    form {IMAGE: [[x, y, width, height], ...]}, like ALBEF's dets.json."""
 
     precision: Precision = "float32"
     """Data type of the model weights."""

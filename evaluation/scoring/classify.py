@@ -39,14 +39,15 @@ class ClassifySettings:
     """Folder with one subfolder of images per class (ImageFolder), or with CIFAR's binary files."""
 
     model: str
-    """Dual encoder as KIND:MODEL, such as clip:FOLDER or open-clip:ViT-B-32,weights=FILE."""
+    """Dual encoder in the form KIND:MODEL, such as clip:FOLDER or
+    open-clip:ViT-B-32,weights=FILE."""
 
     names: Path | None = None
-    """Text file with one line FOLDER<TAB>NAME per class (default: the folder names)."""
+    """Text file of class names, with one line FOLDER<TAB>NAME per class (default: folder names)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
-    """Prompts, with {} in place of the class name. The vector of a class is the mean of its
-    prompts' vectors, as in CLIP."""
+    """Prompts, with {} in place of the class name. As in CLIP, the vector of a class is the mean of
+    its prompts' vectors."""
 
     output: Path | None = None
     """Folder for the tables, as JSON, CSV, LaTeX and text. `eqforge tables` reads this folder."""

@@ -26,9 +26,9 @@ class ScoreSettings:
     """Folder or URL of the dataset."""
 
     model: str
-    """Model as KIND:MODEL, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The
-    kinds are listed in docs/guides/scoring.md. For your own model, pass python:MODULE:FACTORY. Add
-    options after commas: clip:FOLDER,precision=bfloat16."""
+    """Model in the form KIND:MODEL, such as clip:FOLDER. For a model on the Hugging Face Hub, pass
+    clip:ID@COMMIT. The kinds are listed in docs/guides/scoring.md. For your own model, pass
+    python:MODULE:FACTORY. Add options after commas, as in clip:FOLDER,precision=bfloat16."""
 
     output: Path
     """Folder for the scores. Run the same command again to resume an interrupted run."""
@@ -37,13 +37,13 @@ class ScoreSettings:
     """Task to score, such as foils or retrieval (default: the dataset's own task)."""
 
     devices: tuple[str, ...] = ()
-    """PyTorch devices, such as cuda:0 cuda:1. Each device gets its own process."""
+    """PyTorch devices to use in parallel, such as cuda:0 cuda:1."""
 
     processes: int = 1
     """Number of processes per device. On a CPU, each process uses one thread."""
 
     workers: int = 2
-    """Number of processes that prepare images, per scoring process."""
+    """Number of image-loading processes per scoring process."""
 
     prefetch: int = 2
     """Number of batches that each worker prepares in advance."""
@@ -61,13 +61,13 @@ class ScoreSettings:
     """Compute in bfloat16 where PyTorch considers it safe. Scores are still float32."""
 
     captions: Path | None = None
-    """Text file of extra captions to encode, one per line. Only for dual encoders."""
+    """Text file of extra captions to encode, one per line. Applies only to dual encoders."""
 
     candidates: Path | None = None
-    """Folder of dual-encoder vectors used to preselect retrieval pairs for a fusion encoder."""
+    """Folder of a dual encoder's vectors, to preselect retrieval pairs for a fusion encoder."""
 
     top: int = 128
-    """With --candidates: number of candidates per image and per caption."""
+    """Number of candidates per image and per caption. Applies only with --candidates."""
 
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels per image. Larger images are rejected."""

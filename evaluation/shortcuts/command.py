@@ -23,18 +23,18 @@ class AuditSettings:
     """Measure how well text alone separates true from false captions, or answers questions."""
 
     path: tyro.conf.Positional[Path]
-    """Text pairs or questions: a file, a Hugging Face folder, or a dataset. Supported formats are
+    """File, Hugging Face folder or dataset of text pairs or questions. Supported formats are
     VL-CheckList, ARO, SugarCrepe, VALSE, JSON Lines, NaturalBench and MMVP."""
 
     hard_positives: Path | None = None
-    """Second file of a published hard-positive set, in addition to PATH."""
+    """Second file of a published hard-positive set. Pass the first file as PATH."""
 
     by: str | None = None
-    """Column whose values define subsets. Each subset is also audited separately. If PATH is a
-    file, only `kind` is possible."""
+    """Column that defines subsets to audit as well. If PATH is a file, pass `kind`."""
 
     language_model: str | None = None
-    """Causal language model to use as well: a folder, or an id on the Hugging Face Hub."""
+    """Causal language model to include in the audit. Pass a folder or an id on the Hugging Face
+    Hub."""
 
     revision: str | None = None
     """Branch, tag or commit of the language model."""
@@ -43,8 +43,7 @@ class AuditSettings:
     """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of cross-validation folds. All texts of an image, or of a group of questions, stay in
-    the same fold."""
+    """Number of cross-validation folds. Texts of the same image or question group stay together."""
 
     seed: int = 0
     """Random seed for the bootstrap."""
@@ -53,10 +52,10 @@ class AuditSettings:
     """Number of bootstrap resamples."""
 
     json: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Print JSON."""
+    """Print the results as JSON."""
 
     fail_above: float | None = None
-    """Exit with status 1 if the fraction of correct answers exceeds this limit, in [0, 1]."""
+    """Exit with status 1 if a text-only accuracy exceeds this limit, in [0, 1]."""
 
 
 def audit_command(settings: AuditSettings) -> int:

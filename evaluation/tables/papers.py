@@ -37,25 +37,25 @@ PRINTED = Path(__file__).parent / "printed"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TablesSettings:
-    """Print your numbers in a paper's table layout, with its numbers and the differences."""
+    """Print your numbers in the layout of a paper's table, next to the paper's numbers."""
 
     paths: tyro.conf.Positional[tuple[str, ...]]
-    """Folders that `eqforge metrics --output` wrote, or a dataset and its scores. If a table needs
-    several datasets, name each one, as in REPLACE=out/replace SWAP=out/swap. For the caption-detail
-    table, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
+    """Folders written by `eqforge metrics --output`, or a dataset followed by its scores. If a
+    table needs several datasets, name each one, as in REPLACE=out/replace SWAP=out/swap. For the
+    caption-detail table, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
-    """Print the tables of this paper."""
+    """Paper whose tables to print."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show, in order. If a name matches a row of the paper's table, the differences
-    from that row are added."""
+    """Model names to show, in order. If a row of the paper's table has the same name, the
+    differences from that row are added."""
 
     columns: tuple[str, ...] = ()
-    """Columns of the paper's tables to show, by heading, such as Eq-SD or "Eq-SD Text"."""
+    """Headings of the table columns to show, such as Eq-SD or "Eq-SD Text"."""
 
     digits: int | None = None
-    """Number of decimals (default: as in the paper)."""
+    """Number of decimal places (default: as in the paper)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
     """Add a row of 95 % confidence intervals below each of your models. Text output also shows the

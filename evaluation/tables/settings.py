@@ -47,61 +47,64 @@ Format = Literal["dataset", "eqben", "pairs", "hard-positives", "foils", "bounda
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MetricsSettings:
-    """Compute the tables of the papers from scores."""
+    """Compute the papers' tables from scores."""
 
     paths: tyro.conf.Positional[tuple[Path, ...]]
-    """Dataset, followed by its scores: `eqforge score` folders, tables, or harness files. A table
-    must have one row per sample. Supported harness files are lmms-eval's *_samples_*.jsonl,
-    VLMEvalKit's MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format eqben, pass one or more
-    vector files."""
+    """Dataset, followed by its scores. Scores can be `eqforge score` folders, tables with one row
+    per sample, or files from an evaluation harness. The supported harness files are lmms-eval's
+    *_samples_*.jsonl, VLMEvalKit's MODEL_DATASET.xlsx and CLIP_benchmark's JSON. With --format
+    eqben, pass one or more vector files instead."""
 
     format: Format = "dataset"
-    """Type of input: a dataset with scores, or only score files. `eqben` reads EqBen's vectors.
+    """Type of input. `dataset` reads a dataset and its scores. `eqben` reads EqBen's vectors.
     `pairs`, `hard-positives` and `foils` read scores without a dataset. `boundaries` reads scores
-    for frames around event boundaries. `gap` compares two metrics.json or metrics.csv files: one in
-    domain, and one out of domain."""
+    for frames around event boundaries. `gap` compares in-domain with out-of-domain metrics, from
+    two metrics.json or metrics.csv files in this order."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """For hard positives and foils: type of the scores in your files. Probabilities above 0.5 and
-    logits above 0 count as true."""
+    """Type of the scores in your files. Probabilities above 0.5 and logits above 0 count as true.
+    Applies only to hard positives and foils."""
 
     columns: tuple[str, ...] = ()
-    """Map eqforge's column names to yours, such as c0_i0=left. The column c0_i0 contains the score
-    of caption 0 with image 0."""
+    """Map eqforge's column names to the names in your tables, as in c0_i0=left. The column c0_i0
+    contains the score of caption 0 with image 0."""
 
     ties: TieRule = "strict"
-    """Credit for a tie: none, one half, or the average over random orders."""
+    """Credit for a tie. `strict` gives 0, `half` gives 0.5, and `expectation` gives the average
+    over random orders."""
 
     order: Order = "official"
-    """Order of EqBen's vectors: shuffled as in the release, or grouped by subset."""
+    """Order of EqBen's vectors. `official` is the shuffled order of the release. `by-subset` groups
+    the vectors by subset."""
 
     clusters: Path | None = None
-    """For EqBen's vectors: text file that names each sample's video, one per line."""
+    """Text file with the video of each sample, one per line. Applies only to EqBen's vectors."""
 
     by: str | None = None
-    """Sample column that defines the subsets, such as split (default: kind of change). Answers to
-    VLUE can also be split by language, culture or concept."""
+    """Column of the samples table that defines subsets (default: kind of change). For answers to
+    VLUE, you can also pass language, culture or concept."""
 
     cluster: str | None = None
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
-    """Follow the paper (`paper`), or correct its errors (`corrected`). In paper mode, unchanged
-    captions are kept. R@k of perturbed captions divides the number of true candidates among the
-    first k by min(5, k) captions or by 1 image. For VLUE, a query is correct if any true candidate
-    is among the first k. For SIMAT, only the query's own region is excluded from the gallery."""
+    """Follow the paper (`paper`), or correct its errors (`corrected`). Paper mode keeps captions
+    that a perturbation left unchanged. For perturbed captions, R@k is the number of true candidates
+    among the first k, divided by min(5, k) for captions and by 1 for images. For VLUE, a query is
+    correct if any true candidate is among the first k. For SIMAT, only the query's own region is
+    excluded from the gallery."""
 
     relevance: Path | None = None
-    """Folder with scores and vectors for the retrieval metric DCG_CM. The paper uses CLIP
-    ViT-B/32."""
+    """Score folder whose vectors define relevance in the retrieval metric DCG_CM. The paper uses
+    CLIP ViT-B/32."""
 
     oracle: str | None = None
-    """For SIMAT: scores used to judge the regions (default: the annotations). Pass
+    """Scores that decide which regions match a query (default: the annotations decide). Pass
     matrix:FILE,rows=FILE,columns=FILE with region ids as rows and captions as columns, or the
-    scores of a fusion encoder."""
+    scores of a fusion encoder. Applies only to SIMAT."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """For SIMAT: step sizes by which an image vector is moved."""
+    """Step sizes by which image vectors are moved. Applies only to SIMAT."""
 
     tokenizer: Tokenizer = "treebank"
     """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""
@@ -110,10 +113,10 @@ class MetricsSettings:
     """Skip samples whose score is missing or NaN instead of failing."""
 
     errata: Path | None = None
-    """JSON Lines file that lists samples with errors by id. These samples are left out."""
+    """JSON Lines file with the ids of faulty samples to leave out."""
 
     human: tuple[Path, ...] = ()
-    """Caption rankings from `eqforge review import`, which add a row for human performance."""
+    """Caption rankings from `eqforge review import`. They add a row for human performance."""
 
     seed: int = 0
     """Random seed for the bootstrap."""
@@ -128,7 +131,7 @@ class MetricsSettings:
     """Print JSON. This is the same as --show json."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show in the table, in order. Notes still use the full names."""
+    """Model names to show in the table, in order. The notes still use the full names."""
 
     output: Path | None = None
     """Folder for metrics.json, metrics.csv, metrics.tex, metrics.txt and comparisons.csv."""

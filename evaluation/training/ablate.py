@@ -36,7 +36,7 @@ class AblateSettings:
     """Train and score a model per combination of datasets and settings, and print one table."""
 
     grid: tyro.conf.Positional[Path]
-    """TOML file with the training datasets, the settings of each row, and the test datasets."""
+    """TOML file with the training datasets, the settings to compare, and the test datasets."""
 
     output: Path
     """Folder for models, scores and tables. Run the same command again to resume."""

@@ -30,18 +30,18 @@ class FinetuneSettings:
     """Train a dual or fusion encoder, or heads on frozen encoders, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
-    """Dataset with images: pairs, captions with hard texts, or plain captions."""
+    """Dataset with images and captions, such as pairs or captions with hard negatives."""
 
     model: str
-    """Model: clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion encoders are
-    blip-itm and vilt. All other kinds are dual encoders. vectors:FILE.npz trains heads on stored
-    image and caption vectors."""
+    """Model to train, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion
+    encoders are blip-itm and vilt. All other kinds are dual encoders. To train heads on stored
+    image and caption vectors, pass vectors:FILE.npz."""
 
     output: Path
     """Folder for the trained model. Run the same command again to resume an interrupted run."""
 
     preset: Preset = "none"
-    """Settings from a paper. Options that you pass override these settings."""
+    """Use the settings of a paper. Options that you pass override these settings."""
 
     loss: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """Loss and its weight, such as infonce=1 (the default). Repeat the option to add losses. Dual
@@ -51,19 +51,19 @@ class FinetuneSettings:
 
     train: Train = "all"
     """Train all weights (`all`), or only a linear layer per encoder (`heads`). For stored vectors,
-    `mlp-heads` trains four layers for images, and one for texts."""
+    `mlp-heads` trains four layers for images and one for texts."""
 
     temperature: float = 0.1
-    """Fixed temperature of the logits with --train heads or mlp-heads."""
+    """Fixed temperature of the logits. Applies only with --train heads or mlp-heads."""
 
     split: str | None = None
     """Split to train on (default: all)."""
 
     epochs: int = 1
-    """Number of passes over the samples."""
+    """Number of passes over the training samples."""
 
     steps: int | None = None
-    """Number of training steps, used instead of --epochs."""
+    """Number of training steps. Replaces --epochs."""
 
     batch_size: int = 64
     """Number of samples per batch across all devices. A pair counts as one sample."""
@@ -75,62 +75,64 @@ class FinetuneSettings:
     """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
     fusion_factor: float = 1.0
-    """For fusion encoders: factor that multiplies the learning rate of the matching head and of
-    cross-attention."""
+    """Factor by which to multiply the learning rate of the matching head and of cross-attention.
+    Applies only to fusion encoders."""
 
     warmup_steps: float = 0
-    """Number of steps (below 1: fraction of all steps) over which the learning rate rises to its
-    peak."""
+    """Number of steps over which the learning rate rises to its peak. A number below 1 is a
+    fraction of all steps."""
 
     weight_decay: float = 0.1
-    """Weight decay for matrices. Gains and biases have no weight decay."""
+    """Weight decay for weight matrices. Gains and biases have no weight decay."""
 
     max_grad_norm: float | None = None
-    """Maximum gradient norm. Larger gradients are clipped to this norm."""
+    """Maximum gradient norm. Larger gradients are clipped."""
 
     exclude_repeats: bool = True
-    """Exclude negatives that repeat the image or caption. --no-exclude-repeats keeps them."""
+    """Exclude negatives that repeat the sample's image or caption. --no-exclude-repeats keeps
+    them."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
-    """Add all hard negatives in the batch to infonce as extra texts for each image."""
+    """Contrast each image with all hard negatives in the batch in the infonce loss."""
 
     close: ClosePairs = "known"
-    """Source of EqSim's close pairs: the dataset, the batch's nearest samples, or a random draw.
-    For fusion encoders, the close pairs also serve as hard negatives."""
+    """Source of EqSim's close pairs. `known` uses the dataset's pairs, and `top-k` uses the most
+    similar samples in the batch. `multinomial` draws samples from the batch at random, similar ones
+    more often. For fusion encoders, the close pairs also serve as hard negatives."""
 
     close_count: int = 4
-    """Number of close texts and of close images per sample. Fusion encoders use only close
-    texts."""
+    """Number of close texts and close images per sample. Fusion encoders use only close texts."""
 
     distant_count: int = 4
-    """For fusion encoders: number of random texts per image for itm, ranking and eqsim-v1."""
+    """Number of random texts per image for itm, ranking and eqsim-v1 (fusion encoders only)."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """Scores that EqSim compares: cosines, logits, or the softmax over texts for each image.
-    For fusion encoders, `cosine` means the sigmoid of the matching logit, and `softmax` is taken
-    over the four logits of two pairs."""
+    """Scores that EqSim compares. `cosine` and `logit` are the model's own scores, and `softmax` is
+    the softmax of the logits over the texts for each image. For fusion encoders, `cosine` is the
+    sigmoid of the matching logit, and `softmax` is taken over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
-    """For EqSim v2: penalize the deviation on the text side, the image side, or both sides."""
+    """Side on which EqSim v2 penalizes deviations: texts, images or both."""
 
     margin: float = 0.0
-    """For EqSim v2: largest squared deviation that is not penalized."""
+    """Largest squared deviation that EqSim v2 does not penalize."""
 
     margin_mode: MarginMode = "after-mean"
-    """For EqSim v2: subtract the margin from the mean, as published, or from each pair."""
+    """Where EqSim v2 subtracts the margin. `after-mean` subtracts it from the mean, as published.
+    `per-pair` subtracts it from each pair."""
 
     distant_margin: float = 0.0
-    """For EqSim v1: largest mean squared deviation that is not penalized."""
+    """Largest mean squared deviation that EqSim v1 does not penalize."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""
 
     device: Literal["auto", "cpu"] = "auto"
-    """Use the device that accelerate detects (`auto`), or the CPU (`cpu`). To use several devices,
-    run `accelerate launch`."""
+    """Use the device that Accelerate detects (`auto`), or the CPU (`cpu`). To use several devices,
+    start eqforge with `accelerate launch`."""
 
     workers: int = 2
-    """Number of processes that decode images. With 0, images are decoded between steps."""
+    """Number of processes that decode images. With 0, no extra process is started."""
 
     checkpoint_every: int = 500
     """Number of steps between checkpoints."""

@@ -55,13 +55,13 @@ class DiffusionSettings:
     """Diffusion model and sampling settings."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub."""
+    """Folder of a Diffusers pipeline, or its id on the Hugging Face Hub."""
 
     revision: str | None = None
-    """Commit of the model on the Hub. Required for every model except the default."""
+    """Commit of the model on the Hub. Required for every Hub model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline. The model must be a local folder or already downloaded."""
+    """Work offline. The model must be in a local folder or already downloaded."""
 
     device: str = "cpu"
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
@@ -73,10 +73,11 @@ class DiffusionSettings:
     """Noise scheduler. `model` selects the scheduler saved with the model."""
 
     steps: int = 50
-    """Number of denoising steps. More steps take longer."""
+    """Number of denoising steps."""
 
     guidance_scale: float = 7.5
-    """Weight of the prompt. Values of 1 or less turn guidance off and halve the time."""
+    """Weight of the prompt (guidance scale). Values of 1 or less turn guidance off and halve the
+    time."""
 
     size_px: int | None = None
     """Width and height of the images in pixels (default: the model's training size)."""
@@ -85,8 +86,8 @@ class DiffusionSettings:
     """Number of CPU threads. Changing this number changes the images slightly."""
 
     batch_rows: Literal[4, 2, 1] = 4
-    """Number of batch rows per denoising pass. Fewer rows need less memory. If memory runs out,
-    eqforge retries with fewer rows."""
+    """Batch size of a denoising pass. Smaller batches need less memory. If memory runs out, eqforge
+    retries with a smaller batch."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.steps <= _MAX_STEPS:
@@ -101,11 +102,10 @@ class DiffusionSettings:
 # threshold from `LocalBlend` in their notebooks.
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditSettings:
-    """Prompt-to-prompt settings: how the first image of a pair guides the second image."""
+    """Prompt-to-prompt settings, by which the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """Fraction of the steps, counted from the first, that reuse the first image's attention to
-    shared words."""
+    """Initial fraction of steps that reuse the first image's attention to shared words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
@@ -114,13 +114,13 @@ class EditSettings:
     """Factor for the attention to changed or added words in the second image."""
 
     self_replace: float = 0.4
-    """Fraction of steps that reuse the first image's layout (its self-attention)."""
+    """Initial fraction of steps that reuse the first image's layout (its self-attention)."""
 
     local_blend: bool = True
-    """Outside the changed area, keep the first image. --no-local-blend redraws all pixels."""
+    """Keep the first image outside the changed area. --no-local-blend redraws all pixels."""
 
     blend_threshold: float = 0.3
-    """A pixel belongs to a word if its attention exceeds this fraction of the maximum."""
+    """Attention above which a pixel belongs to a word, as a fraction of the maximum attention."""
 
     alignment: Literal["exact", "published"] = "exact"
     """Match the words of the two prompts exactly (`exact`), or as the authors' code does

@@ -17,17 +17,17 @@ class EditorSettings:
     """Image editing model. Numbers that you omit take the defaults of the model's pipeline."""
 
     model: Annotated[str, Trace.NAME] = DEFAULT_MODEL
-    """Diffusers pipeline: a folder, or an id on the Hugging Face Hub. `tiny` creates a model with
-    random weights, for --editor inpaint or instruct-pix2pix."""
+    """Folder of a Diffusers pipeline, or its id on the Hugging Face Hub. `tiny` creates a model
+    with random weights, for --editor inpaint or instruct-pix2pix."""
 
     editor: EditorName | None = None
     """Editing method of the model. Needed only with `--model tiny`."""
 
     revision: str | None = None
-    """Commit of the model on the Hub. Required for every model except the default."""
+    """Commit of the model on the Hub. Required for every Hub model except the default."""
 
     local_files_only: Annotated[bool, Trace.NONE] = False
-    """Work offline. The model must be a local folder or already downloaded."""
+    """Work offline. The model must be in a local folder or already downloaded."""
 
     device: str = "cpu"
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
@@ -39,21 +39,21 @@ class EditorSettings:
     """Keep only the active component of the model on the GPU. This saves memory but is slower."""
 
     steps: int | None = None
-    """Number of denoising steps. More steps take longer."""
+    """Number of denoising steps."""
 
     guidance: float | None = None
     """Weight of the text prompt."""
 
     image_guidance: float | None = None
-    """Weight of the original image. Only for InstructPix2Pix."""
+    """Weight of the original image. Applies only to InstructPix2Pix."""
 
     strength: float | None = None
-    """For inpainting: fraction of the denoising steps to rerun, in (0, 1]. At 1, nothing of the
-    original image is kept."""
+    """Fraction of the denoising steps to rerun, in (0, 1]. At 1, nothing of the original image is
+    kept. Applies only to inpainting."""
 
     resolution: int | None = None
-    """Working resolution N in pixels. eqforge scales each image to about N x N pixels in area,
-    edits it, and scales it back."""
+    """Working resolution N in pixels. Each image is scaled to an area of about N x N pixels,
+    edited, and scaled back."""
 
     cpu_threads: int = 4
     """Number of CPU threads. Changing this number changes the images slightly."""

@@ -20,63 +20,66 @@ MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: larg
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
-    """Pairs, objects and cameras to try, and limits on the renderings."""
+    """Number and kinds of pairs, and the placement of objects and cameras."""
 
     pairs: int = 6000
     """Number of pairs, split evenly among the kinds. The paper uses 2,000 per kind."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
-    """Kinds of difference between the two scenes of a pair. The kinds are `attribute`, `counting`,
-    `location`, `beside` (or far from), `between` (or beyond), `row` (the order of three objects),
-    `support` (on or next to), `inside` and `under` (or next to), `facing` (two of four directions),
-    `posture` (upright or lying), `trim` (the colour of one part), and `graded` (ladders of 1, 2, 4
-    and 8 just-noticeable steps in size, lightness, place or number)."""
+    """Kinds of difference between the two scenes of a pair. `attribute`, `counting` and `location`
+    are EqBen's kinds. `beside` compares "next to" with "far from", `between` compares "between"
+    with "to the left of" or "to the right of", and `row` changes the order of three objects.
+    `support`, `inside` and `under` compare "on", "in" and "under" with "next to". `facing` changes
+    the direction that an object faces. `posture` compares upright with lying objects. `trim`
+    changes the colour of one part. `graded` changes size, lightness, place or number by 1, 2, 4 or
+    8 just-noticeable steps."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that change in `attribute` pairs, taken in turn."""
+    """Attributes that change in `attribute` pairs. The pairs use the attributes in turn."""
 
     max_count: int = 5
     """Maximum number of copies of an object in `counting` pairs. Counts start at 1."""
 
     stage: StageName = "photo"
-    """Background: photographed environment and textured floor (`photo`), or plain floor
-    (`plain`)."""
+    """Background of the scenes. `photo` uses a photographed environment and a textured floor, and
+    `plain` uses a plain floor."""
 
     max_distractors: int | None = None
-    """Maximum number of uncaptioned objects (default: 4; 1 with --stage plain)."""
+    """Maximum number of objects that no caption mentions (default: 4, or 1 with --stage plain)."""
 
     elevation_deg: Range | None = None
-    """Camera elevation range in degrees (default: 15 to 32; 22 to 38 with --stage plain)."""
+    """Range of camera elevations in degrees (default: 15 to 32, or 22 to 38 with --stage plain)."""
 
     distance_m: Range | None = None
-    """Camera distance range in metres (default: determined by `--target-area`). With --stage plain,
-    the default is 4.5 to 6. The camera moves back if the objects do not fit."""
+    """Range of camera distances in metres (default: determined by --target-area). With --stage
+    plain, the default is 4.5 to 6. The camera moves back if the objects do not fit."""
 
     target_area: Range = (0.04, 0.2)
-    """Range of the fraction of the image that the first captioned object covers. Only for --stage
-    photo."""
+    """Minimum and maximum fraction of the image that the first captioned object covers. Applies
+    only to --stage photo."""
 
     hdri: tuple[str, ...] = ()
-    """Asset ids of environment images (default: bundled images; none with --stage plain)."""
+    """Asset ids of environment images (default: the bundled images, or none with --stage plain)."""
 
     image_margin: float = 0.03
-    """Minimum distance between objects and the image's edge, in image widths."""
+    """Minimum distance between objects and the edge of the image, in image widths."""
 
     min_clearance_m: float = 0.08
     """Minimum distance between two objects on the floor, in metres."""
 
     min_relation_margin_deg: float = 32.0
-    """Minimum angle in degrees between an object and the edge of its relation's 90-degree
-    sector."""
+    """Minimum margin of a spatial relation, in degrees. A relation such as "left of" covers a
+    sector of 90 degrees, and the margin is the angle to the edge of this sector."""
 
     max_hidden: float | None = None
-    """Maximum hidden fraction of an object's box (default: 0.45; 0.35 with --stage plain)."""
+    """Maximum hidden fraction of a captioned object's box (default: 0.45, or 0.35 with --stage
+    plain)."""
 
     min_copy_gap: float = 0.015
     """Minimum distance between two copies of an object, in image widths."""
 
     tries: int = 100
-    """Number of arrangements to try before a pair is rejected."""
+    """Number of arrangements of objects to try before a pair is rejected."""
 
     def __post_init__(self) -> None:
         low, high = self.elevations_deg

@@ -46,13 +46,13 @@ class TripletSettings:
     """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions (in corrected mode: images) that show a triplet."""
+    """Minimum number of regions that show a triplet. Corrected mode counts images instead."""
 
     min_relations: int = 2
     """Minimum number of different relations in which an object must appear."""
 
     top_objects: int | None = 10
-    """Number of most frequent objects to keep for each subject and relation."""
+    """Number of objects to keep, most frequent first, for each subject and relation."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

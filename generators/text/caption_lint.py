@@ -95,11 +95,12 @@ class CaptionSettings:
     """Length limits for captions (None turns a limit off)."""
 
     max_chars: int | None = 2_000
-    """Maximum number of characters. The longest of 68,000 published captions has 373 characters."""
+    """Maximum number of characters per caption. The longest of 68,000 published captions has 373
+    characters."""
 
     max_tokens: int | None = CONTEXT_TOKENS
-    """Maximum number of CLIP tokens, including the start and end tokens. CLIP ignores the tokens
-    after the limit."""
+    """Maximum number of CLIP tokens, including start and end tokens. CLIP ignores further
+    tokens."""
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:

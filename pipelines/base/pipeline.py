@@ -46,10 +46,10 @@ class RunSettings:
     """Replace the dataset in the output folder when the new dataset is complete."""
 
     only: tuple[str, ...] = ()
-    """Build only the samples with these ids, in a separate output folder."""
+    """Build only the samples with these ids. Use a separate output folder."""
 
     limit: int | None = None
-    """Number of candidates to use, counted from the start of the plan (default: all)."""
+    """Use only this number of candidates, from the start of the plan (default: all)."""
 
     sample: str = "100%"
     """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends
@@ -60,7 +60,8 @@ class RunSettings:
     rejected."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB
-    """Maximum disk space in GB for copies of remote media, stored in $EQFORGE_CACHE/copies."""
+    """Maximum disk space in GB for local copies of remote media. The copies are stored in
+    $EQFORGE_CACHE/copies."""
 
     errata: Path | None = None
     """JSON Lines file of known errors, as written by `eqforge lint --errata`. Each line drops a
@@ -76,11 +77,11 @@ class RunSettings:
     """Random seed. Every random choice depends only on the seed and the record's id."""
 
     max_error_rate: Annotated[float, Trace.NONE] = MAX_ERROR_RATE
-    """Maximum fraction of a stage's candidates that may fail. If more candidates fail, the build
+    """Maximum fraction of candidates that may fail in a stage. If more candidates fail, the build
     stops with an error."""
 
     samples_per_file: int = 50_000
-    """Number of candidates per Parquet file of samples."""
+    """Number of candidates whose samples share a Parquet file."""
 
     images_per_file: int = 4_000
     """Number of images per Parquet file of images."""
@@ -111,7 +112,7 @@ class DatasetConfig:
 
     mode: Mode = "corrected"
     """Reproduce the paper's defects (`paper`) or fix them (`corrected`). The mode sets the defaults
-    shown here. You can override each default."""
+    shown here, which you can override."""
 
     run: OmitArgPrefixes[RunSettings]
 

@@ -48,14 +48,14 @@ class CaptionDataset(DatasetConfig):
 
     captions: Path
     """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, JSON or a Hugging Face folder. It needs a `caption` column. The columns
-    `image`, `id` and `split` are optional."""
+    file can be a table, a JSON file or a Hugging Face folder. It needs a `caption` column. The
+    columns `image`, `id` and `split` are optional."""
 
     source: Source | None = None
-    """Format of the captions file (default: detected from its content)."""
+    """Format of the caption file (default: detected from its content)."""
 
     images: MediaRoot | None = None
-    """Images to store in the dataset: a folder, a URL or tar shards. Captions without an image
+    """Folder, URL or tar shards of the images to store in the dataset. Captions without an image
     file are rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None

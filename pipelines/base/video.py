@@ -79,8 +79,8 @@ class VideoSettings(ImageFilters, _Frames):
     """Reject pairs with two identical captions. --no-distinct-captions keeps them."""
 
     max_pairs_per_video: int | None = None
-    """Maximum number of pairs per video. If a video has more pairs, a hash of their ids decides
-    which pairs are kept."""
+    """Maximum number of pairs per video. If a video has more pairs, eqforge selects pairs by a hash
+    of their ids."""
 
     def __post_init__(self) -> None:
         most = self.max_pairs_per_video
@@ -93,12 +93,12 @@ class VideoDataset(DatasetConfig):
 
     videos: MediaRoot
     """Folder or URL of the videos, or tar shards such as 'shards/*.tar'. Captions and annotations
-    name the files, with or without an extension such as .mp4."""
+    refer to videos by file name, with or without an extension such as .mp4."""
 
     frames_fps: float | None = None
-    """Frame rate of videos stored as folders of frames. The rate is required if the captions have
-    times in seconds. The frame at t seconds has the number t * RATE + 1, rounded down. For example,
-    the frame at 0 seconds is VIDEO/00001.jpg."""
+    """Frame rate of videos stored as folders of frames. Required if the captions have times in
+    seconds. The frame at t seconds has the number t * RATE + 1, rounded down. For example, the
+    frame at 0 seconds is VIDEO/00001.jpg."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0
     """Stop decoding a video after this number of seconds without progress."""

@@ -36,15 +36,15 @@ class ModelSettings:
 
     model: Annotated[str | None, Trace.NAME] = None
     """Language model that writes the hard positives (default: rules write them). Pass the folder of
-    a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an OpenAI-compatible
-    server, such as llama-2-70b-chat@http://localhost:8000/v1. Set the server's API key in the
-    environment variable EQFORGE_MODEL_KEY."""
+    a saved Transformers model, or an id on the Hugging Face Hub. For an OpenAI-compatible server,
+    pass NAME@URL, such as llama-2-70b-chat@http://localhost:8000/v1. Set the environment variable
+    EQFORGE_MODEL_KEY to the server's API key."""
 
     model_for: Literal["all", "rest"] = "all"
     """Use the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """Prompts for the model. Captions with "and" use `swap`. Other captions use one of the
+    """Prompts for the model. Captions that contain "and" use `swap`. Other captions use one of the
     remaining prompts, chosen at random. `replace_printed` is the prompt printed in the paper. The
     other prompts come from the authors' code."""
 
@@ -65,7 +65,7 @@ class ModelSettings:
     """Number of prompts per batch, or number of parallel requests to a server."""
 
     model_sample: bool = False
-    """Sample the model's answers with a seed per caption, instead of decoding greedily."""
+    """Sample the model's answers with one seed per caption, instead of decoding greedily."""
 
     model_temperature: float = 0.7
     """Sampling temperature for --model-sample."""
@@ -93,7 +93,7 @@ class ModelSettings:
     """Maximum number of requests. The build stops before it exceeds this limit."""
 
     model_memory: Annotated[str | None, Trace.NONE] = None
-    """Folder or URL of a cache that shares answers between datasets (default: no sharing)."""
+    """Folder or URL of a cache that shares model answers between datasets (default: no sharing)."""
 
 
 def defaults_of_model(mode: Mode) -> dict[str, Any]:

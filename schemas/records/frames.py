@@ -53,12 +53,12 @@ class FrameSettings:
     max_side: int | None = None
     """Maximum width and height of a frame, in pixels. Larger frames are scaled down."""
     stored_pixels: bool = False
-    """Store the pixels exactly as in the file, even if the video is interlaced or HDR, or has
+    """Store the pixels exactly as in the video, without corrections for interlacing, HDR or
     non-square pixels."""
     end_tolerance_s: float = 0.1
-    """Use the last frame for times up to this number of seconds after the end of the video."""
+    """If a time is up to this many seconds after the end of the video, use the last frame."""
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels (width times height) of a frame. Larger videos are rejected."""
+    """Maximum number of pixels per frame (width times height). Larger videos are rejected."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:

@@ -127,13 +127,13 @@ BENCHMARKS: Final[Mapping[str, KnownDataset]] = {
     ),
     "replace-swap": KnownDataset(
         type=REWORDINGS,
-        summary="The published hard positives: REPLACE and SWAP.",
+        summary="The published hard-positive sets REPLACE and SWAP.",
         made_from="the folder with `data` and `swapped_data`",
         citation=citations.HARD_POSITIVES,
     ),
     "own-pairs": KnownDataset(
         type=PAIRS,
-        summary="Your own pairs: two images and two captions.",
+        summary="Your own pairs of two images and two captions.",
         made_from="a table, JSON, or a Hugging Face folder; --columns names its columns",
     ),
     "own-foils": KnownDataset(

@@ -16,25 +16,25 @@ from eqforge.core.visible import in_lines, nearest, visible
 
 COMMANDS = {
     "demo": "Build example datasets from bundled inputs, offline.",
-    "plan": "Show what a build would produce, and what it would cost.",
+    "plan": "Show what a build would produce and cost.",
     "build": "Build a dataset.",
     "import": "Import a published benchmark, or your own table, as a dataset.",
     "combine": "Combine several datasets into one, such as EqBen's subsets.",
-    "verify": "Check a finished dataset: digests, schemas, ids, images and counts.",
+    "verify": "Check the digests, schemas, ids, images and counts of a finished dataset.",
     "inspect": "Show counts, rejection reasons, columns and a few rows of a dataset.",
-    "report": "Write web pages that show every sample and rejected candidate.",
+    "report": "Write web pages that show every sample and every rejected candidate.",
     "review": "Create review tasks for people, and turn their votes into decisions.",
     "diff": "Show which records and columns differ between two datasets.",
     "export": "Write a dataset in another format, for a data loader or an evaluation harness.",
-    "card": "Write a dataset's card and its Croissant description.",
+    "card": "Write a dataset's card and a Croissant description of the dataset.",
     "lint": "Find defects in text pairs from published files, your own files, or a dataset.",
     "audit": "Measure how well text alone separates true captions from false ones.",
     "score": "Score a dataset's images and captions with a model.",
-    "metrics": "Compute the tables of the papers from scores, with confidence intervals.",
+    "metrics": "Compute the papers' tables from scores, with confidence intervals.",
     "tables": "Print your numbers in the layout of a paper's tables, next to the paper's numbers.",
     "converse": "Ask a multimodal language model which caption belongs to which image.",
     "answer": "Solve a VLUE task, such as VQA or captioning, with a local model.",
-    "classify": "Classify images without training, by prompts for each class.",
+    "classify": "Classify images without training, using prompts for each class.",
     "efficiency": "Measure a model's speed, for single images and in batches.",
     "pareto": "Find the models on the Pareto front of accuracy against time.",
     "plot": "Plot scores, tables and Pareto fronts as in the papers.",
@@ -73,9 +73,9 @@ _MODULES = {
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
 EVERYWHERE = """Every command accepts --help, --help GROUP, --help-all, --verbose, --quiet and
---config FILE. With --quiet, eqforge prints only errors and the last line. FILE is a TOML file whose
-keys are the names of options. You can also set options in the environment: EQFORGE_SEED=3 is the
-same as --seed 3. `eqforge --version` or -V prints the version."""
+--config FILE. With --quiet, eqforge prints only errors and the last line of the output. FILE is a
+TOML file with option names as keys. You can also set options with environment variables. For
+example, EQFORGE_SEED=3 is the same as --seed 3. `eqforge --version` or -V prints the version."""
 
 _LAST_S = 5.0
 """Seconds that the program may take to exit after its command."""
@@ -198,9 +198,8 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {kind.upper()}", kind)
     does = "plans" if command == "plan" else "rebuilds"
-    usage += (
-        f"\n\neqforge {command} --recipe RECIPE {does} the recipe's dataset and lists differences."
-    )
+    usage += f"\n\neqforge {command} --recipe RECIPE {does} a recipe's dataset and lists "
+    usage += "the differences."
     if arguments in ([], ["-h"], ["--help"]):
         print(usage)
         return 0 if arguments else 2

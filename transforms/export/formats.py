@@ -35,10 +35,10 @@ class ExportSettings:
     """Maximum width and height of an image, in pixels. Larger images are scaled down."""
 
     image_format: Literal["keep", "jpeg", "png"] = "keep"
-    """Format of the exported images: unchanged, JPEG (quality 95) or PNG."""
+    """Format of the exported images. `keep` changes nothing, and `jpeg` has a quality of 95."""
 
     image_files: bool = False
-    """Also write the images as files to the folder images/. Only for jsonl and karpathy."""
+    """Also write the images as files to the folder images/. Applies only to jsonl and karpathy."""
 
     redistributable: bool = False
     """Leave out rows whose licence is unknown or does not allow redistribution."""
@@ -119,7 +119,7 @@ _ALL: Final = (
     Format(
         name="imagefolder",
         module="folders",
-        summary="ImageFolder for `datasets`: one folder of images and metadata.jsonl per split.",
+        summary="ImageFolder for `datasets`, with one image folder and metadata.jsonl per split.",
     ),
     Format(
         name="jsonl",
@@ -171,7 +171,7 @@ _ALL: Final = (
     Format(
         name="sugar-crepe-plus",
         module="published",
-        summary="like sugar-crepe, with a second true caption. Only for datasets with rewordings.",
+        summary="like sugar-crepe, with a second true caption. Requires a dataset with rewordings.",
         columns=_FOILS | {"hard_positive"},
     ),
     Format(
@@ -189,8 +189,8 @@ _ALL: Final = (
     Format(
         name=RECIPE,
         module="parquet",
-        summary="the dataset without images and texts: ids, source names, times, boxes and "
-        "digests. `eqforge build --recipe` rebuilds the dataset from the user's own sources and "
+        summary="the ids, source names, times, boxes and digests of the dataset, without images "
+        "and texts. `eqforge build --recipe` rebuilds the dataset from the user's own sources and "
         "lists records that no longer match. Combined datasets have no recipe.",
     ),
     Format(
@@ -203,8 +203,8 @@ _ALL: Final = (
     Format(
         name="vlmevalkit",
         module="harnesses",
-        summary="the questions of lmms-eval as a table for VLMEvalKit, eqforge_....tsv. Copy this "
-        "file to the folder LMUData.",
+        summary="the table eqforge_....tsv for VLMEvalKit, with the questions of lmms-eval. Copy "
+        "this table to the folder LMUData.",
     ),
     Format(
         name="clip-benchmark",

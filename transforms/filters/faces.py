@@ -58,8 +58,8 @@ class FaceSettings:
     """Face detector, and the score above which it reports a face."""
 
     face_policy: FacePolicy = "yunet"
-    """Face detector to use: `paper`, `cnn`, `yunet`, or `off`. `paper` is EqBen's detector: the HOG
-    model from the face_recognition package. `cnn` is the neural model from the same package, and
+    """Face detector to use, or `off` to skip face detection. `paper` is EqBen's detector: the HOG
+    model from the face_recognition package. `cnn` is the neural model from the same package. It
     needs 7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects
     small and turned heads."""
 

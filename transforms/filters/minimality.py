@@ -96,10 +96,10 @@ class GateSettings:
     """Maximum fraction of the image area that changes, in [0, 1]."""
 
     min_ssim: float | None = None
-    """Minimum structural similarity (SSIM), in [-1, 1]."""
+    """Minimum structural similarity (SSIM) of the two images, in [-1, 1]."""
 
     max_ssim: float | None = None
-    """Maximum structural similarity (SSIM), in [-1, 1]."""
+    """Maximum structural similarity (SSIM) of the two images, in [-1, 1]."""
 
     min_background_ssim: float | None = None
     """Minimum SSIM outside the changed area. Pairs in which the whole image changes are

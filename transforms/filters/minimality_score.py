@@ -40,16 +40,15 @@ MAX_ROTATION_DEG = 45
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MinimalitySettings:
-    """Selection of pairs by minimality: whether a scene changes only in what captions name."""
+    """Selection of pairs whose scene changes only in what the captions name (minimality)."""
 
     min_minimality: float | None = None
     """Minimum minimality score of a pair, in [0, 1]. For the error rates, see
     docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Number of pairs per video to keep even if they change too much. These are the
-    pairs with the highest minimality scores. If scores are equal, the pairs with the lowest ids are
-    kept."""
+    """Number of pairs per video to keep even if they change too much. The pairs with the highest
+    minimality scores are kept. If scores are equal, the pairs with the lowest ids are kept."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

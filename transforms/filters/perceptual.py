@@ -38,8 +38,8 @@ class PerceptualSettings:
     """Model that measures the perceptual distance between two images, and the maximum distance."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
-    """Model that encodes the images: `dinov2:MODEL`, or a dual encoder, as in --oracle. The
-    distance is 1 minus the cosine similarity of the encodings."""
+    """Model that encodes the images. Pass `dinov2:MODEL`, or a dual encoder in a form that --oracle
+    accepts. The distance is 1 minus the cosine similarity of the encodings."""
 
     max_perceptual: float | None = None
     """Maximum perceptual distance, in [0, 2]."""

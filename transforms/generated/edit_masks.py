@@ -115,14 +115,14 @@ class GroundingSettings:
     """Models that find the area to edit if a photograph has no mask."""
 
     grounder: Annotated[str | None, Trace.NAME] = None
-    """Object detector that finds the area to edit: Grounding DINO, OWL-ViT or OWLv2. Pass the
-    folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub."""
+    """Grounding DINO, OWL-ViT or OWLv2 model that finds the area to edit. Pass the folder of a
+    saved Transformers model, or ID@COMMIT from the Hugging Face Hub."""
 
     segmenter: Annotated[str | None, Trace.NAME] = None
-    """SAM or SAM 2 model that outlines the detected objects (default: the masks are boxes)."""
+    """SAM or SAM 2 model that outlines the detected objects (default: use their boxes as masks)."""
 
     grounding_score: float = 0.3
-    """Minimum detection score of the grounder, in [0, 1]."""
+    """Minimum detection score of the --grounder model, in [0, 1]."""
 
     mask_margin: float = 0.02
     """Margin to add around a detected region, as a fraction of the photograph's longer side."""

@@ -149,13 +149,13 @@ class LockSettings:
     """Protection of the photograph outside the mask."""
 
     lock: bool = True
-    """Keep the photograph's pixels outside the mask. --no-lock uses the edited pixels."""
+    """Keep the photograph's pixels outside the mask. --no-lock keeps the edited pixels instead."""
 
     feather_px: int = 0
     """Width in pixels of the gradual transition from photograph to edit, inside the mask's edge."""
 
     max_changed_outside: float | None = 0.5
-    """Maximum fraction of the area outside the mask that the editor may change."""
+    """Maximum fraction of pixels outside the mask that the editor may change."""
 
     def __post_init__(self) -> None:
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)

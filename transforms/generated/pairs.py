@@ -58,8 +58,8 @@ class RankSettings:
     """Number of seeds to try per pair, 1 to 64. Only the best result is kept."""
 
     best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
-    """Score that selects the best seed: similarity of the unchanged area, or the oracle's
-    preference."""
+    """Score that selects the best seed. `background_ssim` is the similarity of the unchanged area.
+    `oracle_margin` is the oracle's preference for the right captions."""
 
     def __post_init__(self) -> None:
         check_range("seeds", self.seeds, 1, MOST_SEEDS)

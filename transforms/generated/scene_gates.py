@@ -14,7 +14,7 @@ class SceneGates:
     """Limits on measurements of the two rendered images (None turns a limit off)."""
 
     max_overlap_m: float | None = 0.01
-    """Maximum depth by which two objects may overlap, in metres."""
+    """Maximum depth to which one object may cut into another, in metres."""
 
     min_frame_margin: float | None = 0.004
     """Minimum distance between a captioned object and the image's edge, in image widths."""
@@ -47,11 +47,12 @@ class SceneGates:
     """Minimum distance in depth for "in front of" and "behind", in metres."""
 
     max_crossed_side_margin: float | None = 0.08
-    """Maximum distance between box centres at which the other caption is still false, in image
-    widths."""
+    """Maximum distance by which "left of" or "right of" in the other image's caption may hold. The
+    distance between box centres is measured in image widths."""
 
     max_crossed_depth_margin_m: float | None = 0.4
-    """Maximum distance in depth at which the other caption is still false, in metres."""
+    """Maximum distance in depth by which "in front of" or "behind" in the other image's caption may
+    hold, in metres."""
 
     max_near_gap: float | None = 0.15
     """Maximum gap between objects that are "next to" each other, in image widths."""
@@ -63,22 +64,24 @@ class SceneGates:
     """Minimum gap between objects that are "far from" each other, in image widths."""
 
     min_height_margin: float | None = 0.18
-    """Minimum height of an object's lowest pixel above its support's lowest pixel, in image
-    heights."""
+    """Minimum height of an object above its support for "on", in image heights. The height is
+    measured between the lowest pixels of the two objects."""
 
     max_crossed_height_margin: float | None = 0.14
-    """Maximum height at which "on" in the other caption is still false, in image heights."""
+    """Maximum height by which "on" in the other image's caption may hold, in image heights. The
+    height is measured between the lowest pixels of the two objects."""
 
     min_within_margin: float | None = 0.0
     """Minimum distance to the edges of the surrounding box for "in" and "under", in image
     widths."""
 
     max_crossed_within_margin: float | None = 0.0
-    """Maximum depth inside a box at which "in" or "under" in the other caption is still false."""
+    """Maximum distance by which "in" or "under" in the other image's caption may hold, in image
+    widths. The distance is measured to the edges of the surrounding box."""
 
     min_named_colour: float | None = 0.1
-    """Minimum fraction of an object's pixels that have its captioned colour. Only for --stage
-    photo."""
+    """Minimum fraction of an object's pixels that have its captioned colour. Applies only to
+    --stage photo."""
 
     min_unchanged_iou: float | None = 0.95
     """Minimum overlap (IoU) of the two masks of an object that should not move."""
@@ -91,8 +94,8 @@ class SceneGates:
     """Maximum mean pixel difference outside the changed objects, in [0, 1]."""
 
     max_unchanged_block: float | None = 0.45
-    """Maximum mean pixel difference of a block outside the changed objects. Each block is 1/16 of
-    the image's width."""
+    """Maximum mean pixel difference of any block outside the changed objects. The width of a block
+    is 1/16 of the image's width."""
 
     min_change: float | None = 0.06
     """Minimum mean pixel difference where objects changed. For example, a red and a blue mug differ
@@ -103,15 +106,16 @@ class SceneGates:
     visible."""
 
     min_step_share: float | None = 0.5
-    """For `graded`: minimum visible difference, as a fraction of the intended step."""
+    """Minimum visible difference, as a fraction of the intended step. Applies only to `graded`
+    pairs."""
 
     min_posture_margin: float | None = 0.1
-    """For `posture`: minimum log2 of the height ratio (upright to lying) and of the width ratio
-    (lying to upright)."""
+    """Minimum log2 of the factors by which an object looks taller and narrower upright than lying.
+    Applies only to `posture` pairs."""
 
     min_trim_area: float | None = 0.0015
-    """For `trim`: minimum extra area in the captioned colour compared with the other image, as a
-    fraction of the image."""
+    """Minimum extra area in the captioned colour, compared with the other image. The area is a
+    fraction of the image. Applies only to `trim` pairs."""
 
     def __post_init__(self) -> None:
         for name, gate in GATES.items():

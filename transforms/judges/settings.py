@@ -35,16 +35,16 @@ class JudgeSettings:
     """Models that judge the generated texts, and limits on their answers."""
 
     verify: Annotated[tyro.conf.UseAppendAction[tuple[str, ...]], TraceOf(judges_of)] = ()
-    """Model that judges the texts: nli:MODEL, llm:MODEL or vqa:MODEL. You can pass several models.
-    `nli` is a natural language inference classifier, `llm` is a language model that answers yes or
-    no, and `vqa` also sees the image. MODEL is the folder of a saved Transformers model, or
-    ID@COMMIT from the Hugging Face Hub. For llm, MODEL can also be NAME@URL of an OpenAI-compatible
-    server. Set the server's API key in the environment variable EQFORGE_MODEL_KEY. Add options
-    after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if you set a
-    limit."""
+    """Model that judges the texts, in the form nli:MODEL, llm:MODEL or vqa:MODEL. You can pass
+    several models. `nli` is a natural language inference classifier, `llm` is a language model that
+    answers yes or no, and `vqa` also sees the image. MODEL is the folder of a saved Transformers
+    model, or ID@COMMIT from the Hugging Face Hub. For llm, MODEL can also be NAME@URL of an
+    OpenAI-compatible server. Set the environment variable EQFORGE_MODEL_KEY to the server's API
+    key. Add options after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if
+    you set a limit."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
-    """Maximum number of requests. The build stops before it exceeds this limit."""
+    """Maximum number of requests to servers. A build that may need more requests does not start."""
 
     entailed_min: float | None = None
     """Minimum probability that the caption and the hard positive entail each other."""
@@ -56,7 +56,7 @@ class JudgeSettings:
     """Minimum probability that the image shows both true texts but not the hard negative."""
 
     probability_min: float | None = None
-    """Minimum probability that a row is right, estimated from the precision of the rules."""
+    """Minimum probability that a row is correct, estimated from the precision of the rules."""
 
     refuse_by: Literal["any", "all"] = "any"
     """Reject a text if at least one judge rejects it (`any`), or only if all judges reject it

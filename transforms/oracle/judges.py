@@ -39,7 +39,7 @@ class OracleSettings:
     """Image-text model that checks the pairs, such as clip:MODEL or siglip:MODEL. You can also pass
     blip-itm:MODEL, oscar:CHECKPOINT,features=FILE.tsv, or matrix:FILE,rows=FILE,columns=FILE. MODEL
     is the folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. To require
-    that two models agree, join them with +. Add options after commas:
+    that two models agree, join them with +. Add options after commas, as in
     clip:FOLDER,device=cuda:0,precision=bfloat16."""
 
     oracle_min: float | None = 0.9
@@ -49,8 +49,8 @@ class OracleSettings:
     """Maximum probability that an image matches the other caption."""
 
     evaluated_families: tuple[str, ...] = ()
-    """Model families that you will evaluate, such as clip. If the oracle belongs to one of these
-    families, a warning is printed."""
+    """Model families that you will evaluate, such as clip. A warning is printed if the oracle
+    belongs to one of these families."""
 
     def __post_init__(self) -> None:
         for name in ("oracle_min", "oracle_max"):

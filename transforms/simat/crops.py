@@ -44,12 +44,11 @@ class CropSettings:
     """Crop shape and size."""
 
     crop: Literal["square", "published"] = "square"
-    """Crop shape: the smallest square around both objects (`square`), or SIMAT's crop
-    (`published`)."""
+    """Crop shape. `square` is the smallest square around both objects, and `published` is SIMAT's
+    own crop."""
 
     min_crop_px: int = 64
-    """Minimum length of a crop's longer side in pixels. In the smallest published crop, this side
-    is 65 pixels long."""
+    """Minimum length of a crop's longer side in pixels. SIMAT's smallest crop has 65 pixels."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

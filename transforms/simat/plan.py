@@ -54,16 +54,16 @@ FOLDERS = ("", "VG_100K/", "VG_100K_2/")  # the folders of Visual Genome's two a
 
 @dataclass(frozen=True, kw_only=True)
 class SimatFiles:
-    """Annotation files: one source, and optional files that select triplets and queries."""
+    """Annotation files, and optional files that select triplets and queries."""
 
     relationships: Path | None = None
     """Visual Genome's relationships.json."""
 
     scene_graphs: Path | None = None
-    """Visual Genome's scene_graphs.json, instead of relationships.json."""
+    """Visual Genome's scene_graphs.json, used instead of relationships.json."""
 
     retrieval_db: Path | None = None
-    """SIMAT's retrieval_db.tsv, instead of Visual Genome's annotations."""
+    """SIMAT's retrieval_db.tsv, used instead of Visual Genome's annotations."""
 
     triplets: Path | None = None
     """SIMAT's triplets.csv, whose regions form the gallery (default: eqforge selects triplets)."""
@@ -72,9 +72,9 @@ class SimatFiles:
     """SIMAT's transfos.csv with the queries (default: all changes that lead to another triplet)."""
 
     captions: Path | None = None
-    """Captions for triplets: SIMAT's captions.txt (needs --triplets), or JSON Lines. Each JSON line
-    has the fields subject, relation, object and caption. Triplets without a caption get one from a
-    template."""
+    """Captions for triplets, as JSON Lines or SIMAT's captions.txt (needs --triplets). Each JSON
+    line has the fields subject, relation, object and caption. Triplets without a caption get one
+    from a template."""
 
     image_data: Path | None = None
     """Visual Genome's image_data.json, which lets eqforge reject images of a different size."""
@@ -89,7 +89,7 @@ class SimatFiles:
     """JSON file of subjects and relations (default: SIMAT's 15 subjects and 20 relations)."""
 
     synonyms: Path | None = None
-    """Your own synonyms: one comma-separated group per line."""
+    """File of your own synonyms, with one comma-separated group per line."""
 
     def check_source(self) -> None:
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)

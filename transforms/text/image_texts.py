@@ -68,10 +68,10 @@ class TextsBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class TextSources:
-    """Source files of the texts: pass --vl-checklist, --pairs or --captions."""
+    """Source files of the texts. Pass --vl-checklist, --pairs or --captions."""
 
     vl_checklist: Path | None = None
-    """VL-CheckList's `data` folder. REPLACE is built from the Visual Genome files in this
+    """VL-CheckList's `data` folder. The REPLACE set is built from the Visual Genome files in this
     folder."""
 
     kinds: tuple[str, ...] = ("attribute", "relation")
@@ -82,8 +82,8 @@ class TextSources:
 
     captions: Path | None = None
     """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, JSON or a Hugging Face folder. It needs a `caption` column. The columns
-    `image`, `id` and `split` are optional."""
+    file can be a table, a JSON file or a Hugging Face folder. It needs a `caption` column. The
+    columns `image`, `id` and `split` are optional."""
 
     def check_sources(self) -> None:
         sources = (self.vl_checklist, self.pairs, self.captions)

@@ -67,9 +67,9 @@ class NegativeWriterSettings:
 
     writer: Annotated[str | None, Trace.NAME] = None
     """Language model that writes missing hard negatives (default: rules write them). Pass the
-    folder of a saved Transformers model, an id on the Hugging Face Hub, or NAME@URL for an
-    OpenAI-compatible server. Set the server's API key in the environment variable
-    EQFORGE_MODEL_KEY."""
+    folder of a saved Transformers model, or an id on the Hugging Face Hub. For an OpenAI-compatible
+    server, pass NAME@URL. Set the environment variable EQFORGE_MODEL_KEY to the server's API
+    key."""
 
     writer_for: Literal["all", "rest"] = "all"
     """Use the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""

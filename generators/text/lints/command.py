@@ -38,20 +38,20 @@ class LintSettings:
     pairs are VL-CheckList, ARO, SugarCrepe, VALSE, Winoground, EqBen, SIMAT and JSON Lines."""
 
     hard_positives: Path | None = None
-    """Second file of a published hard-positive set, in addition to PATHS."""
+    """Second file of a published hard-positive set. Pass the first file as PATHS."""
 
     examples: int = 3
-    """Number of findings of each kind to show in the summary."""
+    """Number of findings to show per kind in the summary."""
 
     fail_on: Severity = "warning"
-    """Exit with status 1 if a finding is at least this severe: note, warning or error."""
+    """Exit with status 1 if any finding has at least this severity: note, warning or error."""
 
     errata: Path | None = None
-    """Errata file to write. It drops all records with errors. To use the file with `import
+    """Write an errata file that drops all records with errors. To use the file with `import
     --errata`, lint the imported dataset, not its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS
-    """Kinds of findings for which --errata drops records."""
+    """Kinds of findings that make --errata drop a record."""
 
     def __post_init__(self) -> None:
         for kind in self.errata_kinds:

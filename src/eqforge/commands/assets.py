@@ -82,8 +82,8 @@ class Fetch(Chosen):
     """Folder or URL for the archives and their manifest.json. Existing files are kept."""
 
     words: str | None = None
-    """JSON file of caption words, keyed by asset id. Example: {"Dog": {"noun": "dog", "plural":
-    "dogs", "colour": "brown", "parts": []}}."""
+    """JSON file of caption words by asset id, such as {"Dog": {"noun": "dog", "plural": "dogs",
+    "colour": "brown", "parts": []}}."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
-    """Write a dataset's card (README.md) and croissant.json, including facts that you provide."""
+    """Write a dataset's card (README.md) and croissant.json, with facts that you provide."""
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""

@@ -28,7 +28,7 @@ class Arguments:
     """Print a shell script for Tab completion of commands, datasets, options and values."""
 
     shell: Annotated[Literal["bash", "zsh"], tyro.conf.Positional]
-    """Your shell. See docs/guides/building.md for how to install the script."""
+    """Your shell. To install the script, see docs/guides/building.md."""
 
 
 def complete(arguments: Arguments) -> None:

@@ -35,7 +35,7 @@ class Arguments:
     """Tables to compare, such as samples (default: all)."""
 
     only: tuple[str, ...] = ()
-    """Columns to compare, such as caption_0, in the tables that have them (default: all)."""
+    """Columns to compare, such as caption_0 (default: all)."""
 
     report: Path | None = None
     """Folder for web pages that show added, removed and changed samples with their images."""

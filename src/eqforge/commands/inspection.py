@@ -36,10 +36,10 @@ class Arguments:
     """Folder or URL of the dataset."""
 
     rows: int = 3
-    """Number of samples to show or draw, spread over the dataset."""
+    """Number of samples to show or draw. They are spread over the dataset."""
 
     sheet: Path | None = None
-    """Image file to write: a contact sheet of samples with their texts."""
+    """Image file to write, with a contact sheet of samples and their texts."""
 
     boxes: bool = False
     """Also draw the boxes of objects, if the dataset has boxes."""

@@ -41,23 +41,23 @@ class Arguments:
     evidence."""
 
     training_ids: tuple[str, ...] = ()
-    """Training images: COCO, Karpathy or Visual Genome JSON, or lists of ids. A list is a JSON
+    """Training images as COCO, Karpathy or Visual Genome JSON, or as lists of ids. A list is a JSON
     array, or has one id or file name per line. If ids are plain numbers, pass coco=FILE, vg=FILE or
     flickr=FILE."""
 
     links: tuple[Path, ...] = ()
     """Files that list several ids of the same photograph, such as Visual Genome's image_data.json.
-    Being in such a file does not make an image count as seen."""
+    An image does not count as seen because it is listed in these files."""
 
     splits: tuple[str, ...] = ("train", "restval")
     """Splits of a list that count as training data. `all` selects every split."""
 
     names_are: Collection | None = None
-    """Collection that the images come from. Required if their names are only numbers, such as
+    """Collection that the images come from. Required if the image names are only numbers, such as
     1000092795.jpg."""
 
     images: tuple[Path, ...] = ()
-    """Folders of training images. Dataset images that look the same count as seen."""
+    """Folders of training images. Dataset images that look like a training image count as seen."""
 
     datasets: tuple[str, ...] = ()
     """Datasets whose images count as seen, matched by COCO, VG or Flickr id, or by appearance."""

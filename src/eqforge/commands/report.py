@@ -37,7 +37,7 @@ class Arguments:
     """Type of the scores in your files. Folders written by `eqforge score` record this type."""
 
     thumbnails_only: bool = False
-    """Show only thumbnails (320 pixels wide), and leave out the full-size images."""
+    """Show only thumbnails (320 pixels wide), without the full-size images."""
 
     overwrite: bool = False
     """Overwrite an earlier report, even if its dataset or scores differ."""

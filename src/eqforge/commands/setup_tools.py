@@ -20,7 +20,7 @@ class Arguments:
     """
 
     what: Annotated[Literal["wordnet"], tyro.conf.Positional]
-    """What to download. `wordnet` is the only choice."""
+    """Resource to download. `wordnet` is the only choice."""
 
 
 def set_up(_arguments: Arguments) -> None:
