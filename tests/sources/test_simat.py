@@ -92,7 +92,7 @@ def test_other_files_are_one_error_that_says_where(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("A dog.\nA cat.\n", "has 2 captions, but --triplets has 1 triplets"),
+        ("A dog.\nA cat.\n", "has 2 captions, but --triplets has 1 triplet"),
         ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption for 'giraffe/licking/leaf'"),
         ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),

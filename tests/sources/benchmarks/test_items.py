@@ -194,7 +194,7 @@ def test_counterparts_are_compared(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="as in data"):
         list(read_items("replace-swap", tmp_path))
     path.write_text("[]")
-    with pytest.raises(InputError, match="data has 1 records, but swapped_data has 0"):
+    with pytest.raises(InputError, match="data has 1 record, but swapped_data has 0"):
         list(read_items("replace-swap", tmp_path))
 
 
