@@ -65,7 +65,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Proto]:
 
 # --- the job of every dataset
 
-RUN = ("eq-ag", "eq-sd", "eq-kubric", "hard-positives", "vlue")
+RUN = ("eq-ag", "eq-sd", "hard-positives", "vlue")
 """Datasets whose jobs run; they share their steps with the others, whose jobs are only checked."""
 
 
