@@ -134,9 +134,9 @@ class LxmertAnswerer(Lxmert):
         if len(names) != count or names == {n: f"LABEL_{n}" for n in range(count)}:
             if len(answers) != count:
                 raise InputError(
-                    f"{weights.source} does not name its {count:,} answers, and --answer-list has "
-                    f"{len(answers):,}. Pass all of them in the model's order, as in LXMERT's "
-                    "trainval_label2ans.json."
+                    f"{weights.source} does not name its {count:,} answers, but --answer-list has "
+                    f"{len(answers):,}. Pass all {count:,} answers in the model's order, as in "
+                    "LXMERT's trainval_label2ans.json."
                 )
             names = dict(enumerate(answers))
         self._classes = _Classes(names, answers)

@@ -69,8 +69,8 @@ class Config(CaptionDataset):
     photograph), instruction (for the editor) and mask (a file in the masks folder)."""
 
     masks: MediaRoot | None = None
-    """Folder of masks, each with the name and size of its photograph. Black areas stay unchanged. A
-    photograph without a mask is rejected, unless --grounder finds the area to edit."""
+    """Folder of masks, each with the same name and size as its photograph. Black areas stay
+    unchanged. A photograph without a mask is rejected, unless --grounder finds the area to edit."""
 
     max_side: int | None = None
     """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down."""

@@ -296,7 +296,7 @@ def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
     for record in read_table(path, _ANNOTATIONS, ()):
         row = record.node(path.name)
         image, split = (text.value if (text := row.get(n)) else "" for n in ("filename", "split"))
-        where = f"row of {shown(image)}: raw"
+        where = f"row for {shown(image)}: raw"
         captions = decode(row["raw"].text().encode(), list[str], path.name, where)
         for position, caption in enumerate(captions):
             yield CaptionRecord(

@@ -69,7 +69,7 @@ def _check(erratum: Erratum, where: str) -> None:
             datetime.date.fromisoformat(erratum.when)
         except ValueError as error:
             raise InputError(
-                f"{where}: when: expected a day such as 2026-11-23, found {shown(erratum.when)}"
+                f"{where}: when: expected a date such as 2026-11-23, found {shown(erratum.when)}"
             ) from error
 
 

@@ -242,8 +242,8 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
-            f"{path}: this folder contains no captions; pass a file, or a folder with subtitles "
-            f"(.srt or .vtt), .txt files with times, {FORMS}"
+            f"{path}: this folder contains no captions. Pass a file, or a folder with one of "
+            f"these: subtitles (.srt or .vtt); .txt files with times; {FORMS}."
         )
     if language is not None and not subtitles:
         raise InputError(

@@ -88,7 +88,7 @@ def own_records(path: Path) -> Iterator[Record]:
 def _known(path: Path) -> RowFolder:
     if (rows := row_folder(path)) is None:
         raise InputError(
-            f"{path}: this folder contains no captions; pass a file, or a folder with {FORMS}"
+            f"{path}: this folder contains no captions. Pass a file, or a folder with {FORMS}."
         )
     return rows
 

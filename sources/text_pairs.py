@@ -173,8 +173,8 @@ def with_hard_positives(
         if other is None or other.image != pair.image:
             found = "the end of the file" if other is None else repr(other.image)
             raise InputError(
-                f"hard positives: record {pair.pair_id}: the pairs file has the image "
-                f"{pair.image!r} here, found {found}"
+                f"hard positives: record {pair.pair_id}: expected the image "
+                f"{pair.image!r}, as in the pairs file, found {found}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:

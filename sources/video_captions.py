@@ -197,7 +197,7 @@ def _times(line: Node) -> Moment:
         line.fail("either timestamp_s or start_s and end_s, not both")
     moment = _moment(at)
     if not 0 <= moment.start <= moment.end <= MAX_TIME_S:
-        at.fail(f"a time or an ascending range from 0 to {MAX_TIME_S:,} s")
+        at.fail(f"a time or range between 0 and {MAX_TIME_S:,} s, with the start before the end")
     return moment
 
 

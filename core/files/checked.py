@@ -25,14 +25,13 @@ _MOST_DEEP = 50
 
 _CONSTANTS = {None: "null", True: "true", False: "false"}
 _KINDS = {
-    str: "a string",
-    int: "a whole number",
-    float: "a number",
-    dict: "an object",
-    list: "an array",
-    tuple: "an array",
+    **dict.fromkeys((str, int, float), ""),
+    dict: "the object",
+    list: "the array",
+    tuple: "the array",
 }
 _BREAKS = re.compile(r" *[\t\n\r]\s*")
+_LINE = re.compile(r"(line|row|entry|record) \d+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -89,7 +88,8 @@ def names_of(keys: Iterable[Any]) -> str:
 def _described(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
-    return f"{_KINDS.get(type(value), type(value).__name__)} {shown(value)}"
+    kind = _KINDS.get(type(value), type(value).__name__)
+    return f"{kind} {shown(value)}" if kind else shown(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.place}: the field {key!r} is missing; found "
-                f"{names_of(members) or 'no fields'}"
+                f"{f'only {names_of(members)}' if members else 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 
@@ -186,7 +186,8 @@ class Node:
 
     def _below(self, key: str) -> str:
         name = name_of(key)
-        return f"{self.where}.{name}" if self.where else name
+        dot = ": " if _LINE.fullmatch(self.where) else "."
+        return f"{self.where}{dot}{name}" if self.where else name
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:

@@ -334,4 +334,7 @@ def _readable(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
-        raise InputError(f"{path}: cannot be unpacked: {error}; {_ADVICE}") from error
+        raise InputError(
+            f"{path}: cannot be unpacked: {error}. Unpack it yourself, and pass the file or "
+            "folder inside."
+        ) from error

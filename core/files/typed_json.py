@@ -84,6 +84,8 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         matches = ((pattern.fullmatch(problem), words) for pattern, words in _MESSAGES)
         match, words = next((each for each in matches if each[0]), (None, ""))
         message = clipped(words.format(*map(_kind, match.groups())) if match else problem)
+        if ", got `" in problem and type(value) in (str, int, float):
+            message = f"{message.rpartition(', found ')[0]}, found {shown(value)}"
         message += _found(problem, value, known)
         if "Invalid enum value" in problem and isinstance(type_, type):
             choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
@@ -130,11 +132,10 @@ def _found(problem: str, value: Any, known: Sequence[str]) -> str:
     if "unknown field" in problem and known:
         return f"; expected {', '.join(known)}"
     if "missing required field" in problem and isinstance(value, dict):
-        return f"; found {', '.join(map(name_of, value)) or 'none'}"
+        return f"; found {'only ' if value else ''}{', '.join(map(name_of, value)) or 'none'}"
     if "length" in problem and isinstance(value, list):
         return f", found {len(value):,}"
-    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
-    return f" {shown(value)}" if is_plain and ", got `" in problem else ""
+    return ""
 
 
 def _without_mark(data: bytes) -> bytes:

@@ -80,7 +80,7 @@ def from_measurements(
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"{dataset.folder}: eqforge cannot score its samples; pass a CSV table of scores"
+            f"eqforge cannot score the samples of {dataset.folder}; pass a CSV table of scores"
         )
     measured = [read_efficiency(path) for path in results]
     check_alike(results, measured)

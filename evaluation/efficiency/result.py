@@ -53,8 +53,8 @@ class EfficiencySettings:
     """Batch sizes to time, in ascending order. A GPU may run out of memory at larger sizes."""
 
     detector: str | None = None
-    """Object detector to time as well, for models that read region features. Pass the folder of a
-    Transformers model such as YOLOS, or ID@COMMIT from the Hugging Face Hub."""
+    """Object detector to include in the timing, for models that use region features. Pass the
+    folder of a Transformers model such as YOLOS, or ID@COMMIT from the Hugging Face Hub."""
 
     detector_s: float | None = None
     """Detection time per image in seconds, if you measured it yourself."""

@@ -55,7 +55,7 @@ def check_place(
     is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
     if is_other and not overwrite:
         raise InputError(
-            f"{option} {output} contains a different report (of {there.dataset}); choose another "
+            f"{option} {output} contains a different report (for {there.dataset}); choose another "
             "folder, or add --overwrite to replace it"
         )
     check_owned(output, paths, Listing(output).files, option)

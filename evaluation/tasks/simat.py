@@ -248,8 +248,8 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
         )
     if lost[1]:
         raise InputError(
-            f"{scores.model}: {lost[1]:,} captions have no vector, but the baselines need all "
-            "captions. Score the dataset again"
+            f"{scores.model}: {lost[1]:,} captions have no vector, but the baselines need a "
+            "vector for every caption. Score the dataset again."
         )
     queries, regions = np.flatnonzero(complete), np.flatnonzero(of_regions >= 0)
     return _Space(

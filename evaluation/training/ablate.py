@@ -178,9 +178,9 @@ def _cell(grid: Grid, train: str, row: str, output: Path) -> Cell:
         for name, value in json.loads(json.dumps(run)).items():
             if known.run.get(name) != value:
                 raise InputError(
-                    f"{folder} was made with different settings: {name} is "
-                    f"{shown(known.run.get(name))} instead of {shown(value)}; choose a different "
-                    "--output, or delete this folder"
+                    f"{folder} was made with different settings: {name} was "
+                    f"{shown(known.run.get(name))} and is now {shown(value)}. Choose a different "
+                    "--output, or delete this folder."
                 )
         return known
     model = folder / "model"

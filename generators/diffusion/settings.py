@@ -105,16 +105,16 @@ class EditSettings:
     """Prompt-to-prompt settings, by which the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """Initial fraction of steps that reuse the first image's attention to shared words."""
+    """Fraction of the steps, counted from the first, that reuse attention to shared words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
 
     reweight: float = 1.0
-    """Factor for the attention to changed or added words in the second image."""
+    """Factor that scales the attention to changed or added words."""
 
     self_replace: float = 0.4
-    """Initial fraction of steps that reuse the first image's layout (its self-attention)."""
+    """Fraction of the steps, counted from the first, that reuse the first image's layout."""
 
     local_blend: bool = True
     """Keep the first image outside the changed area. --no-local-blend redraws all pixels."""

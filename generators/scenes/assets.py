@@ -142,7 +142,7 @@ def fetch_archive(asset: Asset) -> bytes:
 def files_of(asset: Asset, folder: Path) -> AssetFiles:
     for name in filter(None, (asset.render, asset.simulation)):
         if not (folder / name).is_file():
-            raise InputError(f"asset {asset.asset_id!r}: {asset.archive} contains no file {name}")
+            raise InputError(f"asset {asset.asset_id!r}: {asset.archive} does not contain {name}")
     return AssetFiles(
         folder=folder,
         render=folder / asset.render,

@@ -76,7 +76,7 @@ def _encoder() -> "Tokenizer":
 
 CAPTION_REASONS = {
     "empty_caption": "The caption contains no visible characters.",
-    "control_characters": "The caption contains a control character or half of a surrogate pair.",
+    "control_characters": "The caption contains a control character or an unpaired surrogate.",
     "caption_too_long_chars": "The caption has too many characters.",
     "caption_too_long_tokens": "The caption has too many CLIP tokens.",
 }

@@ -80,8 +80,9 @@ def _parse(lines: Sequence[str], file: str) -> Lexicon:
     # Fields are never quoted, so there is no need for the csv module.
     rows = [line.split("\t") for line in lines]
     if not rows or tuple(rows[0]) != COLUMNS:
-        found = "an empty file" if not rows else shown(" ".join(rows[0]))
-        raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")
+        found = "an empty file" if not rows else shown(", ".join(rows[0]))
+        columns = ", ".join(COLUMNS)
+        raise InputError(f"{file}: line 1: expected the columns {columns}; found {found}")
     entries: dict[tuple[str, str, str], LexiconEntry] = {}
     for line, row in enumerate(rows[1:], start=2):
         entry = _entry(row, f"{file}: line {line}")

@@ -88,7 +88,7 @@ class PlanReport:
       counts: counts by name, such as the number of candidate pairs.
       lines: counts, filters and rejected candidates, in words.
       sources: origin of each non-default setting, by option.
-      pilot: cost and result of the pilot, or None without a pilot.
+      pilot: cost and result of the pilot, or None if no pilot was run.
       forecast: result of the pilot, in words, or empty without a pilot.
       changed_inputs: input files of the recipe whose bytes match no input of the plan.
     """

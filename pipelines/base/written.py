@@ -86,8 +86,8 @@ class ModelSettings:
     """Price per million input tokens, followed by the price per million output tokens."""
 
     model_budget: Annotated[float | None, Trace.NONE] = None
-    """Maximum cost of the requests at --model-prices. The build stops before it exceeds this
-    limit."""
+    """Maximum cost of the requests, at the prices in --model-prices. The build stops before it
+    exceeds this limit."""
 
     model_requests: Annotated[int | None, Trace.NONE] = None
     """Maximum number of requests. The build stops before it exceeds this limit."""

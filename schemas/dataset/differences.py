@@ -31,7 +31,7 @@ class TableDifference:
         equal (`equal`).
       columns: number of changed records, by column.
       only_in_a, only_in_b: columns missing from the other table.
-      types: types in A and B, for columns whose types differ.
+      types: columns whose types differ, with the types in A and B.
       added_examples, removed_examples: keys of some added or removed records.
       changed_examples: some changed records.
     """

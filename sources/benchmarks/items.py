@@ -379,7 +379,7 @@ class _Names:
         known, count, place = self._seen.get(name, (digest, 0, origin))
         if known != digest:
             raise InputError(
-                f"{origin}: the record at {place} has the same id, {shown(name)}. Choose a column "
+                f"{origin}: the id {shown(name)} already appears in {place}. Choose a column "
                 "of unique ids with --columns id=NAME, or import the files separately and combine "
                 "the datasets."
             )

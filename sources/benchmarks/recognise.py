@@ -50,13 +50,23 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
                 f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )
         return form
-    wanted = "; or ".join(
-        form.array or f"the fields {', '.join(sorted(form.fields))}" for form in forms
-    )
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         naming = "; each line must be one record; a file with a JSON array must end in .json"
-    raise InputError(f"{place}: expected {wanted}; found {describe_record(value, forms)}{naming}")
+    found = f"{'the fields ' if _names(value) else ''}{describe_record(value, forms)}"
+    raise InputError(f"{place}: expected {_wanted(forms)}; found {found}{naming}")
+
+
+def _wanted(forms: Iterable[Form]) -> str:
+    """Name the records of some forms; forms that differ in one field are named together."""
+    named = [form.fields for form in forms if not form.array]
+    shared = frozenset[str]().union(*named[:1]).intersection(*named)
+    if len(named) > 1 and all(len(fields - shared) == 1 for fields in named):
+        own = " or ".join(name for fields in named for name in fields - shared)
+        wanted = [f"the fields {', '.join(sorted(shared))}, and {own}"]
+    else:
+        wanted = [f"the fields {', '.join(sorted(fields))}" for fields in named]
+    return ", or ".join([*(form.array for form in forms if form.array), *wanted])
 
 
 def describe_record(value: Any, expected: Iterable[Form] = ()) -> str:

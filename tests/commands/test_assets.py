@@ -165,7 +165,7 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
     ("change", "message"),
     [
         ({"collision_geometry.obj": None}, "object.urdf uses collision_geometry.obj"),
-        ({"object.urdf": None}, "contains no file object.urdf"),
+        ({"object.urdf": None}, "does not contain object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
             "visual_geometry.obj uses texture.png, but this file does not exist",

@@ -285,7 +285,7 @@ def test_an_archive_over_the_limit_is_not_read(library: Callable[[bytes], AssetL
 def test_an_archive_without_the_file_to_draw_is_refused(
     library: Callable[[bytes], AssetLibrary],
 ) -> None:
-    with pytest.raises(InputError, match=r"asset 'thing': .* contains no file a\.obj"):
+    with pytest.raises(InputError, match=r"asset 'thing': .* does not contain a\.obj"):
         library(tar({"b.obj": CUBE})).unpack("thing")
 
 

@@ -94,7 +94,7 @@ def refuse(
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (
             ["--captions", "."],
-            ".: this folder contains no captions; pass a file, or a folder with subtitles (.srt ",
+            ".: this folder contains no captions. Pass a file, or a folder with one of these: ",
         ),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
@@ -132,7 +132,7 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
             eq_youcook2.main,
             "annotations",
             json.dumps({"database": {"v": YOUCOOK2 | {"duration": "long"}}}).encode(),
-            "database.v.duration: expected a number, found a string 'long'",
+            "database.v.duration: expected a number, found 'long'",
         ),
         (eq_gebc.main, "annotations", b'{"v": {"boundary_id": "v_0A"}}', "v: expected an array"),
         (eq_gebc.main, "annotations", b'{"v": [{"boundary_id": "v"}]}', "v[0].boundary_id:"),

@@ -153,7 +153,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.json",
             '[{"caption": "x"}, 3]',
-            "a.json: entry 2: expected an object, found a whole number 3",
+            "a.json: entry 2: expected an object, found 3",
         ),
         (
             "a.json",

@@ -41,7 +41,10 @@ def line(**changes: str) -> str:
         ([line(id=" ")], "line 1: id: expected"),
         ([line(action="correct")], "column: the action"),
         ([line(text="d")], "text: the action 'drop' does not allow this field"),
-        ([line(action="note", when="May")], "when: expected a day such as 2026-11-23, found 'May'"),
+        (
+            [line(action="note", when="May")],
+            "when: expected a date such as 2026-11-23, found 'May'",
+        ),
         ([line()] * 2, "repeats line 1"),
         ([line(), line(reason="d")], "lines 1 and 2 both drop 'a'"),
         (

@@ -263,7 +263,7 @@ def broken(what: str, folder: Path) -> None:
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),
         (
             "nothing",
-            r"this folder contains no captions; pass a file, or a folder with state\.json or ",
+            r"this folder contains no captions. Pass a file, or a folder with state\.json or ",
         ),
     ],
 )

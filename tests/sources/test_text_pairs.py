@@ -264,7 +264,7 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
 
     joined = with_hard_positives([pair("i", "big dog")], [pair("i", "large dog")])
     assert [found.hard_positive for found in joined] == ["large dog"]
-    with pytest.raises(InputError, match="the pairs file has the image 'i' here, found 'j'"):
+    with pytest.raises(InputError, match="expected the image 'i', as in the pairs file, found 'j'"):
         list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
     with pytest.raises(InputError, match="found the end of the file"):
         list(with_hard_positives([pair("i", "x")], []))

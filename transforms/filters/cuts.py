@@ -64,8 +64,8 @@ class CutSettings:
     """
 
     min_histogram_change: float | None = None
-    """Minimum fraction of the colour histogram that changes at a cut, in [0, 1]. A good start is
-    0.35, with --max-registered-points 7. For the error rates, see docs/datasets/index.md."""
+    """Minimum fraction of the colour histogram that changes at a cut, in [0, 1]. A good
+    value is 0.35, with --max-registered-points 7. docs/datasets/index.md gives the error rates."""
 
     max_registered_points: int | None = None
     """Maximum number of keypoints that match across a cut. Up to 7 keypoints can match by

@@ -244,7 +244,7 @@ def test_the_same_command_goes_on_and_another_one_is_refused(
     assert digests(planned(dataset, folder)) == whole
     with pytest.raises(SystemExit):
         planned(dataset, folder, "--sample", "9")
-    assert "contains a different report (of eq-video)" in capsys.readouterr().err
+    assert "contains a different report (for eq-video)" in capsys.readouterr().err
 
 
 def test_who_has_no_tasks_gets_no_page(
