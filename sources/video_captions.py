@@ -182,7 +182,7 @@ def _times(line: Node) -> Moment:
     at = line.get("timestamp_s")
     if at is None:
         if line.get("start_s") is None and line.get("end_s") is None:
-            line.fail("timestamp_s, or start_s and end_s, or frame", _named(line))
+            line.fail("timestamp_s, or start_s and end_s, or frame", f"only {_named(line)}")
         start, end = _moment(line["start_s"]), _moment(line["end_s"])
         moment = start.to(end)
         if moment is None:

@@ -92,7 +92,8 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
             message += f"; expected {', '.join(map(str, choices))}" if choices else ""
         raise InputError(f"{prefix}{location}: {message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
+        why = clipped(str(error).removeprefix("JSON is malformed: "))
+        raise InputError(f"{prefix}: not valid JSON: {why}") from error
 
 
 def _kind(name: str) -> str:

@@ -258,7 +258,7 @@ def test_a_line_that_is_not_json_and_one_that_lacks_a_field_are_rejects(
     source.write_text("\n".join(lines))
     out = imported(source, images)
     details = sorted(row["detail"] for row in rows(out, "rejects"))
-    starts = ("expected the fields caption, hard_negative; found caption, id", "not valid JSON:")
+    starts = ("expected the fields caption, hard_negative; found the fields ", "not valid JSON:")
     assert [d.startswith(start) for d, start in zip(details, starts, strict=True)] == [True, True]
     before = data_of(out)
     source.write_text("\n".join(reversed(lines)))

@@ -168,7 +168,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.csv",
             "raw,sentids,split,filename\nnope,1,x,9.jpg\n",
-            "a.csv: row of '9.jpg': raw: not valid JSON",
+            "a.csv: row for '9.jpg': raw: not valid JSON",
         ),
         (
             "c.json",

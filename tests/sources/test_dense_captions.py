@@ -102,7 +102,7 @@ def test_both_files_of_ego4d_are_read(tmp_path: Path) -> None:
         ({"database": {"v": {"annotations": [{"segment": [0, 1], "label": "x"}]}}},
          r"video 1: annotations\[0\]: the field 'sentence' is missing; found only label, segment"),
         ({"v": {"captions": []}}, "expected timestamps and sentences, annotations, narrations, or"),
-        ({"videos": [{"video_uid": "u"}]}, "videos: expected an object, found an array"),
+        ({"videos": [{"video_uid": "u"}]}, "videos: expected an object, found the array"),
         (conversation("A man walks through a park."), r"entry 1: conversations\[1\]\.value: "
          "expected a time before the caption"),
         (conversation("From 0 to 2, a man. 2 dogs run."), "expected a time before the caption"),

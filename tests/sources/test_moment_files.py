@@ -189,6 +189,6 @@ def test_subtitles_of_a_folder_are_named_like_their_videos(tmp_path: Path) -> No
 def test_a_folder_without_subtitles_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_bytes(b"a video")
     with pytest.raises(
-        InputError, match=r"no captions; pass a file, or a folder with subtitles \(\.srt or \.vtt\)"
+        InputError, match=r"no captions\. Pass a file, or a folder with one of these: subtitles"
     ):
         read_captioned_videos(tmp_path)

@@ -71,7 +71,7 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
         (
             read_retrieval_db,
             f"{HEADER}\n{ROW}\n{ROW}\n",
-            "line 3.region_id: expected each region once, found '4' twice",
+            "line 3: region_id: expected each region once, found '4' twice",
         ),
         (read_retrieval_db, f"{HEADER}\n{ROW},9\n", "expected x0,y0,x1,y1 in pixels"),
         (read_retrieval_db, f"{HEADER}\n4\t2\n", "line 2: expected 8 cells"),

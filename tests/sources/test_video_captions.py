@@ -121,7 +121,7 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
     ("fields", "said"),
     [
         ({"start": 1, "end": 2}, "did you mean start_s instead of start and end_s instead of end?"),
-        ({"note": "x"}, "end_s, or frame, found caption, note, video$"),
+        ({"note": "x"}, "end_s, or frame, found only caption, note, video$"),
         ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*, found '٢:20'$"),
     ],
 )  # fmt: skip
@@ -203,7 +203,7 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (MOMENT | {"segment": "1"}, "segment: expected a different field name"),
         (MOMENT | {"notes": "x" * (MAX_CARRIED_CHARS + 1)}, "at most 10,000 characters"),
         (MOMENT | {"note": "\ud800"}, "note: expected valid Unicode text"),
-        (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
+        (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found the array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),
         ("", "contains no captioned frames"),

@@ -150,7 +150,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
     ("benchmark", "name", "content", "message"),
     [
         ("winoground", "x.json", SUGAR, "this looks like a file for `eqforge import sugar-crepe`"),
-        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
+        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found the fields captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),
         ("mmvp-vlm", "x.csv", STATEMENTS, " of the same Type"),
@@ -164,7 +164,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ),
         ("eqben", "x.json", EQBEN, "a caption"),
         ("own-foils", "x.txt", "a", "expected a file that ends in"),
-        ("own-foils", "x.zip", "a", "unpack it, and pass the file or folder inside"),
+        ("own-foils", "x.zip", "a", "Unpack it yourself, and pass the file or folder inside"),
         ("own-foils", "x.json", "", "x.json is empty"),
         ("own-foils", "x.json", POINTER, "x.json is a Git LFS pointer"),
         (

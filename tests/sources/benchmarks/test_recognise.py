@@ -88,7 +88,7 @@ def refusal_of(path: Path, content: str, benchmark: str = "own-pairs") -> str:
 
 def test_fields_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     said = refusal_of(tmp_path / "x.json", json.dumps([{f"field{n:02}": 1 for n in range(15)}]))
-    assert "found field00, field01, " in said
+    assert "found the fields field00, field01, " in said
     assert "field11 and 3 more" in said
 
 
