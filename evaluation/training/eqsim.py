@@ -71,17 +71,6 @@ def deviation(found: Quadruples, side: Side) -> "Tensor":
     return (found.s00 - found.s01) - (found.s11 - found.s10)
 
 
-def equivariance_score(found: Quadruples) -> "Tensor":
-    """Return the sum of both squared deviations [couples]; 0 iff s00 = s11 and s01 = s10.
-
-    The sum equals 2 (s00 - s11)^2 + 2 (s01 - s10)^2. Its mean is `eqsim_close` of both sides
-    without a margin.
-
-    Source: Wang et al. 2023, section 5.4: the deviation from EqSim.
-    """
-    return deviation(found, "text") ** 2 + deviation(found, "image") ** 2
-
-
 def eqsim_close(
     found: Quadruples,
     *,
