@@ -33,7 +33,7 @@ TEXT_RULES: Final[Mapping[str, str]] = {
     "empty": "The text is empty.",
     "few_words": "The text has too few words.",
     "never": "The text contains a forbidden word.",
-    "not_first": "The text starts with forbidden words.",
+    "not_first": "The text starts with a forbidden phrase.",
     "same_answer": "The answers for two images are the same.",
     "not_listed": "The answer is not in the list of allowed answers.",
 }

@@ -14,7 +14,8 @@ RULES: Final[dict[Rule, str]] = {
     "majority": "the more frequent vote (keep or drop) wins. With no votes or a tie, the "
     "decision is unsure",
     "unanimous": "the votes of all reviewers must agree. Otherwise, the decision is unsure",
-    "weighted": "like majority, but reviewers who answer repeated items consistently count more",
+    "weighted": "like `majority`, but gives more weight to reviewers who answer repeated items "
+    "consistently",
 }
 """How several votes become one decision."""
 
