@@ -28,12 +28,13 @@ RESAMPLES: Final = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reviewer:
-    """A reviewer's answers, with 95 % intervals (NaN without data).
+    """A reviewer's answers, with 95 % intervals (NaN if undefined).
 
     Attributes:
       answers: number of times each answer was given, excluding repeats.
-      others: fraction of other reviewers' votes on the same items that agree with this reviewer.
-      alpha: Krippendorff's alpha with the other reviewers.
+      others: fraction of other reviewers' votes on this reviewer's items that match this
+        reviewer's votes.
+      alpha: Krippendorff's alpha between this reviewer and the others.
       repeats: number of items answered twice.
       same: number of items answered the same way both times. `same_interval` is exact
         (Clopper-Pearson).
@@ -58,12 +59,12 @@ class Agreement:
     """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts,
-        for boxes, or if all votes are equal.
-      interval: 95 % interval for alpha from resampling items, or NaN without alpha.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts
+        or boxes, or if all votes are equal.
+      interval: 95 % interval for alpha, found by resampling items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.
-      unanimous: number of items with at least two votes that are all equal.
+      unanimous: number of items with at least two votes, all equal.
     """
 
     alpha: float | None
@@ -153,7 +154,7 @@ def _clustered(of_items: Iterable[Sequence[bool]], seed: int) -> tuple[float | N
 
 @dataclass(frozen=True, slots=True)
 class ClaimsAgreed:
-    """How often reviewers agree with rows' labels, by kind of text, excluding unsure answers."""
+    """How often reviewers agree with the rows' labels, by kind of text, ignoring unsure answers."""
 
     kind: str
     claimed: str

@@ -57,7 +57,7 @@ class ReviewPlan:
 
     Attributes:
       tasks: number of tasks per reviewer, including repeats.
-      unjudged: number of samples that --disputed skipped, because they were not judged.
+      unjudged: number of unjudged samples that --disputed skipped.
     """
 
     page: str

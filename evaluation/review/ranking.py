@@ -41,12 +41,12 @@ class Ranked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Correlation:
-    """How closely a model or reviewer ranks images as people do, averaged over queries.
+    """How closely a model's or reviewer's image rankings match people's, averaged over queries.
 
     Attributes:
       name: name of the model or reviewer.
-      spearman: rank correlation with people's mean ranks, in [-1, 1], or 0 if all ranks tie.
-      spearman_interval: 95 % interval from resampling people and queries, or NaN if there is
+      spearman: rank correlation with people's mean ranks, in [-1, 1], or 0 if all ranks are equal.
+      spearman_interval: 95 % interval, found by resampling people and queries, or NaN if there is
         only one person and one query.
       kendall: Kendall's tau-b, in [-1, 1].
     """

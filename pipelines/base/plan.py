@@ -40,9 +40,9 @@ class ScoreHistogram:
 
     Attributes:
       score: name of the score, as in the rows.
-      edges: edges of the bins, one more than there are bins.
+      edges: edges of the bins (one more edge than bins).
       counts: number of values in each bin. Only the last bin includes its upper edge.
-      limits: values of the options that limit the score, or None if an option is off.
+      limits: value of each option that limits the score, or None if the option is off.
       dropped: number of values outside the limits.
     """
 
@@ -60,7 +60,7 @@ class PilotReport:
     Attributes:
       records: number of processed records, such as videos.
       seconds: time for these records.
-      num_bytes: size of the images of these records, in bytes.
+      num_bytes: total size of these records' images, in bytes.
       total_seconds: estimated time for all records, including startup.
       total_bytes: estimated size of all images in bytes.
       kept: number of pairs that became samples.
@@ -86,11 +86,11 @@ class PlanReport:
       dataset: name of the dataset.
       mode: mode of the build: `paper` or `corrected`.
       counts: counts by name, such as the number of candidate pairs.
-      lines: counts, filters and rejected candidates, in words.
+      lines: description of counts, filters and rejected candidates.
       sources: origin of each non-default setting, by option.
       pilot: cost and result of the pilot, or None if no pilot was run.
-      forecast: result of the pilot, in words, or empty without a pilot.
-      changed_inputs: input files of the recipe whose bytes match no input of the plan.
+      forecast: description of the pilot's result, or empty if no pilot was run.
+      changed_inputs: input files of the recipe whose bytes differ from those of every plan input.
     """
 
     dataset: str

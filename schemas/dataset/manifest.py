@@ -125,7 +125,7 @@ class Certificate:
       rows: number of rows that the probes judged.
       folds: number of folds that the images are split into.
       probes: result of each probe.
-      best: most informative probe, inverted if it is usually wrong, or None without probes. Its
+      best: most informative probe (inverted if usually wrong), or None if no probe ran. Its
         interval is corrected for the number of probes (Bonferroni).
       unasked: probes that could not run, and why.
     """
@@ -145,8 +145,8 @@ class Manifest:
     Attributes:
       dataset: name of the dataset, such as `eq-youcook2`.
       mode: mode of the build: `paper` or `corrected`.
-      config: settings that affect the rows, without local folders.
-      inputs: annotation files. Videos are listed in the rows.
+      config: settings that affect the rows, except local folders.
+      inputs: annotation files. The rows list the videos.
       versions: versions of eqforge and the libraries that can affect the bytes.
       stages: counts for each stage, in build order.
       tables: files of each table.
@@ -155,7 +155,7 @@ class Manifest:
       unchanged: number of samples whose `words_changed` is false, or None if unknown.
       errata: samples that `--errata` dropped, corrected or commented on.
       parts: datasets that were combined. Nested datasets come first.
-      certificate: how much the text alone reveals, if the texts were balanced.
+      certificate: how much the text alone reveals, if the build balanced the texts.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 

@@ -191,7 +191,7 @@ class TrainingCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judgement:
-    """The probability that a sample is right, and the answers of the judges.
+    """The probability that a sample is correct, and the judges' answers.
 
     Attributes:
       sample_id: key into `samples`.

@@ -41,7 +41,7 @@ class ExportNote:
       settings: format, table, image encoding and other settings that affect the exported bytes.
       versions: versions of the packages that wrote the files.
       left_out: number of rows that `--redistributable` excluded, by licence.
-      files: exported files, except the note itself. For an image, `rows` is 0.
+      files: exported files, except `eqforge-export.json`. For an image, `rows` is 0.
     """
 
     format: str = _FORMAT

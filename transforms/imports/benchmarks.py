@@ -33,7 +33,7 @@ ITEMS_STAGE: Final = Stage(
     "items",
     {
         "unreadable_record": "The record is invalid or lacks a field. See the column `detail`.",
-        NO_IMAGE: "The record lacks the name of an image that other records have.",
+        NO_IMAGE: "The record lacks an image name, although other records have one.",
         NOT_CONFIRMED: "Fewer than two of the three annotators preferred the caption to the foil.",
         "same_image": PAIRS_STAGE.reasons["same_image"],
         "bad_box": "A box is empty or lies outside its image.",

@@ -37,7 +37,7 @@ JUDGE_REASONS: Final = {
     "positive says.",
     "shown": "A judge finds that the image shows the hard negative.",
     "not_judged": "A judge could not read the texts or the image.",
-    "low_probability": "The probability that the row is correct is unknown or below "
+    "low_probability": "The row's probability of being correct is unknown or below "
     "--probability-min.",
 }
 

@@ -19,7 +19,7 @@ RELATIONS_STAGE = Stage(
         "not_chosen": "The triplet file does not list the region.",
         **TRIPLET_REASONS,
         **FOLDER_REASONS,
-        "other_size": "The image does not have the size for which its boxes were annotated.",
+        "other_size": "The boxes were annotated for an image of a different size.",
         **CROP_REASONS,
     },
     note="A candidate is a region: a subject, a relation and an object in an image.",

@@ -44,8 +44,8 @@ class Finding:
     """A defect in a record.
 
     Attributes:
-      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed", or,
-        for a second image, "other_caption".
+      field: defective caption: "positive", "negative", "hard_positive", "perturbed", or, for a
+        second image, "other_caption".
       twin: id of the first record that this record duplicates, or empty for other findings.
     """
 

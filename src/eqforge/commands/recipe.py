@@ -63,10 +63,10 @@ class RecipeReport:
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe whose bytes match no input of the build.
+      inputs: input files of the recipe whose bytes differ from those of every build input.
       changed_sources: videos and images whose bytes changed.
-      missing_sources: videos and images without a record, because they are missing, unreadable or
-        rejected.
+      missing_sources: videos and images that have no record because they are missing, unreadable
+        or rejected.
       difference: comparison of the recipe (A) with the dataset (B), listing up to 1,000 records per
         table, or None if the command did not wait for the build.
     """
