@@ -34,7 +34,7 @@ class ConsoleOptions:
     """Also print log messages from libraries, and tracebacks for errors."""
 
     config: Path | None = None
-    """TOML file with values for options, such as `max-side = 256`. The file overrides environment
+    """TOML file of option values, such as `max-side = 256`. The file overrides environment
     variables such as EQFORGE_SEED=3. The command line overrides both."""
 
 

@@ -63,8 +63,8 @@ class Config(CaptionDataset):
     """Folder or URL of the photographs, or tar shards."""
 
     captions: Path
-    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, a JSON file or a Hugging Face folder. It needs the columns image and
+    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own captions. Pass
+    your own captions as a table, a JSON file or a Hugging Face folder, with the columns image and
     caption. Optional columns are id, split, kind, hard_negative (the caption of the edited
     photograph), instruction (for the editor) and mask (a file in the masks folder)."""
 

@@ -47,9 +47,10 @@ class Config(VideoDataset):
     default is the paper's list: up, down, upward, downward, towards."""
 
     grounding: Annotated[bool, FlagCreatePairsOff] = False
-    """Build samples for boundary grounding. These samples contain all pairs of adjacent frames at 5
-    frames per second, with the captions before and after each boundary. This option requires --mode
-    paper, because the filters of corrected mode would drop frames."""
+    """Build samples for boundary grounding. Each sample combines two adjacent frames, at 5 frames
+    per second, with the captions that describe the video before and after a boundary. All adjacent
+    frames are used. This option requires --mode paper, because the filters of corrected mode would
+    drop frames."""
 
 
 class EqGebc(VideoPipeline[Config]):

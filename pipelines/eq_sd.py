@@ -64,8 +64,8 @@ class Config(DatasetConfig):
     """
 
     pairs: int | None = None
-    """Number of pairs of random kinds. The default is 1,513, unless you request pairs of a specific
-    kind."""
+    """Number of pairs of random kinds (default: 1,513). Do not combine it with --object-pairs,
+    --scene-pairs or --attribute-pairs."""
 
     object_pairs: int | None = None
     """Number of pairs whose object changes. If you set the number for one kind, the numbers for the

@@ -58,8 +58,8 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Build captions, each with a true and a false rewording (the REPLACE or SWAP set)."""
 
     lexicon: Path | None = None
-    """File of your own words and replacements. With --vl-checklist, it replaces the rules. With
-    --captions, it extends the rules."""
+    """File of words and your replacements for them. With --vl-checklist, it replaces the rules.
+    With --captions, it extends the rules."""
 
     weak_synonyms: bool = True
     """In corrected mode, also use weak synonyms, such as silver for metallic. --no-weak-synonyms
@@ -71,14 +71,14 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     boxes."""
 
     spacy_model: str | None = None
-    """spaCy pipeline for swaps. The built-in default tagger needs no download."""
+    """spaCy pipeline that tags the words of captions. The built-in default tagger needs no
+    download."""
 
     language: Language = "en"
     """Accept only English texts (`en`) or texts in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Drop some rows to balance hard negatives, so that text-only classifiers cannot detect
-    them."""
+    """Drop some rows, so that text-only classifiers cannot recognize the hard negatives."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

@@ -39,7 +39,7 @@ class Config(ModelSettings, CaptionDataset):
     """Build captions, each with a hard positive and a hard negative, to fine-tune models."""
 
     lexicon: Path | None = None
-    """File of your own words and replacements, which extends the rules."""
+    """File of words and your replacements for them, which extends the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     """Kinds of hard negatives to write. Negation is tried last, after the other kinds in random

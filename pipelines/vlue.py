@@ -62,12 +62,12 @@ class Config(DatasetConfig):
     "caption": ["...", ...]}."""
 
     grounding: Path | None = None
-    """JSON file of phrases. Each item has the form {"ref_id": 3, "image": "a.jpg", "text": "...",
-    "bbox": [x, y, width, height]}."""
+    """JSON file of phrases to locate in images. Each item has the form {"ref_id": 3, "image":
+    "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """File of the answers that a VQA classifier can give, as JSON or with one answer per line.
-    Items with other answers are listed in the `findings` table."""
+    """File of the answers that a VQA classifier can give. Pass a JSON file, or a text file with one
+    answer per line. Items with other answers are listed in the `findings` table."""
 
     min_words: int = MIN_WORDS
     """Minimum number of words per caption. Shorter captions are listed in the `findings` table."""

@@ -45,10 +45,10 @@ class ConverseSettings:
     fields sample_id, image_order, caption_order and answer."""
 
     samples: int | None = None
-    """Number of pairs per subset to ask about (default: all). The paper uses 20."""
+    """Number of pairs to ask about in each subset (default: all). The paper uses 20."""
 
     by: str | None = None
-    """Column of the samples table that defines the subsets, such as kind or split."""
+    """Column of the samples table by which to form the subsets, such as kind or split."""
 
     seed: int = 0
     """Random seed for drawing pairs and for the bootstrap."""
@@ -78,10 +78,10 @@ class ConverseSettings:
     """Number of CPU threads. Changing this number can change the answers."""
 
     shard_samples: int = 100
-    """Number of pairs per output file. When a run resumes, it repeats only the unfinished file."""
+    """Number of pairs per output file. A resumed run repeats only the unfinished file."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip pairs without an answer instead of failing."""
+    """Skip pairs without an answer, instead of failing."""
 
     resamples: int = RESAMPLES
     """Number of bootstrap resamples."""

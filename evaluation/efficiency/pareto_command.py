@@ -34,10 +34,10 @@ class ParetoSettings:
     seconds_low and seconds_high. With --metrics, a table needs no score columns."""
 
     dataset: Path | None = None
-    """Dataset that the models scored. Required if you pass --scores."""
+    """Dataset whose samples the models scored. Required if you pass --scores."""
 
     scores: tuple[Path, ...] = ()
-    """Model scores for the dataset, in the same order as the files from `eqforge efficiency`."""
+    """Model scores for the dataset, in the same order as the results files."""
 
     metrics: tuple[Path, ...] = ()
     """Read the scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A
@@ -47,7 +47,7 @@ class ParetoSettings:
     """Subsets over which to average the score. The VLUE paper averages over NLVR2 and VQA."""
 
     metric: str | None = None
-    """Metric from `eqforge metrics` to use (default: group, or accuracy with --metrics)."""
+    """Metric to use, as named by `eqforge metrics` (default: group, or accuracy with --metrics)."""
 
     ties: TieRule = "strict"
     """Credit for a tie. `strict` gives 0, `half` gives 0.5, and `expectation` gives the average

@@ -31,8 +31,8 @@ class EfficiencySettings:
 
     model: str
     """Model to measure, in a form that `eqforge score` accepts. To measure a model that answers
-    VLUE's questions, pass answer:FOLDER[,device=...][,list=FILE][,features=FILE], as for `eqforge
-    answer`."""
+    VLUE's questions, pass answer:FOLDER[,device=...][,list=FILE][,features=FILE]. The options have
+    the same meaning as in `eqforge answer`."""
 
     output: Path
     """JSON file to write."""

@@ -54,15 +54,15 @@ class PlotSettings:
 
     metric: str | None = None
     """Metric to plot. For `minimality`, choose text, image or group (default). For `drops` and
-    `lambdas`, choose a metric from the table. The default is "drop t2i rsum" for `drops`, and "n =
-    1" for `lambdas`."""
+    `lambdas`, choose a metric that your metrics.json file contains. The default is "drop t2i rsum"
+    for `drops`, and "n = 1" for `lambdas`."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """Type of the scores in your files. Applies only to `equivariance`."""
 
     by: str | None = None
-    """Plot one panel for each value of this column of the samples table, such as subset or kind.
-    Applies only to `equivariance`."""
+    """Plot a separate panel for each value in this column (such as subset or kind). The column must
+    be in the samples table. Applies only to `equivariance`."""
 
     subset: str | None = None
     """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""
@@ -74,7 +74,7 @@ class PlotSettings:
     """Number of bins, each with about the same number of pairs. Applies only to `minimality`."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show in the plot, in order."""
+    """Names to show in the plot instead of the model names, in the same order."""
 
     title: str | None = None
     """Title of the plot."""

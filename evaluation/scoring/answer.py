@@ -45,17 +45,17 @@ class AnswerSettings:
     model answers every task."""
 
     output: Path
-    """JSON Lines file of answers, for `eqforge metrics`. Run the same command again to resume an
-    interrupted run."""
+    """JSON Lines file to write, for use with `eqforge metrics`. Run the same command again to
+    resume an interrupted run."""
 
     answer_list: Path | None = None
     """File of the VQA answers that ViLT, LXMERT or BLIP can choose from. The file is a JSON array,
     a JSON object whose keys are answers, or a text file with one answer per line. The papers use
-    3,129 answers. The config of the published LXMERT checkpoint does not name its answers. For such
-    a model, list all of its answers in the model's order."""
+    3,129 answers. If a model's config contains no answers, as with the published LXMERT checkpoint,
+    list all answers in the model's order."""
 
     features: Path | None = None
-    """TSV file of region features, in the same format as for `eqforge score`. LXMERT reads the
+    """TSV file of region features, in the format that `eqforge score` reads. LXMERT reads the
     features instead of images. The keys in the file are the dataset's image ids."""
 
     regions: Path | None = None

@@ -23,14 +23,14 @@ class AuditSettings:
     """Measure how well text alone separates true from false captions, or answers questions."""
 
     path: tyro.conf.Positional[Path]
-    """File, Hugging Face folder or dataset of text pairs or questions. Supported formats are
+    """Text pairs or questions, as a file, a Hugging Face folder or a dataset. Supported formats are
     VL-CheckList, ARO, SugarCrepe, VALSE, JSON Lines, NaturalBench and MMVP."""
 
     hard_positives: Path | None = None
     """Second file of a published hard-positive set. Pass the first file as PATH."""
 
     by: str | None = None
-    """Column that defines subsets to audit as well. If PATH is a file, pass `kind`."""
+    """Also audit each subset that this column defines. If PATH is a file, pass `kind`."""
 
     language_model: str | None = None
     """Causal language model to include in the audit. Pass a folder or an id on the Hugging Face
@@ -43,7 +43,8 @@ class AuditSettings:
     """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of cross-validation folds. Texts of the same image or question group stay together."""
+    """Number of cross-validation folds. Texts of the same image or question group are always in the
+    same fold."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

@@ -42,14 +42,15 @@ class TablesSettings:
     paths: tyro.conf.Positional[tuple[str, ...]]
     """Folders written by `eqforge metrics --output`, or a dataset followed by its scores. If a
     table needs several datasets, name each one, as in REPLACE=out/replace SWAP=out/swap. For the
-    caption-detail table, pass retrieval-perturbations datasets, such as MS-COCO=out/perturbed."""
+    caption-detail table, pass datasets from `eqforge build retrieval-perturbations`, such as
+    MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
-    """Paper whose tables to print."""
+    """Paper whose tables are printed."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show, in order. If a row of the paper's table has the same name, the
-    differences from that row are added."""
+    """Names to show instead of the model names, in the same order. If a name matches a row of the
+    paper's table, the differences from that row are added."""
 
     columns: tuple[str, ...] = ()
     """Headings of the table columns to show, such as Eq-SD or "Eq-SD Text"."""

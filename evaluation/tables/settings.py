@@ -58,8 +58,8 @@ class MetricsSettings:
     format: Format = "dataset"
     """Type of input. `dataset` reads a dataset and its scores. `eqben` reads EqBen's vectors.
     `pairs`, `hard-positives` and `foils` read scores without a dataset. `boundaries` reads scores
-    for frames around event boundaries. `gap` compares in-domain with out-of-domain metrics, from
-    two metrics.json or metrics.csv files in this order."""
+    for frames around event boundaries. `gap` compares the metrics in two metrics.json or
+    metrics.csv files. Pass the in-domain file first, then the out-of-domain file."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """Type of the scores in your files. Probabilities above 0.5 and logits above 0 count as true.
@@ -78,39 +78,40 @@ class MetricsSettings:
     the vectors by subset."""
 
     clusters: Path | None = None
-    """Text file with the video of each sample, one per line. Applies only to EqBen's vectors."""
+    """Text file that names the video of each sample, one per line. Applies only to EqBen's
+    vectors."""
 
     by: str | None = None
-    """Column of the samples table that defines subsets (default: kind of change). For answers to
-    VLUE, you can also pass language, culture or concept."""
+    """Column of the samples table by which to form subsets (default: kind of change). For answers
+    to VLUE, you can also pass language, culture or concept."""
 
     cluster: str | None = None
     """Column that groups samples for bootstrap intervals (default: the video or image)."""
 
     mode: Literal["corrected", "paper"] = "corrected"
     """Follow the paper (`paper`), or correct its errors (`corrected`). Paper mode keeps captions
-    that a perturbation left unchanged. For perturbed captions, R@k is the number of true candidates
-    among the first k, divided by min(5, k) for captions and by 1 for images. For VLUE, a query is
-    correct if any true candidate is among the first k. For SIMAT, only the query's own region is
-    excluded from the gallery."""
+    that a perturbation left unchanged. For perturbed captions, its R@k is the number of true
+    candidates among the first k, divided by min(5, k) for captions and by 1 for images. For VLUE,
+    it counts a query as correct if any true candidate is among the first k. For SIMAT, it excludes
+    only the query's own region from the gallery."""
 
     relevance: Path | None = None
     """Score folder whose vectors define relevance in the retrieval metric DCG_CM. The paper uses
     CLIP ViT-B/32."""
 
     oracle: str | None = None
-    """Scores that decide which regions match a query (default: the annotations decide). Pass
-    matrix:FILE,rows=FILE,columns=FILE with region ids as rows and captions as columns, or the
-    scores of a fusion encoder. Applies only to SIMAT."""
+    """Scores that decide which regions match a query (default: the annotations decide). Pass the
+    scores of a fusion encoder, or matrix:FILE,rows=FILE,columns=FILE. The rows of the matrix are
+    region ids, and its columns are captions. Applies only to SIMAT."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """Step sizes by which image vectors are moved. Applies only to SIMAT."""
+    """Values of lambda, which scales the change added to image vectors. Applies only to SIMAT."""
 
     tokenizer: Tokenizer = "treebank"
     """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""
 
     allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Skip samples whose score is missing or NaN instead of failing."""
+    """Skip samples whose score is missing or NaN, instead of failing."""
 
     errata: Path | None = None
     """JSON Lines file with the ids of faulty samples to leave out."""
@@ -131,7 +132,8 @@ class MetricsSettings:
     """Print JSON. This is the same as --show json."""
 
     labels: tuple[str, ...] = ()
-    """Model names to show in the table, in order. The notes still use the full names."""
+    """Names to show in the table instead of the model names, in the same order. The notes still use
+    the full names."""
 
     output: Path | None = None
     """Folder for metrics.json, metrics.csv, metrics.tex, metrics.txt and comparisons.csv."""

@@ -30,7 +30,7 @@ class FinetuneSettings:
     """Train a dual or fusion encoder, or heads on frozen encoders, on a dataset with images."""
 
     dataset: tyro.conf.Positional[str]
-    """Dataset with images and captions, such as pairs or captions with hard negatives."""
+    """Dataset with images and captions. It can contain pairs, or captions with hard negatives."""
 
     model: str
     """Model to train, such as clip:FOLDER, or clip:ID@COMMIT from the Hugging Face Hub. The fusion
@@ -93,22 +93,23 @@ class FinetuneSettings:
     them."""
 
     negatives_in_contrast: Annotated[bool, Off] = False
-    """Contrast each image with all hard negatives in the batch in the infonce loss."""
+    """In the infonce loss, contrast each image with all hard negatives in the batch."""
 
     close: ClosePairs = "known"
     """Source of EqSim's close pairs. `known` uses the dataset's pairs, and `top-k` uses the most
-    similar samples in the batch. `multinomial` draws samples from the batch at random, similar ones
-    more often. For fusion encoders, the close pairs also serve as hard negatives."""
+    similar samples in the batch. `multinomial` draws samples from the batch at random but favours
+    similar ones. For fusion encoders, the close pairs also serve as hard negatives."""
 
     close_count: int = 4
-    """Number of close texts and close images per sample. Fusion encoders use only close texts."""
+    """Number of close texts, and of close images, per sample. Fusion encoders use only close
+    texts."""
 
     distant_count: int = 4
     """Number of random texts per image for itm, ranking and eqsim-v1 (fusion encoders only)."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """Scores that EqSim compares. `cosine` and `logit` are the model's own scores, and `softmax` is
-    the softmax of the logits over the texts for each image. For fusion encoders, `cosine` is the
+    """Scores that EqSim compares. `cosine` and `logit` are the model's own scores. For each image,
+    `softmax` is the softmax of its logits with all texts. For fusion encoders, `cosine` is the
     sigmoid of the matching logit, and `softmax` is taken over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"

@@ -77,7 +77,7 @@ class DiffusionSettings:
 
     guidance_scale: float = 7.5
     """Weight of the prompt (guidance scale). Values of 1 or less turn guidance off and halve the
-    time."""
+    generation time."""
 
     size_px: int | None = None
     """Width and height of the images in pixels (default: the model's training size)."""
@@ -105,7 +105,7 @@ class EditSettings:
     """Prompt-to-prompt settings, by which the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """Fraction of the steps, counted from the first, that reuse attention to shared words."""
+    """Initial fraction of the steps in which the second image reuses attention to shared words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
@@ -114,7 +114,7 @@ class EditSettings:
     """Factor that scales the attention to changed or added words."""
 
     self_replace: float = 0.4
-    """Fraction of the steps, counted from the first, that reuse the first image's layout."""
+    """Initial fraction of the steps in which the second image reuses the first image's layout."""
 
     local_blend: bool = True
     """Keep the first image outside the changed area. --no-local-blend redraws all pixels."""

@@ -48,7 +48,7 @@ class EditorSettings:
     """Weight of the original image. Applies only to InstructPix2Pix."""
 
     strength: float | None = None
-    """Fraction of the denoising steps to rerun, in (0, 1]. At 1, nothing of the original image is
+    """Fraction of the denoising steps to rerun, in (0, 1]. At 1, none of the original image is
     kept. Applies only to inpainting."""
 
     resolution: int | None = None

@@ -30,9 +30,9 @@ class SceneSettings:
     are EqBen's kinds. `beside` compares "next to" with "far from", `between` compares "between"
     with "to the left of" or "to the right of", and `row` changes the order of three objects.
     `support`, `inside` and `under` compare "on", "in" and "under" with "next to". `facing` changes
-    the direction that an object faces. `posture` compares upright with lying objects. `trim`
-    changes the colour of one part. `graded` changes size, lightness, place or number by 1, 2, 4 or
-    8 just-noticeable steps."""
+    the direction that an object faces. `posture` compares "standing upright" with "lying on its
+    side". `trim` changes the colour of one part. `graded` changes size, lightness, position or
+    number by 1, 2, 4 or 8 just-noticeable differences."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that change in `attribute` pairs. The pairs use the attributes in turn."""
@@ -72,8 +72,8 @@ class SceneSettings:
     sector of 90 degrees, and the margin is the angle to the edge of this sector."""
 
     max_hidden: float | None = None
-    """Maximum hidden fraction of a captioned object's box (default: 0.45, or 0.35 with --stage
-    plain)."""
+    """Maximum fraction of a captioned object's box that may be hidden (default: 0.45, or 0.35 with
+    --stage plain)."""
 
     min_copy_gap: float = 0.015
     """Minimum distance between two copies of an object, in image widths."""

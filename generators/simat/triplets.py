@@ -52,7 +52,7 @@ class TripletSettings:
     """Minimum number of different relations in which an object must appear."""
 
     top_objects: int | None = 10
-    """Number of objects to keep, most frequent first, for each subject and relation."""
+    """Number of objects to keep for each subject and relation, starting with the most frequent."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

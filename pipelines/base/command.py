@@ -53,7 +53,7 @@ class PlanOptions(DocumentOptions):
     """Console output, configuration file and cost estimate."""
 
     pilot: int | None = None
-    """Build this number of records in a temporary folder, to estimate time and storage."""
+    """Build only this many records, in a temporary folder, to estimate time and storage."""
 
 
 def plan_command(pipeline: type[AnyPipeline], argv: Sequence[str]) -> int:

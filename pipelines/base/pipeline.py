@@ -49,7 +49,7 @@ class RunSettings:
     """Build only the samples with these ids. Use a separate output folder."""
 
     limit: int | None = None
-    """Use only this number of candidates, from the start of the plan (default: all)."""
+    """Maximum number of candidates to use, taken from the start of the plan (default: all)."""
 
     sample: str = "100%"
     """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends
@@ -84,7 +84,7 @@ class RunSettings:
     """Number of candidates whose samples share a Parquet file."""
 
     images_per_file: int = 4_000
-    """Number of images per Parquet file of images."""
+    """Number of images to store per Parquet file."""
 
     def __post_init__(self) -> None:
         check_workers(self.workers)

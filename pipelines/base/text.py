@@ -47,8 +47,8 @@ class CaptionDataset(DatasetConfig):
     """Settings shared by all datasets built from captions."""
 
     captions: Path
-    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own file. Your own
-    file can be a table, a JSON file or a Hugging Face folder. It needs a `caption` column. The
+    """Caption file in COCO, Karpathy or Flickr30k (token or CSV) format, or your own captions. Pass
+    your own captions as a table, a JSON file or a Hugging Face folder, with a `caption` column. The
     columns `image`, `id` and `split` are optional."""
 
     source: Source | None = None
@@ -59,7 +59,8 @@ class CaptionDataset(DatasetConfig):
     file are rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None
-    """spaCy pipeline, such as en_core_web_sm. The default tagger needs no download."""
+    """spaCy pipeline that tags the words of captions, such as en_core_web_sm. The built-in default
+    tagger needs no download."""
 
     language: Language = "en"
     """Accept only English captions (`en`) or captions in any language (`any`)."""

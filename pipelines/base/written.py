@@ -49,8 +49,9 @@ class ModelSettings:
     other prompts come from the authors' code."""
 
     model_answers: Taken = "checked"
-    """Check the model's answers (`checked`), or accept them as the authors did (`raw`). A checked
-    answer must contain exactly one edit of the requested kind, and only dictionary words."""
+    """Check the model's answers (`checked`), or accept them unchecked, as the authors did (`raw`).
+    A checked answer must contain exactly one edit of the requested kind, and only dictionary
+    words."""
 
     model_revision: str | None = None
     """Branch, tag or commit of the model on the Hub. Only a commit makes runs reproducible."""

@@ -58,7 +58,8 @@ class FrameSettings:
     end_tolerance_s: float = 0.1
     """If a time is up to this many seconds after the end of the video, use the last frame."""
     max_pixels: int = MAX_PIXELS
-    """Maximum number of pixels per frame (width times height). Larger videos are rejected."""
+    """Maximum number of pixels per frame (width times height). Videos with larger frames are
+    rejected."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.jpeg_quality <= 95:

@@ -35,10 +35,11 @@ class ExportSettings:
     """Maximum width and height of an image, in pixels. Larger images are scaled down."""
 
     image_format: Literal["keep", "jpeg", "png"] = "keep"
-    """Format of the exported images. `keep` changes nothing, and `jpeg` has a quality of 95."""
+    """Format of the exported images. `keep` leaves the format unchanged, and `jpeg` uses a quality
+    of 95."""
 
     image_files: bool = False
-    """Also write the images as files to the folder images/. Applies only to jsonl and karpathy."""
+    """Also write each image to a file in the folder images/. Applies only to jsonl and karpathy."""
 
     redistributable: bool = False
     """Leave out rows whose licence is unknown or does not allow redistribution."""

@@ -65,8 +65,8 @@ class FaceSettings:
 
     face_upsample: int = 1
     """Number of times to double the image size before detection, 0 to 4. At 0, the smallest
-    detectable face is 80 pixels wide. Each doubling halves this size and takes four times as long.
-    `yunet` ignores this option."""
+    detectable face is 80 pixels wide. Each doubling halves this size and quadruples the detection
+    time. `yunet` ignores this option."""
 
     face_threshold: float = 0.8
     """Minimum YuNet score of a face, 0 to 1. `paper` and `cnn` ignore this option."""

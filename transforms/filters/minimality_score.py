@@ -47,8 +47,9 @@ class MinimalitySettings:
     docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Number of pairs per video to keep even if they change too much. The pairs with the highest
-    minimality scores are kept. If scores are equal, the pairs with the lowest ids are kept."""
+    """Number of pairs per video to keep even if they violate the limits on image change. The pairs
+    with the highest minimality scores are kept. If scores are equal, the pairs with the lowest ids
+    are kept."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

@@ -38,8 +38,9 @@ class PerceptualSettings:
     """Model that measures the perceptual distance between two images, and the maximum distance."""
 
     perceptual: Annotated[str | None, TraceOf(encoders_named)] = None
-    """Model that encodes the images. Pass `dinov2:MODEL`, or a dual encoder in a form that --oracle
-    accepts. The distance is 1 minus the cosine similarity of the encodings."""
+    """Model that measures the perceptual distance between the images. Pass `dinov2:MODEL`, or a
+    dual encoder in a form that --oracle accepts. The distance is 1 minus the cosine similarity of
+    the model's encodings."""
 
     max_perceptual: float | None = None
     """Maximum perceptual distance, in [0, 2]."""

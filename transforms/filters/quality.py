@@ -37,10 +37,11 @@ class QualitySettings:
     """Minimum mean luma, in [0, 255]. Darker images are rejected as black."""
 
     min_contrast: float | None = 4.0
-    """Minimum standard deviation of the strongest colour channel, in [0, 127.5]."""
+    """Minimum standard deviation of the colour channel that varies most, in [0, 127.5]."""
 
     min_sharpness: float | None = 6.0
-    """Minimum variance of the Laplacian at 256 pixels. Blurred images have a lower variance."""
+    """Minimum variance of the Laplacian, after the image is scaled down to 256 pixels. Blurred
+    images have a lower variance."""
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:

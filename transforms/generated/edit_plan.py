@@ -152,7 +152,8 @@ class LockSettings:
     """Keep the photograph's pixels outside the mask. --no-lock keeps the edited pixels instead."""
 
     feather_px: int = 0
-    """Width in pixels of the gradual transition from photograph to edit, inside the mask's edge."""
+    """Width of the transition from photograph to edit in pixels, measured inward from the mask's
+    edge."""
 
     max_changed_outside: float | None = 0.5
     """Maximum fraction of pixels outside the mask that the editor may change."""

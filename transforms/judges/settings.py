@@ -41,7 +41,7 @@ class JudgeSettings:
     model, or ID@COMMIT from the Hugging Face Hub. For llm, MODEL can also be NAME@URL of an
     OpenAI-compatible server. Set the environment variable EQFORGE_MODEL_KEY to the server's API
     key. Add options after commas, such as ,device=cuda:0 or ,parallel=8. Texts are rejected only if
-    you set a limit."""
+    you set a limit, such as --entailed-min."""
 
     verify_requests: Annotated[int | None, Trace.NONE] = None
     """Maximum number of requests to servers. A build that may need more requests does not start."""

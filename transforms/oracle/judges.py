@@ -46,7 +46,7 @@ class OracleSettings:
     """Minimum probability that an image matches its own caption."""
 
     oracle_max: float | None = 0.1
-    """Maximum probability that an image matches the other caption."""
+    """Maximum probability that an image matches the other caption of its pair."""
 
     evaluated_families: tuple[str, ...] = ()
     """Model families that you will evaluate, such as clip. A warning is printed if the oracle
