@@ -78,7 +78,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Accept only English texts (`en`) or texts in any language (`any`)."""
 
     balance: Literal["text"] | None = None
-    """Drop some rows, so that text-only classifiers cannot recognize the hard negatives."""
+    """Drop some rows so that text-only classifiers cannot recognize the hard negatives."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

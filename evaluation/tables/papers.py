@@ -46,11 +46,11 @@ class TablesSettings:
     MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
-    """Paper whose tables are printed."""
+    """Paper whose tables to print."""
 
     labels: tuple[str, ...] = ()
     """Names to show instead of the model names, in the same order. If a name matches a row of the
-    paper's table, the differences from that row are added."""
+    paper's table, the table also shows the differences from that row."""
 
     columns: tuple[str, ...] = ()
     """Headings of the table columns to show, such as Eq-SD or "Eq-SD Text"."""

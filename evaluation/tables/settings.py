@@ -82,7 +82,7 @@ class MetricsSettings:
     vectors."""
 
     by: str | None = None
-    """Column of the samples table by which to form subsets (default: kind of change). For answers
+    """Column of the samples table to group samples by (default: kind of change). For answers
     to VLUE, you can also pass language, culture or concept."""
 
     cluster: str | None = None

@@ -109,7 +109,7 @@ class FinetuneSettings:
 
     eqsim_scores: EqsimScores = "cosine"
     """Scores that EqSim compares. `cosine` and `logit` are the model's own scores. For each image,
-    `softmax` is the softmax of its logits with all texts. For fusion encoders, `cosine` is the
+    `softmax` is the softmax over its logits for all texts. For fusion encoders, `cosine` is the
     sigmoid of the matching logit, and `softmax` is taken over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"

@@ -56,7 +56,7 @@ class RunSettings:
     only on a hash of their ids."""
 
     follow_links: bool = False
-    """Follow symbolic links that lead out of the media folder. By default, the linked files are
+    """Follow symbolic links that point outside the media folder. By default, the linked files are
     rejected."""
 
     cache_gb: Annotated[float, Trace.NONE] = CACHE_GB

@@ -109,10 +109,10 @@ class GateSettings:
     """Maximum difference between the mean luma values of the two images, in [0, 255]."""
 
     min_phash_distance: int | None = None
-    """Minimum number of bits in which the perceptual hashes differ, 0 to 192."""
+    """Minimum number of bits by which the perceptual hashes must differ, 0 to 192."""
 
     max_phash_distance: int | None = None
-    """Maximum number of bits in which the perceptual hashes differ, 0 to 192."""
+    """Maximum number of bits by which the perceptual hashes may differ, 0 to 192."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
