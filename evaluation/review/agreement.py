@@ -32,7 +32,7 @@ class Reviewer:
 
     Attributes:
       answers: number of times each answer was given, excluding repeats.
-      others: fraction of other reviewers' votes on this reviewer's items that match this
+      others: on this reviewer's items, the fraction of other reviewers' votes that match this
         reviewer's votes.
       alpha: Krippendorff's alpha between this reviewer and the others.
       repeats: number of items answered twice.
@@ -59,12 +59,12 @@ class Agreement:
     """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts
-        or boxes, or if all votes are equal.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None (for texts
+        and boxes, or if all votes are equal).
       interval: 95 % interval for alpha, found by resampling items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.
-      unanimous: number of items with at least two votes, all equal.
+      unanimous: number of items with at least two votes, all of them equal.
     """
 
     alpha: float | None

@@ -80,7 +80,7 @@ class ReviewOutcome:
       decisions: number of items with each decision.
       claims: how often reviewers agree with the rows' labels, by kind of text.
       earlier: number of decisions kept from an earlier round.
-      broken: number of texts that break a rule, by rule.
+      broken: number of texts that break each rule.
       written: number of lines written to the output file.
     """
 

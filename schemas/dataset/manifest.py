@@ -125,8 +125,8 @@ class Certificate:
       rows: number of rows that the probes judged.
       folds: number of folds that the images are split into.
       probes: result of each probe.
-      best: most informative probe (inverted if usually wrong), or None if no probe ran. Its
-        interval is corrected for the number of probes (Bonferroni).
+      best: most informative probe (with answers inverted if most are wrong), or None if no
+        probe ran. Its interval is corrected for the number of probes (Bonferroni).
       unasked: probes that could not run, and why.
     """
 
@@ -147,7 +147,7 @@ class Manifest:
       mode: mode of the build: `paper` or `corrected`.
       config: settings that affect the rows, except local folders.
       inputs: annotation files. The rows list the videos.
-      versions: versions of eqforge and the libraries that can affect the bytes.
+      versions: versions of eqforge and of the libraries that can affect the dataset's bytes.
       stages: counts for each stage, in build order.
       tables: files of each table.
       warnings: warnings to read before you use the dataset.

@@ -27,14 +27,14 @@ FRAME_REASONS: dict[str, str] = {
     "source_changed": "The file changed while eqforge read it.",
     **STORE_REASONS,
     "video_empty": "The video file is empty, or its frame folder has no numbered images.",
-    "video_unreadable": "eqforge cannot open the video's container or codec.",
+    "video_unreadable": "eqforge cannot open the video or has no decoder for it.",
     "no_video_stream": "The file contains no video, only sound, subtitles or cover art.",
     "too_many_pixels": "The image has more pixels than allowed.",
     "before_first_frame": "The time is before the first frame.",
     "after_last_frame": "The timestamp is after the end of the last frame.",
     "undecodable": "The video data for the frame is damaged or truncated.",
-    "frames_unclear": "The frame folder contains duplicate numbers, the number 0, or different "
-    "styles of file names.",
+    "frames_unclear": "The frame folder contains duplicate numbers, the number 0, or file names "
+    "in different styles.",
     "frame_missing": "The frame folder does not contain an image with the frame's number.",
     "decoder_crashed": "The decoder's process died before it reached this frame.",
     "decoder_timeout": "The decoder's process stopped responding (--decoder-timeout-s).",

@@ -156,7 +156,7 @@ class Erratum:
       action: `drop` rejects the sample, `correct` replaces a text, and `note` adds a comment.
       reason: explanation of the problem.
       who: person or program (with version) that found the problem.
-      when: date on which the problem was found, such as 2026-11-23, or empty if unknown.
+      when: date when the problem was found, such as 2026-11-23, or empty if unknown.
       column: column to correct, or empty for other actions.
       text: corrected text, or empty.
       stage: origin of the erratum: an errata file or a review.
