@@ -47,10 +47,10 @@ class Config(VideoDataset):
     default is the paper's list: up, down, upward, downward, towards."""
 
     grounding: Annotated[bool, FlagCreatePairsOff] = False
-    """Build samples for boundary grounding. Each sample combines two adjacent frames, at 5 frames
-    per second, with the captions that describe the video before and after a boundary. All adjacent
-    frames are used. This option requires --mode paper, because the filters of corrected mode would
-    drop frames."""
+    """Build samples for boundary grounding. eqforge takes 5 frames per second of video. Each
+    sample combines two adjacent frames with the captions that describe the video before and after
+    a boundary. Every pair of adjacent frames is used. This option requires --mode paper, because
+    the filters of corrected mode would drop frames."""
 
 
 class EqGebc(VideoPipeline[Config]):

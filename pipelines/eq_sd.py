@@ -64,8 +64,8 @@ class Config(DatasetConfig):
     """
 
     pairs: int | None = None
-    """Number of pairs of random kinds (default: 1,513). Do not combine it with --object-pairs,
-    --scene-pairs or --attribute-pairs."""
+    """Number of pairs of random kinds (default: 1,513). Do not combine this option with
+    --object-pairs, --scene-pairs or --attribute-pairs."""
 
     object_pairs: int | None = None
     """Number of pairs in which the object changes. If you set the number for one kind, those

@@ -48,7 +48,7 @@ class ConverseSettings:
     """Number of pairs to ask about in each subset (default: all). The paper uses 20."""
 
     by: str | None = None
-    """Column of the samples table to group samples by, such as kind or split."""
+    """Group samples by this column of the samples table, such as kind or split."""
 
     seed: int = 0
     """Random seed for drawing pairs and for the bootstrap."""

@@ -40,11 +40,11 @@ class ParetoSettings:
     """Model scores for the dataset, in the same order as the results files."""
 
     metrics: tuple[Path, ...] = ()
-    """Read the scores from metrics.json or metrics.csv files, instead of --dataset and --scores. A
-    model's score is the mean of --metric over all --subsets."""
+    """Read the scores from these metrics.json or metrics.csv files. Do not combine this option with
+    --dataset or --scores. A model's score is the mean of --metric over all --subsets."""
 
     subsets: tuple[str, ...] = ("nlvr2", "vqa")
-    """Subsets over which to average the score. The VLUE paper averages over NLVR2 and VQA."""
+    """Average the score over these subsets. The VLUE paper averages over NLVR2 and VQA."""
 
     metric: str | None = None
     """Metric to use, as named by `eqforge metrics` (default: group, or accuracy with --metrics)."""
@@ -54,7 +54,8 @@ class ParetoSettings:
     over random orders."""
 
     strict: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Exclude a model from the front only if another model is better in both score and time."""
+    """Exclude a model from the Pareto front only if another model is better in both score and
+    time."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

@@ -68,7 +68,7 @@ class PlotSettings:
     """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""
 
     measure: str = "ssim"
-    """Numeric column by which to group the pairs. Applies only to `minimality`."""
+    """Group the pairs by this numeric column. Applies only to `minimality`."""
 
     bins: int = 5
     """Number of bins, each with about the same number of pairs. Applies only to `minimality`."""

@@ -34,15 +34,15 @@ class AnswerSettings:
     """Solve a VLUE task with a local model: VQA, NLVR2, captioning or grounding."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset that `eqforge build vlue` built with images."""
+    """Folder or URL of a dataset that contains images, built by `eqforge build vlue`."""
 
     task: Literal["vqa", "nlvr2", "captioning", "grounding"]
-    """Task to answer."""
+    """VLUE task to solve."""
 
     model: str
     """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. ViLT answers
     VQA or NLVR2. LXMERT answers VQA. BLIP answers VQA, writes captions or chooses regions. A chat
-    model answers every task."""
+    model can solve every task."""
 
     output: Path
     """JSON Lines file to write, for use with `eqforge metrics`. Run the same command again to

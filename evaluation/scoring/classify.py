@@ -50,8 +50,8 @@ class ClassifySettings:
     its prompts' vectors."""
 
     output: Path | None = None
-    """Folder for the tables, which are written in JSON, CSV, LaTeX and text format. `eqforge
-    tables` reads this folder."""
+    """Folder for the tables, which are written as JSON, CSV, LaTeX and text files. `eqforge tables`
+    reads this folder."""
 
     image_batch: int = 64
     """Number of images per batch. Smaller batches need less memory."""

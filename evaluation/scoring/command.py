@@ -64,7 +64,8 @@ class ScoreSettings:
     """Text file of extra captions to encode, one per line. Applies only to dual encoders."""
 
     candidates: Path | None = None
-    """Folder of a dual encoder's vectors, which preselect retrieval pairs for a fusion encoder."""
+    """Folder of a dual encoder's vectors, used to preselect retrieval pairs for a fusion
+    encoder."""
 
     top: int = 128
     """Number of candidates per image and per caption. Applies only with --candidates."""

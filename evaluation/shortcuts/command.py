@@ -43,8 +43,8 @@ class AuditSettings:
     """PyTorch device for the language model."""
 
     folds: int = 5
-    """Number of cross-validation folds. Texts of the same image or question group are always in the
-    same fold."""
+    """Number of cross-validation folds. Texts that share an image or a question group are always
+    in the same fold."""
 
     seed: int = 0
     """Random seed for the bootstrap."""

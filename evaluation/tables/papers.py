@@ -46,7 +46,7 @@ class TablesSettings:
     MS-COCO=out/perturbed."""
 
     paper: Literal["eqben", "vlue", "hard-positives", "brittleness", "simat"]
-    """Paper whose tables to print."""
+    """Print the tables of this paper."""
 
     labels: tuple[str, ...] = ()
     """Names to show instead of the model names, in the same order. If a name matches a row of the

@@ -82,7 +82,7 @@ class MetricsSettings:
     vectors."""
 
     by: str | None = None
-    """Column of the samples table to group samples by (default: kind of change). For answers
+    """Group samples by this column of the samples table (default: kind of change). For answers
     to VLUE, you can also pass language, culture or concept."""
 
     cluster: str | None = None

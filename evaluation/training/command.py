@@ -75,7 +75,7 @@ class FinetuneSettings:
     """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
     fusion_factor: float = 1.0
-    """Factor by which to multiply the learning rate of the matching head and of cross-attention.
+    """Multiply the learning rate of the matching head and of cross-attention by this factor.
     Applies only to fusion encoders."""
 
     warmup_steps: float = 0

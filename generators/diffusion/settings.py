@@ -105,8 +105,8 @@ class EditSettings:
     """Prompt-to-prompt settings, by which the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """The second image reuses attention to shared words for this fraction of the steps, from the
-    first step."""
+    """The second image reuses the first image's attention to shared words for this fraction of the
+    steps, starting with the first step."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the same value)."""
@@ -115,11 +115,12 @@ class EditSettings:
     """Factor that scales the attention to changed or added words."""
 
     self_replace: float = 0.4
-    """The second image reuses the first image's layout for this fraction of the steps, from the
-    first step."""
+    """The second image reuses the first image's layout for this fraction of the steps, starting
+    with the first step."""
 
     local_blend: bool = True
-    """Keep the first image outside the changed area. --no-local-blend redraws all pixels."""
+    """Take everything outside the changed area from the first image. --no-local-blend redraws all
+    pixels."""
 
     blend_threshold: float = 0.3
     """Attention above which a pixel belongs to a word, as a fraction of the maximum attention."""

@@ -152,7 +152,7 @@ class LockSettings:
     """Keep the photograph's pixels outside the mask. --no-lock keeps the edited pixels instead."""
 
     feather_px: int = 0
-    """Width of the transition from photograph to edit in pixels, measured inward from the mask's
+    """Width in pixels of the transition from photograph to edit, measured inward from the mask's
     edge."""
 
     max_changed_outside: float | None = 0.5
