@@ -62,8 +62,8 @@ def _check(erratum: Erratum, where: str) -> None:
     is_correction = erratum.action == "correct"
     for name in ("column", "text"):
         if bool(getattr(erratum, name).strip()) != is_correction:
-            rule = "needs this field" if is_correction else "does not allow this field"
-            raise InputError(f"{where}: {name}: the action {erratum.action!r} {rule}")
+            rule = "needs" if is_correction else "does not allow"
+            raise InputError(f"{where}: the action {erratum.action!r} {rule} the field {name!r}")
     if erratum.when:
         try:
             datetime.date.fromisoformat(erratum.when)

@@ -127,7 +127,7 @@ def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
         if is_test.value not in ("True", "False"):
             is_test.fail("True or False")
         if not str(norm2.value).isdecimal() or int(norm2.value) < 1:
-            norm2.fail("a whole number from 1")
+            norm2.fail("a whole number of 1 or more")
         yield PublishedQuery(
             region_id=row["region_id"].name(),
             part=_FIELDS[field.value],
@@ -160,7 +160,7 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
     if len(lines) != len(order):
         raise InputError(
             f"{file} has {counted(len(lines), 'captions')}, but --triplets has "
-            f"{counted(len(order), 'triplets')}. Both need the same number and order."
+            f"{counted(len(order), 'triplets')}. Both must have the same order."
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():

@@ -225,5 +225,5 @@ def _texts(values: Mapping[str, dict[str, Any]], control: str) -> list[str]:
     found = value.get("choices", value.get("text", []))
     texts = [found] if isinstance(found, str) else found
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise InputError(f"{control}: expected texts, found {shown(found)}")
+        raise InputError(f"{control}: expected strings, found {shown(found)}")
     return texts

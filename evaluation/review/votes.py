@@ -172,7 +172,7 @@ def _check_votes(path: Path, file: VoteFile) -> None:
     for vote in file.votes:
         wrong = ""
         if not 1 <= vote.task <= file.tasks:
-            wrong = f"expected a number from 1 to {file.tasks:,}, the number of tasks"
+            wrong = f"expected a task number from 1 to {file.tasks:,}"
         elif (vote.id, vote.is_repeat) in seen:
             before = seen[vote.id, vote.is_repeat]
             wrong = f"{shown(vote.id)} already has a vote in task {before}"

@@ -145,7 +145,7 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
     warnings = header.warnings
     if dataclasses.replace(found, counts={}, tables={}, warnings=warnings) != header:
         raise InputError(
-            f"{folder} contains scores of {found.dataset!r} by {found.model.name}. That run had a "
+            f"{folder} contains scores for {found.dataset!r} by {found.model.name}. That run had a "
             "different dataset, model, setting or version. Choose another --output, or delete the "
             "folder"
         )

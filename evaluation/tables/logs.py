@@ -124,7 +124,7 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
             return sample, float(item["score"])
     raise InputError(
         f"{path}: {where}: no metric has a question_id. Run the tasks that `eqforge export` wrote, "
-        "or let your own metric return a sample_id and a score of 0 or 1"
+        "or have your own metric return a sample_id and a score of 0 or 1"
     )
 
 

@@ -146,7 +146,7 @@ def from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floa
         kind = types[chosen[0]]
         nested = pa.types.is_nested(kind) and pa.types.is_nested(kind.value_type)
         kinds = {chosen[0]: pa.list_(pa.list_(pa.float64()) if nested else pa.float64())}
-    expected = "text in sample_id, and numbers (in the column values, lists of numbers)"
+    expected = "text in sample_id, numbers in the other columns, and lists of numbers in values"
     ids = column_of["sample_id"]
     found = read_parquet(path, {ids: pa.string(), **kinds}, expected)
     keys = found.pop(ids).to_list()
@@ -231,8 +231,8 @@ def from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floa
         if len(numbers) == 1 and math.isnan(numbers[0]):
             numbers *= layout.width  # no list
         if (found := len(numbers)) != layout.width:
-            expected = f"Expected {layout.width}: {layout}"
-            raise InputError(f"{path}: {row.where}: found {found} scores. {expected}")
+            expected = f"expected {layout.width} scores, found {found}. The scores are: {layout}"
+            raise InputError(f"{path}: {row.where}: {expected}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:
         raise InputError(f"{path} contains no rows")

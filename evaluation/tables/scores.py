@@ -61,7 +61,7 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder} contains scores of {scores.manifest.dataset} "
+            f"{scores.folder} contains scores for {scores.manifest.dataset} "
             f"{scores.manifest.dataset_sha256[:12]}. {dataset.folder} is a different dataset or "
             f"version ({found[:12]}); score the dataset again"
         )
@@ -185,8 +185,8 @@ def places_of(
     strange = np.setdiff1d(scores.keys, expected)
     if len(strange) == len(scores.keys):
         raise InputError(
-            f"{where}: the dataset contains none of the ids, for example {str(strange[0])!r}; pass "
-            "scores of this dataset"
+            f"{where}: none of its ids, such as {str(strange[0])!r}, is in the dataset; pass "
+            "scores for this dataset"
         )
     if len(strange):
         raise InputError(

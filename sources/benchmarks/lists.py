@@ -144,7 +144,7 @@ def read_candidates(entry: Entry) -> Iterator[BenchmarkItem]:
 ORDER_FORM: Final = Form(fields=ORDER, read=read_order)
 CHECKLIST_FORM: Final = Form(
     fields=frozenset(),
-    array="an array of an image and its captions (POS and NEG)",
+    array="an array that contains an image and its captions (POS and NEG)",
     is_array=lambda v: isinstance(v, list) and len(v) == 2 and isinstance(v[1], dict),
     read=read_checklist,
     patterns=tuple(f"{name}/*.json" for name in CHECKLIST),
@@ -311,7 +311,7 @@ def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
 NATURAL_BENCH: Final = (
     Form(
         fields=frozenset(),
-        array="an array of a question, an image, an answer and a kind (yes_no or mcq)",
+        array="an array that contains a question, an image, an answer and a kind (yes_no or mcq)",
         is_array=is_record,
         read=read_group,
         joined=join_groups,

@@ -45,7 +45,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             more = ", ".join(sorted(fields - form.fields))
             advice = f"; if the file is your own, specify the column with --columns kind={more}"
             raise InputError(
-                f"{place}: the record also has {more}, so it looks like a record of "
+                f"{place}: the record also has {more}, so it looks like a record for "
                 f"`eqforge import {benchmark}`"
                 f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )

@@ -40,7 +40,7 @@ def line(**changes: str) -> str:
         ([line(action="cut")], "expected drop, correct, note"),
         ([line(id=" ")], "line 1: id: expected"),
         ([line(action="correct")], "column: the action"),
-        ([line(text="d")], "text: the action 'drop' does not allow this field"),
+        ([line(text="d")], "the action 'drop' does not allow the field 'text'"),
         (
             [line(action="note", when="May")],
             "when: expected a date such as 2026-11-23, found 'May'",

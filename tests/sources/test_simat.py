@@ -77,7 +77,7 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
         (read_retrieval_db, f"{HEADER}\n4\t2\n", "line 2: expected 8 cells"),
         (read_retrieval_db, f"{HEADER}\n{ROW.replace('leaf', 'a/b')}", "expected a word without /"),
         (read_transfos, f"{TRANSFOS}\n1,who,a,b,2,True", "expected subj, rel or obj"),
-        (read_transfos, f"{TRANSFOS}\n1,obj,a,b,0,True", "expected a whole number from 1"),
+        (read_transfos, f"{TRANSFOS}\n1,obj,a,b,0,True", "expected a whole number of 1 or more"),
     ],
 )
 def test_other_files_are_one_error_that_says_where(

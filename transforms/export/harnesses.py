@@ -117,7 +117,7 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:
-                return f"{name_of(row['sample_id'])} has no {name}, which every row needs"
+                return f"{name_of(row['sample_id'])} has no {name}, but every row needs one"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name_of(row['sample_id'])}: the harness would read the {name}"

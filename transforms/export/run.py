@@ -72,7 +72,7 @@ def export_dataset(
             "--redistributable, --max-side and --image-format"
         )
     if settings.image_files and not form.image_files:
-        able = ", ".join(name for name, each in FORMATS.items() if each.image_files)
+        able = " or ".join(name for name, each in FORMATS.items() if each.image_files)
         raise InputError(
             f"--image-files works only with --format {able}; the format {form.name} has no "
             "separate image files"

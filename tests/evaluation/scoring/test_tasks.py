@@ -398,7 +398,7 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
         match="the task pairs cannot score extra captions; omit --captions",
     ):
         score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
-    with pytest.raises(InputError, match="contains scores of 'eq-video' by own:redness@1"):
+    with pytest.raises(InputError, match="contains scores for 'eq-video' by own:redness@1"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.txt").write_text("")

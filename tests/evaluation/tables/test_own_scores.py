@@ -89,10 +89,10 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
     [
         (
             {"a": [1]},
-            "m.json: a: found 1 scores. Expected 2: c0_i0 is caption with image_id",
+            "m.json: a: expected 2 scores, found 1. The scores are: c0_i0 is caption with image_id",
         ),
         ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found 'x'"),
-        ({"a": 1}, "m.json: a: found 1 scores. Expected 2"),
+        ({"a": 1}, "m.json: a: expected 2 scores, found 1"),
         ([{"sample_id": "a"}], "lacks the columns c0_i0, c1_i0. Expected"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),
         ({"a": [1, 10**400]}, "expected a finite number"),

@@ -240,7 +240,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
             "a.csv: remove the column value_4. Expected columns: sample_id, c0_i0",
         ),
-        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "found 1 scores. Expected 4"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "expected 4 scores, found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
         (
             "a.csv",
@@ -255,7 +255,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.jsonl",
             '{"sample_id": "x", "values": [1, 2, 3, 4]}\n',
-            "for example 'x'; pass scores of this dataset",
+            "such as 'x', is in the dataset; pass scores for this dataset",
         ),
         ("a.parquet", "none", "cannot be read as Parquet"),
         ("a.txt", "", "Pass a folder written by eqforge score"),
