@@ -190,7 +190,7 @@ def test_scores_of_samples_that_are_not_there_are_refused(
     with pytest.raises(SystemExit):
         report.main([str(dataset), *options])
 
-    assert "none of the ids, for example 'nobody'" in capsys.readouterr().err
+    assert "none of its ids, such as 'nobody'" in capsys.readouterr().err
     assert not (tmp_path / "r").exists()
 
 
