@@ -289,7 +289,7 @@ def test_no_two_contents_are_the_same(library: AssetLibrary, kind: Kind) -> None
 
 
 def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match="--kinds row beside: --mode paper has only"):
+    with pytest.raises(InputError, match="--kinds row beside: --mode paper supports only"):
         proposer(library, "counting", "row", "beside", mode="paper")
 
 

@@ -39,7 +39,7 @@ def line(**changes: str) -> str:
         ([line(action="erase")], "line 1: action: "),
         ([line(action="cut")], "expected drop, correct, note"),
         ([line(id=" ")], "line 1: id: expected"),
-        ([line(action="correct")], "column: the action"),
+        ([line(action="correct")], "the action 'correct' needs the field 'column'"),
         ([line(text="d")], "the action 'drop' does not allow the field 'text'"),
         (
             [line(action="note", when="May")],
