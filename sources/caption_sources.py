@@ -109,7 +109,7 @@ def _detect_json(path: Path) -> Source:
         if fields and all(_TEXTS.match(bytes(value)) for value in fields.values()):
             return "fine-grained"
         found = ", ".join(map(name_of, [*fields][:12])) or "none"
-        raise InputError(f"{path.name}: the field 'images' is missing; found {found}. {KNOWN}")
+        raise InputError(f"{path.name}: the field 'images' is missing; found only {found}. {KNOWN}")
     return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
 
 
