@@ -32,7 +32,7 @@ from typing import Literal, TypeVar, get_args
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import name_of, shown
+from eqforge.core.files.checked import names_of, shown
 from eqforge.core.files.typed_json import decode, read_bytes, text_lines
 from eqforge.core.identity import Namer, picture_key, short_digest
 from eqforge.schemas.records.values import CornerBox
@@ -108,8 +108,8 @@ def _detect_json(path: Path) -> Source:
             return "own"
         if fields and all(_TEXTS.match(bytes(value)) for value in fields.values()):
             return "fine-grained"
-        found = ", ".join(map(name_of, [*fields][:12])) or "none"
-        raise InputError(f"{path.name}: the field 'images' is missing; found only {found}. {KNOWN}")
+        found = f"only {names_of(fields)}" if fields else "no fields"
+        raise InputError(f"{path.name}: the field 'images' is missing; found {found}. {KNOWN}")
     return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
 
 

@@ -158,7 +158,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.json",
             '{"videos": []}',
-            "found videos. Put your own captions in a column or key named caption",
+            "found only videos. Put your own captions in a column or key named caption",
         ),
         (
             "a.jsonl",
