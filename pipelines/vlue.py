@@ -66,8 +66,8 @@ class Config(DatasetConfig):
     "a.jpg", "text": "...", "bbox": [x, y, width, height]}."""
 
     answer_list: Path | None = None
-    """File of the answers that a VQA classifier can give. Pass a JSON file, or a text file with one
-    answer per line. Items with other answers are listed in the `findings` table."""
+    """File that lists the answers a VQA classifier can give. Pass a JSON file, or a text file with
+    one answer per line. Items with other answers are listed in the `findings` table."""
 
     min_words: int = MIN_WORDS
     """Minimum number of words per caption. Shorter captions are listed in the `findings` table."""

@@ -40,9 +40,9 @@ class AnswerSettings:
     """VLUE task to solve."""
 
     model: str
-    """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. ViLT answers
-    VQA or NLVR2. LXMERT answers VQA. BLIP answers VQA, writes captions or chooses regions. A chat
-    model can solve every task."""
+    """Folder of a saved Transformers model, or ID@COMMIT from the Hugging Face Hub. ViLT supports
+    VQA and NLVR2. LXMERT supports VQA. BLIP supports VQA, captioning and grounding. A chat model
+    supports every task."""
 
     output: Path
     """JSON Lines file to write, for use with `eqforge metrics`. Run the same command again to

@@ -53,7 +53,7 @@ class JudgeSettings:
     """Minimum probability that the hard negative contradicts both true texts."""
 
     shown_min: float | None = None
-    """Minimum probability that the image shows both true texts but not the hard negative."""
+    """Minimum probability that the image matches both true texts but not the hard negative."""
 
     probability_min: float | None = None
     """Minimum probability that a row is correct, estimated from the precision of the rules."""

@@ -18,7 +18,7 @@ SEGMENTS_STAGE = Stage(
         "too_few_moments": "The video has fewer than two usable captioned frames.",
         "too_many_moments": "The video has more than 500 usable captioned frames. Pass fewer "
         "captions, or split the video.",
-        "ambiguous_ids": "The segment ids contain hyphens, so two pairs would have the same id. "
+        "ambiguous_ids": "Hyphens in segment ids would give two pairs the same id. "
         "Rename the segments.",
         **CAPTION_REASONS,
     },
