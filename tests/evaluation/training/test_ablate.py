@@ -177,7 +177,7 @@ def test_a_finished_cell_of_other_settings_is_kept(
     shutil.copytree(finished[1], output)
     grid = write_grid(root, tmp_path / "grid.toml", ("steps = 3", "steps = 4"))
     assert main([str(grid), "--output", str(output)]) == 1
-    assert "was made with different settings: finetune is" in capsys.readouterr().err
+    assert "was made with different settings: finetune was" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

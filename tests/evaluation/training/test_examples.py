@@ -143,6 +143,6 @@ def test_pictures_are_read_by_id_in_any_order(tmp_path: Path) -> None:
     rows = {row["image_id"]: row["image"]["bytes"] for row in dataset.rows("images")}
     assert [pictures.read(name) for name in names] == [rows[name] for name in names]
     assert pictures.pixels(names[0]).shape == (32, 32, 3)
-    with pytest.raises(InputError, match="1 images of its samples are missing, such as nowhere"):
+    with pytest.raises(InputError, match="1 image of its samples cannot be found, such as nowhere"):
         copy_pictures(dataset, ["nowhere"], tmp_path / "other.arrow")
     assert not (tmp_path / "other.arrow").exists()
