@@ -46,8 +46,8 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
             writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
         if missing:
             raise InputError(
-                f"{dataset.folder}: {counted(len(missing), 'images')} of its samples cannot be found, "
-                f"such as {name_of(min(missing))}; run eqforge verify to find all damage"
+                f"{dataset.folder}: {counted(len(missing), 'images')} of its samples cannot be "
+                f"found, such as {name_of(min(missing))}; run eqforge verify to find all damage"
             )
 
 
