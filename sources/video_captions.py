@@ -182,7 +182,7 @@ def _times(line: Node) -> Moment:
     at = line.get("timestamp_s")
     if at is None:
         if line.get("start_s") is None and line.get("end_s") is None:
-            line.fail("timestamp_s, or start_s and end_s, or frame", f"only {_named(line)}")
+            line.fail("timestamp_s, or start_s and end_s, or frame", _named(line))
         start, end = _moment(line["start_s"]), _moment(line["end_s"])
         moment = start.to(end)
         if moment is None:
@@ -229,7 +229,8 @@ def _named(line: Node) -> str:
     meant = " and ".join(
         f"{there} instead of {name_of(name)}" for name, there in near.items() if there
     )
-    return f"{found}; did you mean {meant}?" if meant else found
+    named = f"only {found}" if found else "no fields"
+    return f"{named}; did you mean {meant}?" if meant else named
 
 
 def _milliseconds(time_s: float) -> str:

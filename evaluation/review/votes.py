@@ -156,7 +156,7 @@ def _read(path: Path) -> VoteFile:
     if known is not None and file.form != known.form:
         raise InputError(f"{path}: form: expected {known.form} for {known.name}, found {file.form}")
     if known is not None and file.fields != known.fields:
-        raise InputError(f"{path}: its fields differ from those of the {known.name} protocol")
+        raise InputError(f"{path}: its fields differ from the fields of the {known.name} protocol")
     if known is None and file.form in ("write", "box") and not file.fields:
         raise InputError(
             f"{path}: fields: expected the fields of the protocol {shown(file.protocol)}, found "
