@@ -31,7 +31,7 @@ def table(title: str, counts: Mapping[str, int], captions: int) -> Iterator[str]
     yield f"| {title} | rows | share of captions |"
     yield "|---|---:|---:|"
     for name, rows in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield f"| `{name}` | {rows:,} | {100 * rows / captions:.1f} % |"
+        yield f"| `{name}` | {rows:,} | {100 * rows / captions:.1f}% |"
 
 
 def main() -> None:
@@ -52,8 +52,8 @@ def main() -> None:
     total = len(edited)
     print(f"{total:,} captions, {total / seconds:,.0f} a second in one process\n")
     for name, some in (("a hard positive", positives), ("a hard negative", negatives)):
-        print(f"{name}: {len(some):,} ({100 * len(some) / total:.1f} %)")
-    print(f"both: {len(both):,} ({100 * len(both) / total:.1f} %)\n")
+        print(f"{name}: {len(some):,} ({100 * len(some) / total:.1f}%)")
+    print(f"both: {len(both):,} ({100 * len(both) / total:.1f}%)\n")
     families = Counter(edit.kind.partition("/")[0] for edit in positives)
     print(*table("family of rewordings", families, total), sep="\n", end="\n\n")
     print(*table("hard negative", Counter(edit.kind for edit in negatives), total), sep="\n")

@@ -19,7 +19,7 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
     if value is None or low <= value <= high:
         return
     is_percentage = high == 1 and 2 <= value <= 100
-    hint = f"; write {value / 100:g} for {value:g} %" if is_percentage else ""
+    hint = f"; write {value / 100:g} for {value:g}%" if is_percentage else ""
     flag = name.replace("_", "-")
     raise InputError(f"--{flag} {value}: expected {low:g} to {high:g}{hint}")
 

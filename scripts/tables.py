@@ -113,7 +113,7 @@ def made(name: str) -> str:
 
 
 def _precisions() -> Iterator[str]:
-    yield "| text | family | judged | right | probability | 95 % interval |"
+    yield "| text | family | judged | right | probability | 95% interval |"
     yield "|---|---|---:|---:|---:|---|"
     for (part, family), (read, right) in by_family(labelled()).items():
         if part == "hard_positive" and family not in (*FAMILIES, "swap"):

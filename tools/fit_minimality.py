@@ -3,7 +3,7 @@
     python -m tools.fit_minimality tests/transforms/filters/labels/pairs.csv
 
 fits on the clips of the half "choose", and compares the default limit and the one with the best F1
-score there with 2-30 % changed area, on both halves. The intervals are of 1,000 bootstrap
+score there with 2-30% changed area, on both halves. The intervals are of 1,000 bootstrap
 samples of clips.
 """
 
@@ -71,7 +71,7 @@ def f1(kept: Values, minimal: Mask) -> float:
 def with_interval(
     metric: Callable[[Values, Mask], float], values: Values, minimal: Mask, clips: Sequence[str]
 ) -> str:
-    """Return a metric with its 95 % interval; clips are drawn with replacement."""
+    """Return a metric with its 95% interval; clips are drawn with replacement."""
     rng = np.random.default_rng(0)
     names = sorted(set(clips))
     of_clip = [np.flatnonzero(np.array(clips) == name) for name in names]
@@ -107,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         clips = [row["clip"] for row in rows if row["half"] == name]
         print(f"{name}: {on.sum()} pairs of {len(set(clips))} clips, {minimal[on].sum()} minimal")
         for title, ranks, keeps in (
-            ("2-30 % of the area", -np.abs(area - 0.12), band),
+            ("2-30% of the area", -np.abs(area - 0.12), band),
             *((f"minimality {at:.2f}", scores, (scores >= at) * 1.0) for at in (default, limit)),
         ):
             figures = [

@@ -33,7 +33,7 @@ from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
 _SIGMAS = 1.959963984540054
-"""Half the width of a 95 % interval of a normal distribution, in standard deviations."""
+"""Half the width of a 95% interval of a normal distribution, in standard deviations."""
 _MACHINE = ("cpu", "gpu", "cuda", "cudnn", "tf32", "torch_threads", "python")
 _GPU = ("driver_version", "clocks.max.sm", "power.limit")
 _SETTINGS = ("task", "items", "seed", "warm_up", "max_pixels", "decoder")
@@ -49,7 +49,7 @@ class Contest:
     Attributes:
       scores: higher is better [models].
       seconds: for one image-caption pair [models].
-      score_bounds, second_bounds: 95 % intervals of the scores and of the seconds [models, 2].
+      score_bounds, second_bounds: 95% intervals of the scores and of the seconds [models, 2].
       score_draws, second_draws: resampled scores and seconds [resamples, models].
       what: what the score is, with its unit and number of samples where they are known.
     """
@@ -145,7 +145,7 @@ def _credits(
 def from_table(path: Path, rules: Rules) -> Contest:
     """Return the contest of a CSV table, such as a paper's.
 
-    Its columns are `model`, `score` and `seconds`, and optionally the 95 % intervals `score_low`,
+    Its columns are `model`, `score` and `seconds`, and optionally the 95% intervals `score_low`,
     `score_high`, `seconds_low` and `seconds_high`. With an interval, scores are drawn from the
     matching normal distribution, times from the log-normal one; without it they are fixed.
     """

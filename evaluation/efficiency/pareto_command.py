@@ -30,7 +30,7 @@ class ParetoSettings:
 
     results: tyro.conf.Positional[tuple[Path, ...]]
     """One file from `eqforge efficiency` per model, or one CSV table with all models. A table needs
-    the columns model, score and seconds. For 95 % intervals, add the columns score_low, score_high,
+    the columns model, score and seconds. For 95% intervals, add the columns score_low, score_high,
     seconds_low and seconds_high. With --metrics, a table needs no score columns."""
 
     dataset: Path | None = None
@@ -214,7 +214,7 @@ def as_text(front: Front) -> str:
             *(line.rstrip() for line in lines),
             "Models are compared by score and time. A model is on the front if no other model is",
             f"{rule}. The probability is the fraction of {front.resamples:,} resamples (seed",
-            f"{front.seed}) in which the model is on the front. Brackets show 95 % intervals.",
+            f"{front.seed}) in which the model is on the front. Brackets show 95% intervals.",
             "Numbers without brackets have no interval, or one of width 0.",
         ]
     )

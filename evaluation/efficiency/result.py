@@ -91,7 +91,7 @@ class Spread:
     """Summary of some times, in seconds.
 
     Attributes:
-      low, high: bootstrap 95 % interval of the median.
+      low, high: bootstrap 95% interval of the median.
     """
 
     median: float

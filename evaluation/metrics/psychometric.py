@@ -5,7 +5,7 @@ share of right answers is 1/2 + (1/2 - lapses) F(d), where F is a logistic funct
 that a change of size 0 is at chance. The fitted share never falls.
 
 Source: Wichmann and Hill 2001, "The psychometric function: I. Fitting, sampling, and goodness of
-  fit", Perception & Psychophysics 63: maximum likelihood, lapses of at most 6 %.
+  fit", Perception & Psychophysics 63: maximum likelihood, lapses of at most 6%.
 """
 
 from __future__ import annotations

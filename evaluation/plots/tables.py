@@ -117,7 +117,7 @@ _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
 
 
 class Number(msgspec.Struct, frozen=True, kw_only=True):
-    """One number of a table, with its model, subset, metric and 95 % interval."""
+    """One number of a table, with its model, subset, metric and 95% interval."""
 
     model: str
     subset: str

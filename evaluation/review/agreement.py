@@ -28,7 +28,7 @@ RESAMPLES: Final = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reviewer:
-    """A reviewer's answers, with 95 % intervals (NaN if undefined).
+    """A reviewer's answers, with 95% intervals (NaN if undefined).
 
     Attributes:
       answers: number of times each answer was given, excluding repeats.
@@ -61,7 +61,7 @@ class Agreement:
     Attributes:
       alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None (for texts
         and boxes, or if all votes are equal).
-      interval: 95 % interval for alpha, found by resampling items, or NaN if undefined.
+      interval: 95% interval for alpha, found by resampling items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.
       unanimous: number of items with at least two votes, all of them equal.

@@ -46,7 +46,7 @@ class Correlation:
     Attributes:
       name: name of the model or reviewer.
       spearman: rank correlation with people's mean ranks, in [-1, 1], or 0 if all ranks are equal.
-      spearman_interval: 95 % interval, found by resampling people and queries, or NaN if there is
+      spearman_interval: 95% interval, found by resampling people and queries, or NaN if there is
         only one person and one query.
       kendall: Kendall's tau-b, in [-1, 1].
     """

@@ -46,7 +46,7 @@ class ProbeResult:
       probe: a key of PROBES, "likelihood", "transformer", "language_model_total" or
         "language_model_per_token".
       accuracy: share of correct answers in [0, 1]; a tie counts one half.
-      low, high: exact 95 % confidence interval, for the number of independent trials with the
+      low, high: exact 95% confidence interval, for the number of independent trials with the
         variance of a bootstrap over images; widened for probes, whose folds share training data.
       joint_low, joint_high: the same at Bonferroni's level, for all questions and probes together.
       ties: share of pairs with a tie, in [0, 1].
@@ -321,7 +321,7 @@ def method_lines(audit: Any) -> list[str]:
         best = " The interval of the best probe is corrected for all questions and probes"
         best += " (Bonferroni)."
     return textwrap.wrap(
-        f"{chance}Intervals are exact 95 % confidence intervals (Clopper-Pearson). Their number of "
+        f"{chance}Intervals are exact 95% confidence intervals (Clopper-Pearson). Their number of "
         f"trials matches the variance of a bootstrap over {unit}s (seed {audit.seed}; Korn and "
         "Graubard 1998). Probes have wider intervals (Nadeau and Bengio 2003), because each one is "
         f"trained: it judges one {unit} after training on other {unit}s, in {audit.folds} folds. "

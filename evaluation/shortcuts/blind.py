@@ -42,7 +42,7 @@ class BlindResult:
     Attributes:
       units, groups: number of units judged, and of their groups.
       accuracy: share of units answered right, in [0, 1].
-      low, high: 95 % confidence interval over groups, as in `audit.ProbeResult`.
+      low, high: 95% confidence interval over groups, as in `audit.ProbeResult`.
       at_most: upper bound of the share for any blind answerer.
     """
 

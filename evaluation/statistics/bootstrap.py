@@ -33,7 +33,7 @@ RESAMPLES = 1000
 
 ENOUGH_CLUSTERS = 20
 """With fewer clusters percentile intervals may be too narrow: for uniform values and 3, 5, 10 and
-20 clusters they cover the mean in 76, 92, 95 and 95 % of samples; see tests/evaluation/statistics.
+20 clusters they cover the mean in 76, 92, 95 and 95% of samples; see tests/evaluation/statistics.
 """
 
 # Equal clusters are drawn together as a count, in time independent of their number; with more
@@ -247,7 +247,7 @@ class Comparison:
 
     Attributes:
       difference: mean credit of the second minus that of the first; in [-1, 1] for shares.
-      low, high: 95 % interval by a cluster bootstrap. For shares it is the interval of the share
+      low, high: 95% interval by a cluster bootstrap. For shares it is the interval of the share
         that gained minus the share that lost, which does not collapse if no sample did either;
         otherwise percentiles.
       better, worse: number of samples on which the second has more credit, and less.

@@ -27,7 +27,7 @@ class Feature:
 
 
 def feature_means(dataset: Dataset) -> list[Feature]:
-    """Return the features' means, with 95 % bootstrap intervals over images."""
+    """Return the features' means, with 95% bootstrap intervals over images."""
     images, values = [], []
     for row in dataset.rows("captions", ["image", "caption_id", *FEATURES]):
         images.append(picture_key(row["image"], row["caption_id"]))

@@ -15,7 +15,7 @@ from eqforge.evaluation.tables.render import aligned, latex_row, narrow
 ROUNDING = 0.011
 """A mean of printed numbers differs from the printed mean by less, unless a number is wrong."""
 
-DIFFERENCE, INTERVAL, SAMPLES, CHANCE = "difference", "95 % interval", "samples", "chance"
+DIFFERENCE, INTERVAL, SAMPLES, CHANCE = "difference", "95% interval", "samples", "chance"
 T = TypeVar("T")
 
 

@@ -59,7 +59,7 @@ class TablesSettings:
     """Number of decimal places (default: as in the paper)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95 % confidence intervals below each of your models. Text output also shows the
+    """Add a row of 95% confidence intervals below each of your models. Text output also shows the
     number of your samples, if known."""
 
     show: Literal["text", "latex"] = "text"

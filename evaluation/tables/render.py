@@ -34,7 +34,7 @@ class Measure:
     Attributes:
       unit: `share` for numbers that are printed times 100. Most are between 0 and 1; rsum is up to
         3 in one direction or 6 in both, CIDEr up to 10, and a relative drop can be negative.
-      value, low, high: the number and its 95 % interval; NaN where there is none.
+      value, low, high: the number and its 95% interval; NaN where there is none.
       chance: expected value for random scores; None if undefined.
       expected, scored, missing: numbers of samples; None if unknown.
       clusters: number of independent clusters resampled for the interval; None if unknown.
@@ -277,7 +277,7 @@ def _method(report: Report) -> list[str]:
         return ["n = scored + missing."]
     lines = [
         f"Ties, {rules.ties}: {TIE_RULES[rules.ties]}. n = scored + missing.",
-        "All intervals are 95 % confidence intervals. Intervals of fractions are exact",
+        "All intervals are 95% confidence intervals. Intervals of fractions are exact",
         "(Clopper-Pearson). Their number of trials matches the variance of a bootstrap over",
         "clusters (Korn and Graubard 1998). Without variance, or with one sample per cluster, it",
         "is the number of clusters. All other intervals are bootstrap percentiles (Hesterberg",
@@ -305,7 +305,7 @@ def _paper_rows(report: Report) -> list[list[str]]:
             rows.append(["n", *_each(found, lambda m: _count(m.expected))])
             rows.append(["chance", *_each(found, lambda m: number(m, m.chance))])
         rows.append([model, *_each(found, lambda m: number(m, m.value))])
-        rows.append(["95 % interval", *_each(found, _interval)])
+        rows.append(["95% interval", *_each(found, _interval)])
         rows.append(["missing", *_each(found, lambda m: _count(m.missing))])
         rows.append(["ties", *_each(found, _ties)])
     return rows

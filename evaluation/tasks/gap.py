@@ -27,7 +27,7 @@ MODELS = "all models"
 POOLED = "all tasks"
 AVERAGES = (EVERYTHING, MACRO, "micro average", KUBRIC, PAPER_AVERAGE)
 _Z = 1.959964
-"""Half the width of a 95 % interval, in standard errors."""
+"""Half the width of a 95% interval, in standard errors."""
 
 
 def pearson(inside: Numbers, outside: Numbers) -> float:
@@ -38,7 +38,7 @@ def pearson(inside: Numbers, outside: Numbers) -> float:
 
 
 def fisher_interval(correlation: float, models: int) -> Interval:
-    """Return a correlation's 95 % interval by Fisher's z; NaN for fewer than four models."""
+    """Return a correlation's 95% interval by Fisher's z; NaN for fewer than four models."""
     if models < 4 or not np.isfinite(correlation) or abs(correlation) >= 1:
         return NO_INTERVAL
     z, error = np.arctanh(correlation), 1 / np.sqrt(models - 3)

@@ -48,7 +48,7 @@ STEPS: Final = replace(
 HOW_FITTED: Final = (
     f"Threshold: the size at which {REACHED:.0%} of choices are right, within the range of sizes.",
     "It is read from a fitted logistic function of log2(size). The function starts at chance and",
-    "allows up to 6 % lapses (Wichmann and Hill 2001). Slope: rise of the log-odds when the size",
+    "allows up to 6% lapses (Wichmann and Hill 2001). Slope: rise of the log-odds when the size",
     "doubles. The intervals of threshold, slope and 'at largest' are percentiles.",
 )
 

@@ -58,7 +58,7 @@ class Measured:
 
     @property
     def exposure(self) -> float:
-        """Factor at which an 18 % grey card on the floor has L* 50 in sRGB."""
+        """Factor at which an 18% grey card on the floor has L* 50 in sRGB."""
         sun = 0.0 if self.sun is None else luminance(self.sun.strength) * self.sun.direction[2]
         return math.pi / (luminance(self.irradiance) + sun)
 

@@ -182,7 +182,7 @@ class Carried:
         nouns = (noun, holder)
         target, reference = drafter.pieces(nouns, ("target", "reference"), colour, rng)
         reference = reference.scaled(self.larger)
-        # At most 95 % of the room, corner to corner and in height.
+        # At most 95% of the room, corner to corner and in height.
         if self.relation == "on":
             factor = min(1.0, 0.95 * min(reference.sides()) / (2 * target.radius))
         else:
@@ -198,7 +198,7 @@ class Carried:
         height = reference.height
         if self.relation != "on":
             room = self._room(reference)
-            # Up to 60 % of a thing is below a container's rim; lower things are held higher up.
+            # Up to 60% of a thing is below a container's rim; lower things are held higher up.
             height = max(room.floor, room.rim - 0.6 * target.height)
         there = (0.0, 0.0, round(height, DECIMALS))
         side = 1.0 if rng.random() < 0.5 else -1.0

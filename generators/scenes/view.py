@@ -136,7 +136,7 @@ from 0.26 for a candle to 0.95 for a cube."""
 
 NEAREST_M = 0.4  # least distance between the camera and what it looks at
 START_M = 4.0  # the distance that is tried first
-STEPS = 4  # distances tried; the last is within 2 % of the nearest that will do
+STEPS = 4  # distances tried; the last is within 2% of the nearest that will do
 RESERVE = 0.01  # what the objects keep from the edge beyond what they have to, in picture widths
 FARTHER = (1.0, 1.12)  # factors on the least distance
 STEP_BACK = 1.5  # how much farther the camera may be in the last try: objects hide less

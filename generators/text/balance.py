@@ -43,7 +43,7 @@ _FEWEST: Final = 20
 _PENALTY: Final = 20.0
 """On squared weights: the precision of a normal prior. Chosen on half of the images of COCO val2017
 and of VLUE's captions. With 5, chance features of true texts are copied, and a classifier of words
-is right on 46 to 48 % of the rows; with 30, on 51 to 53 %."""
+is right on 46 to 48% of the rows; with 30, on 51 to 53%."""
 _NONE: Final = 0.05
 """Weight of no negative; a negative that looks as true as the caption has 1."""
 _GROUPS: Final = 10

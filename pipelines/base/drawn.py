@@ -41,7 +41,7 @@ class DrawnSettings(PairFilters):
     def of_mode(cls, mode: Mode) -> Self:
         if mode == "paper":
             return cls.off(distinct_captions=False)
-        # Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. JPEG of
+        # Of 600 pairs of unrelated photographs 96% differ in more than 0.8 of their area. JPEG of
         # quality 30, or a static camera's noise, changes nothing.
         gates = GateSettings(min_changed_area=0.005, max_changed_area=0.8, min_background_ssim=0.5)
         return cls(faces=FACES.off, gates=gates)

@@ -240,7 +240,7 @@ def _certificate(manifest: Manifest) -> str:
         lines[-1] += (
             " The table shows how often classifiers that see no image are right on "
             f"{found.rows:,} rows. Each row is judged after training on other images, in "
-            f"{found.folds} folds. Chance is 50 %; the intervals are 95 % confidence intervals. "
+            f"{found.folds} folds. Chance is 50%; the intervals are 95% confidence intervals. "
             "`eqforge audit` measures the same."
         )
         rows = (

@@ -106,7 +106,7 @@ class BlindProbe:
       question: question that the probe answers, such as which of two captions is true.
       probe: name of the probe; `eqforge audit` explains each probe.
       accuracy: fraction of correct answers, in [0, 1]. Chance is 0.5.
-      low, high: 95 % confidence interval.
+      low, high: 95% confidence interval.
     """
 
     question: str

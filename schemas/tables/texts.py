@@ -197,7 +197,7 @@ class Judgement:
       sample_id: key into `samples`.
       probability: probability that the hard positive keeps the meaning in good English, and that
         the hard negative is false. In training captions, probability that the row's text is right.
-      low, high: ends of the confidence interval (at least 95 %), if `probability` is the precision
+      low, high: ends of the confidence interval (at least 95%), if `probability` is the precision
         of rules.
       basis: `rules` if the probability is the precision of the rules for this kind of text, or
         `source` for an original caption, which eqforge assumes to be true. Empty if unknown.

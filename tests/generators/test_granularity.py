@@ -73,7 +73,7 @@ def test_diversity_counts_the_synonyms_of_all_senses(wordnet: Any) -> None:
 def test_the_features_are_near_those_of_the_papers_table(
     file: str, figures: tuple[float, ...], wordnet: Any, data_folder: Path
 ) -> None:
-    """Within 7 % on COCO, and within three standard errors on 100 images of Flickr30k-FG."""
+    """Within 7% on COCO, and within three standard errors on 100 images of Flickr30k-FG."""
     found = json.loads((data_folder / file).read_text())
     if "annotations" in found:
         images = [[row["caption"]] for row in found["annotations"][::60]]

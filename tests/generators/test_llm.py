@@ -238,7 +238,7 @@ def test_an_answer_without_a_token_left_is_cut(writer: CaptionWriter) -> None:
 
 
 def test_draws_have_the_probabilities_of_the_model(writer: CaptionWriter) -> None:
-    """3,000 draws of one token against the softmax, for each with a probability above 2 %."""
+    """3,000 draws of one token against the softmax, for each with a probability above 2%."""
     ids = tuple(
         writer._tokenizer(PROMPTS["replace"].render("a big dog on a mat") + " a")["input_ids"]
     )

@@ -70,7 +70,7 @@ def refuse(
         (["--min-ssim", "0.9", "--max-ssim", "0.8"], "--min-ssim 0.9 is above --max-ssim 0.8"),
         (
             ["--max-changed-area", "30"],
-            "--max-changed-area 30.0: expected 0 to 1; write 0.3 for 30 %",
+            "--max-changed-area 30.0: expected 0 to 1; write 0.3 for 30%",
         ),
         (["--face-upsample", "9"], "--face-upsample 9: expected 0 to 4"),
         (["--sample", "5"], "--sample 5: expected a percentage such as 1% or 12.5%"),

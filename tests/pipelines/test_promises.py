@@ -133,7 +133,7 @@ def test_one_sample_alone_is_the_same_as_in_the_whole(
 def test_a_limit_and_a_share_of_the_videos_give_subsets(
     demo_workspace: Workspace, reference: Path, tmp_path: Path
 ) -> None:
-    """Four pairs of the first video; the hashes of the two lie at 54 % and 71 %."""
+    """Four pairs of the first video; the hashes of the two lie at 54% and 71%."""
     whole = {row["sample_id"]: row for row in rows(reference, "samples")}
     for selection, number in ((["--limit", "4"], 4), (["--sample", "60%"], 3)):
         output = build(demo_workspace, tmp_path / selection[0][2:], *selection)

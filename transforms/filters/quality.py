@@ -29,7 +29,7 @@ class QualitySettings:
     """Minimum image quality (None turns a check off).
 
     Among 86 photographs, the lowest values are 56 (luminance), 19.7 (contrast) and 40 (sharpness).
-    Black video frames reach 4.2, 2.0 and 2.6. If the photographs are blurred by 1.6 % of their
+    Black video frames reach 4.2, 2.0 and 2.6. If the photographs are blurred by 1.6% of their
     longer side, their sharpness is 5.6.
     """
 

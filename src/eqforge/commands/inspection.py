@@ -157,7 +157,7 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
 
 
 def _granularity(dataset: "Dataset") -> "Table":
-    """Table the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    """Table the mean granularity of the captions, with 95% bootstrap intervals over images."""
     from eqforge.evaluation.tables.features import feature_means
 
     rows = []

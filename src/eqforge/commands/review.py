@@ -50,7 +50,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
         agreement = repeats = alpha = ""
         if each.others is not None:
             agreement = (
-                f", {100 * each.others:.0f} % agreement with other reviewers "
+                f", {100 * each.others:.0f}% agreement with other reviewers "
                 f"{_percent(each.others_interval)}"
             )
         if each.repeats:
@@ -73,7 +73,7 @@ def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
             f"{agreed.unanimous:,} unanimous"
         )
     for kind in found.claims:
-        share = "" if kind.share is None else f"{100 * kind.share:.0f} % {_percent(kind.interval)} "
+        share = "" if kind.share is None else f"{100 * kind.share:.0f}% {_percent(kind.interval)} "
         yield (
             f"{kind.kind}, labelled {kind.claimed}: {share}of {kind.answers - kind.unsure:,} "
             f"answers agree, {kind.unsure:,} unsure"

@@ -139,8 +139,8 @@ def test_a_row_is_right_if_the_answers_agree_with_what_it_says(
     dropped = {row["id"] for row in rows if row["votes"]["drop"]}
     assert dropped == {name for name in ids if name.endswith("hard_negative")}
     said = capsys.readouterr().out
-    assert f"{negative}, labelled false: 50 %" in said
-    assert "original, labelled true: 100 %" in said
+    assert f"{negative}, labelled false: 50%" in said
+    assert "original, labelled true: 100%" in said
     lines = [json.loads(line) for line in answers.read_text().splitlines()]
     assert {line["item"] for line in lines} == ids
     assert all(set(line["texts"].values()) <= {"true", "false"} for line in lines)

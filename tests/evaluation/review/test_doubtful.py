@@ -142,7 +142,7 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
         doubtful(opened, unlikely=0)
     with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
         doubtful(opened, disputed="rules")
-    with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80 %"):
+    with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80%"):
         doubtful(opened, unlikely=80)
     lines = write_lines(tmp_path / "captions.jsonl", CAPTIONS[1:2])
     plain = tmp_path / "plain"

@@ -179,7 +179,7 @@ def test_what_was_skipped_is_no_vote_that_agrees(
     taken(hard_positives, files, tmp_path / "o.jsonl")
     told = capsys.readouterr().out
     assert "over 2 items with two votes or more; 2 unanimous" in told
-    assert told.count("100 % agreement with other reviewers") == 2
+    assert told.count("100% agreement with other reviewers") == 2
 
 
 def test_one_item_has_no_interval(
@@ -511,7 +511,7 @@ def test_boxes_that_others_do_not_find_are_dropped(
     files = [saved(plan, name, always({"box": box})) for name, box in boxes.items()]
     (decided,) = taken(vlue, files, tmp_path / "both.jsonl")
     assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
-    assert capsys.readouterr().out.count("100 % agreement with other reviewers") == 2
+    assert capsys.readouterr().out.count("100% agreement with other reviewers") == 2
 
 
 def test_boxes_are_inside_the_picture_and_have_an_area(

@@ -525,7 +525,7 @@ def test_intervals_of_each_reviewer_hold_what_the_error_rates_make_it(
 ) -> None:
     """Two who err at rate e answer alike (1-e)^2 + e^2 of the time; so does one who is asked twice.
 
-    Of 95 % intervals about one in twenty misses.
+    Of 95% intervals about one in twenty misses.
     """
     monkeypatch.setattr(agreement_of_people, "RESAMPLES", 200)  # the alphas take long
     error = 0.2

@@ -76,7 +76,7 @@ def test_intervals_of_enough_clusters_cover_it_as_often_as_they_say() -> None:
 
 
 def test_intervals_of_unequal_clusters_cover_the_mean() -> None:
-    """Plain percentiles cover it in 89 % of samples."""
+    """Plain percentiles cover it in 89% of samples."""
     covered = 0
     for seed in range(300):
         rng = np.random.default_rng(seed)

@@ -77,10 +77,10 @@ def test_a_vector_gives_the_papers_table(
     assert "fiber & 52.04 & 50.84 & 38.32 & 25.19 & 22.66 & 11.08 & 32.49 & 24.05" in latex
     assert re.search(r"\nn & 45,849 & 45,849 & 45,849 & 1,814", latex)
     assert re.search(r"\nchance & 25.00 & 25.00 & 16.67", latex)
-    assert re.search(r"\n95 \\% interval & \[51\.\d\d, 52\.\d\d\] &", latex)
+    assert re.search(r"\n95\\% interval & \[51\.\d\d, 52\.\d\d\] &", latex)
     assert re.search(r"\nmissing & 0 & 0", latex)
     assert re.search(r"\nties & 0.00\\% & 0.00\\%", latex)
-    assert re.search(r"& 43\.4[78] \\\\", latex)  # of 2,000 samples no share is 47.94 %
+    assert re.search(r"& 43\.4[78] \\\\", latex)  # of 2,000 samples no share is 47.94%
     assert json.loads((tmp_path / "metrics.json").read_text())["rules"]["ties"] == "strict"
     shown = capsys.readouterr().out
     assert "52.04 [51.5" in shown

@@ -169,7 +169,7 @@ def test_latex_has_models_in_rows_the_best_in_bold_and_chance_once(
     assert out.count(r"\textbf{") == 1 + 1 + 2 + 2  # 37.4 and 92.6; 92.2 and 86.5 twice each
     assert out.count("chance &") == 1
     assert "m & " + " & ".join(f"{v:.1f}" for v in scores_by_hand()[11:15]) + r" \\" in out
-    assert out.count(r"95 \% interval & [") == 1
+    assert out.count(r"95\% interval & [") == 1
 
 
 def test_hard_positives_stand_in_both_halves_and_less_brittle_is_better(

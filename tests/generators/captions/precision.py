@@ -75,7 +75,7 @@ class Counted:
     def cells(self) -> list[str]:
         """Returns rows, faults and the mean share with its interval as cells of a table."""
         low, high = exact_interval(self.share, self.rows)
-        share = f"{100 * self.share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+        share = f"{100 * self.share:.1f}% ({100 * low:.1f} to {100 * high:.1f})"
         return [str(self.rows), *map(str, self.faults), str(self.both), share]
 
 
@@ -135,19 +135,19 @@ def agreement(labels: Sequence[Label], faults: Callable[[Label], tuple[bool, boo
 
 def summary(labels: Sequence[Label]) -> Iterator[str]:
     """Yields the lines of the table of all faults."""
-    yield "| | | rows | A | B | both | error rate (95 %) | A and B agree |"
+    yield "| | | rows | A | B | both | error rate (95%) | A and B agree |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
         some = [label for label in labels if label.set_name == name]
         for fault, faults in FAULTS.items():
             cells = [title, fault, *count(some, faults).cells()]
-            yield f"| {' | '.join(cells)} | {100 * agreement(some, faults):.0f} % |"
+            yield f"| {' | '.join(cells)} | {100 * agreement(some, faults):.0f}% |"
 
 
 def by_family(labels: Sequence[Label], place: int) -> Iterator[str]:
     """Yields the lines of a table of kinds: of hard positives at place 0, of negatives at 1."""
     faults = (positive_faults, negative_faults)[place]
-    yield "| | kind | rows | A | B | both | error rate (95 %) |"
+    yield "| | kind | rows | A | B | both | error rate (95%) |"
     yield "|---|---|---:|---:|---:|---:|---:|"
     for name, title in SETS.items():
         of_set = [label for label in labels if label.set_name == name]

@@ -68,7 +68,7 @@ def shot(
 
 
 def with_ball(scene: np.ndarray, at: tuple[int, int] = (320, 240)) -> np.ndarray:
-    """Return a scene with an orange ball, 2 % of a frame at a zoom of 1."""
+    """Return a scene with an orange ball, 2% of a frame at a zoom of 1."""
     drawn = scene.copy()
     cv2.circle(drawn, at, 28, (250, 120, 10), -1, cv2.LINE_AA)
     return drawn

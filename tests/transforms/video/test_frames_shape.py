@@ -304,7 +304,7 @@ def patches(frame: DecodedFrame) -> Picture:
 
 
 def test_high_dynamic_range_is_mapped_to_what_screens_show(tmp_path: Path) -> None:
-    """Diffuse white is 203 cd/m2 in PQ and 75 % of the signal in HLG (ITU-R BT.2408, table 1)."""
+    """Diffuse white is 203 cd/m2 in PQ and 75% of the signal in HLG (ITU-R BT.2408, table 1)."""
     nits = np.array([0, 1, 5, 20, 50, 100, 203, 400, 1000], dtype=float)
     pq = write_hdr(tmp_path / "pq.mp4", nits_as_pq(nits), 16)
     hlg = write_hdr(tmp_path / "hlg.mp4", np.array([0, 0.2, 0.38, 0.5, 0.75, 1.0]), 18)

@@ -46,7 +46,7 @@ eqforge.item = (() => {
     if (!found.length) return null;
     return make("ul", { class: "verdicts" }, ...found.map(({ name, verdict, margin, share }) => make(
       "li", { class: verdict.replace(" ", "-") },
-      make("b", {}, verdict), ` ${name}`, Number.isNaN(margin) ? "" : ` ${share ? `${Math.round(100 * margin)} %` : signed(margin)}`,
+      make("b", {}, verdict), ` ${name}`, Number.isNaN(margin) ? "" : ` ${share ? `${Math.round(100 * margin)}%` : signed(margin)}`,
     )));
   }
 
