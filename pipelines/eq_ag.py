@@ -34,13 +34,13 @@ class Config(VideoDataset):
     """Action Genome's object_bbox_and_relationship.pkl."""
 
     persons: Path | None = None
-    """Action Genome's person_bbox.pkl, which adds the boxes of persons to the annotations."""
+    """Action Genome's person_bbox.pkl, which adds person boxes to the annotations."""
 
     frame_list: Path | None = None
     """Action Genome's frame_list.txt, which limits the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Minimum number of relation types (attention, spatial, contacting) that change."""
+    """Minimum number of relation types (attention, spatial, contacting) that must change."""
 
     skip_frames: int = 1
     """Number of annotated frames to skip after each selected frame. The paper skips 2 (section

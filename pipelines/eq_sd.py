@@ -68,8 +68,8 @@ class Config(DatasetConfig):
     --object-pairs, --scene-pairs or --attribute-pairs."""
 
     object_pairs: int | None = None
-    """Number of pairs in which the object changes. If you set the number for one kind, those
-    for the other kinds default to 0."""
+    """Number of pairs in which the object changes. If you set the number for one kind, the
+    numbers for the other kinds default to 0."""
 
     scene_pairs: int | None = None
     """Number of pairs whose scene changes."""

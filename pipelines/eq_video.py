@@ -32,11 +32,11 @@ class Config(VideoDataset):
     """File or folder of timed captions, in one of several formats. In JSON Lines or a JSON array, a
     record has the form {"video": "a.mp4", "start_s": 0.0, "end_s": 2.5, "caption": "..."}. The
     field timestamp_s or frame can replace start_s and end_s. The fields id, split and licence are
-    optional. Times are seconds or text such as 0:01.5. Tables (.csv, .tsv, Hugging Face folders)
-    have columns with the same names as the fields. Subtitles have the extension .srt or .vtt. Text
-    files (.txt) have a time at the start of each line. Pass one file of subtitles or text, or a
-    folder with one file per video, such as talk.vtt or talk.en.vtt. You can also pass the published
-    JSON files of ActivityNet Captions, YouCook2 and Ego4D."""
+    optional. Write times in seconds, or as text such as 0:01.5. Tables (.csv, .tsv, Hugging Face
+    folders) have columns with the same names as the fields. Subtitles have the extension .srt or
+    .vtt. Text files (.txt) have a time at the start of each line. Pass one file of subtitles or
+    text, or a folder with one file per video, such as talk.vtt or talk.en.vtt. You can also pass
+    the published JSON files of ActivityNet Captions, YouCook2 and Ego4D."""
 
     subtitle_language: str | None = None
     """Language of the subtitles to use, such as `en`. Needed if a video has subtitles in several

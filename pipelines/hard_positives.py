@@ -58,8 +58,8 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Build captions, each with a true and a false rewording (the REPLACE or SWAP set)."""
 
     lexicon: Path | None = None
-    """File of words and your replacements for them. With --vl-checklist, it replaces the rules.
-    With --captions, it extends the rules."""
+    """File of words and their replacements. With --vl-checklist, it replaces the rules. With
+    --captions, it extends the rules."""
 
     weak_synonyms: bool = True
     """In corrected mode, also use weak synonyms, such as silver for metallic. --no-weak-synonyms

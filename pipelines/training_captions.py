@@ -39,11 +39,11 @@ class Config(ModelSettings, CaptionDataset):
     """Build captions, each with a hard positive and a hard negative, to fine-tune models."""
 
     lexicon: Path | None = None
-    """File of words and your replacements for them, which extends the rules."""
+    """File of words and their replacements. It extends the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
-    """Kinds of hard negatives to write. Negation is tried last, after the other kinds in random
-    order."""
+    """Kinds of hard negatives to write. The kinds are tried in random order, but negation is always
+    tried last."""
 
     judging: Annotated[OmitArgPrefixes[JudgeSettings], Trace.IF_CHANGED] = field(
         default_factory=JudgeSettings

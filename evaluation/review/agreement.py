@@ -59,8 +59,8 @@ class Agreement:
     """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None (for texts
-        and boxes, or if all votes are equal).
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts,
+        for boxes and if all votes are equal.
       interval: 95% interval for alpha, found by resampling items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.

@@ -34,7 +34,7 @@ class AnswerSettings:
     """Solve a VLUE task with a local model: VQA, NLVR2, captioning or grounding."""
 
     dataset: tyro.conf.Positional[str]
-    """Folder or URL of a dataset that contains images, built by `eqforge build vlue`."""
+    """Folder or URL of a dataset that `eqforge build vlue` built with --images."""
 
     task: Literal["vqa", "nlvr2", "captioning", "grounding"]
     """VLUE task to solve."""

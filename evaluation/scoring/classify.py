@@ -43,7 +43,7 @@ class ClassifySettings:
     open-clip:ViT-B-32,weights=FILE."""
 
     names: Path | None = None
-    """Text file of class names, with one line FOLDER<TAB>NAME per class (default: folder names)."""
+    """Text file of class names, with one FOLDER<TAB>NAME line per class (default: folder names)."""
 
     templates: tuple[str, ...] = ("a photo of a {}.",)
     """Prompts, with {} in place of the class name. As in CLIP, the vector of a class is the mean of

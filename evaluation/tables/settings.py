@@ -96,8 +96,8 @@ class MetricsSettings:
     only the query's own region from the gallery."""
 
     relevance: Path | None = None
-    """Folder of scores whose vectors define relevance in the retrieval metric DCG_CM. The paper
-    uses CLIP ViT-B/32."""
+    """Folder from `eqforge score` whose vectors define relevance in the retrieval metric DCG_CM.
+    The paper uses CLIP ViT-B/32."""
 
     oracle: str | None = None
     """Scores that decide which regions match a query (default: the annotations decide). Pass the

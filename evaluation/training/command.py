@@ -101,7 +101,7 @@ class FinetuneSettings:
     similar ones. For fusion encoders, the close pairs also serve as hard negatives."""
 
     close_count: int = 4
-    """Number of close texts, and of close images, per sample. Fusion encoders use only close
+    """Number of close texts and number of close images per sample. Fusion encoders use only close
     texts."""
 
     distant_count: int = 4

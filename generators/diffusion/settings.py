@@ -109,7 +109,7 @@ class EditSettings:
     steps, starting with the first step."""
 
     changed_cross_replace: float | None = None
-    """Like --cross-replace, but for changed or added words (default: the same value)."""
+    """Like --cross-replace, but for changed or added words (default: the --cross-replace value)."""
 
     reweight: float = 1.0
     """Factor that scales the attention to changed or added words."""

@@ -59,7 +59,7 @@ class CaptionDataset(DatasetConfig):
     file are rejected. Without this option, rows contain only the image names."""
 
     spacy_model: str | None = None
-    """spaCy pipeline that tags the words of captions, such as en_core_web_sm. The built-in default
+    """spaCy pipeline, such as en_core_web_sm, that tags the words of captions. The built-in default
     tagger needs no download."""
 
     language: Language = "en"

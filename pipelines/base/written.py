@@ -35,10 +35,10 @@ class ModelSettings:
     """Language model that writes hard positives, and its prompts."""
 
     model: Annotated[str | None, Trace.NAME] = None
-    """Language model that writes the hard positives (default: rules write them). Pass the folder of
-    a saved Transformers model, or an id on the Hugging Face Hub. For an OpenAI-compatible server,
-    pass NAME@URL, such as llama-2-70b-chat@http://localhost:8000/v1. Set the environment variable
-    EQFORGE_MODEL_KEY to the server's API key."""
+    """Language model that writes the hard positives (default: rules generate them). Pass the folder
+    of a saved Transformers model, or an id on the Hugging Face Hub. For an OpenAI-compatible
+    server, pass NAME@URL, such as llama-2-70b-chat@http://localhost:8000/v1. Set the environment
+    variable EQFORGE_MODEL_KEY to the server's API key."""
 
     model_for: Literal["all", "rest"] = "all"
     """Use the model for every hard positive (`all`), or only where no rule applies (`rest`)."""

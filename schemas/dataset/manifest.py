@@ -118,7 +118,7 @@ class BlindProbe:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Certificate:
-    """How much the text alone reveals, measured by `eqforge audit`.
+    """How well the text alone predicts the answers, measured by `eqforge audit`.
 
     Attributes:
       version: version of the method.
@@ -155,7 +155,7 @@ class Manifest:
       unchanged: number of samples whose `words_changed` is false, or None if unknown.
       errata: samples that `--errata` dropped, corrected or commented on.
       parts: datasets that were combined. Nested datasets come first.
-      certificate: how much the text alone reveals, if the build balanced the texts.
+      certificate: how well the text alone predicts the answers, if the build balanced the texts.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.
     """
 

@@ -90,10 +90,10 @@ class GateSettings:
     """Limits on the difference between the two images of a pair (None turns a limit off)."""
 
     min_changed_area: float | None = None
-    """Minimum fraction of the image area that changes, in [0, 1]."""
+    """Minimum fraction of the image area that must change, in [0, 1]."""
 
     max_changed_area: float | None = None
-    """Maximum fraction of the image area that changes, in [0, 1]."""
+    """Maximum fraction of the image area that may change, in [0, 1]."""
 
     min_ssim: float | None = None
     """Minimum structural similarity (SSIM) of the two images, in [-1, 1]."""

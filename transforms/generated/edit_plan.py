@@ -43,7 +43,7 @@ from eqforge.transforms.text.work import Admitted, admit_texts, reject
 NEGATIVES_STAGE = Stage(
     "negatives",
     {
-        NO_HARD_NEGATIVE: "No rule can write a hard negative for the caption.",
+        NO_HARD_NEGATIVE: "No rule can generate a hard negative for the caption.",
         TRUE_OF_IMAGE: "The negative equals another caption of the image, so it is true.",
         "equal_captions": "The negative equals the caption, apart from case and spacing.",
         "duplicate": "Another caption of the image leads to the same edit.",

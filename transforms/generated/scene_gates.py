@@ -187,14 +187,14 @@ SCENE_REASONS = {
     "merged_copies": "Two of the counted objects look like a single object.",
     "relation_not_seen": "The image does not clearly show the position named in the caption.",
     "other_caption_true": "The other image's caption also fits this image.",
-    "colour_not_seen": "An object does not clearly have the colour named in the caption.",
+    "colour_not_seen": "An object's colour does not clearly match the caption.",
     "unchanged_moved": "An object that should stay in place covers different pixels in the two "
     "images.",
     "background_changed": "Outside the changed objects, the images differ more than the limits "
     "allow.",
     "change_not_seen": "The objects that should change look too similar in the two images.",
-    "posture_not_seen": "The object is not clearly upright in one image and lying in the other.",
-    "part_not_seen": "A part does not clearly have the colour named in the caption.",
+    "posture_not_seen": "The two images do not clearly show the postures named in the captions.",
+    "part_not_seen": "A part's colour does not clearly match the caption.",
     "step_not_seen": "The two compared objects differ too little.",
     "material_not_seen": "The two images do not clearly show the materials named in the captions.",
 }

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 JUDGE_REASONS: Final = {
     "not_entailed": "A judge does not confirm that the caption and the hard positive entail "
     "each other.",
-    "not_contradicted": "The judge sees no contradiction between the hard negative and a true "
+    "not_contradicted": "A judge finds no contradiction between the hard negative and a true "
     "caption.",
     "not_shown": "A judge does not confirm that the image shows what the caption or hard "
     "positive says.",
-    "shown": "A judge finds that the image shows the hard negative.",
+    "shown": "A judge finds that the hard negative fits the image.",
     "not_judged": "A judge could not read the texts or the image.",
     "low_probability": "The row's probability of being correct is unknown or below "
     "--probability-min.",

@@ -48,7 +48,7 @@ class CropSettings:
     own crop."""
 
     min_crop_px: int = 64
-    """Minimum length of a crop's longer side in pixels. SIMAT's smallest crop has 65 pixels."""
+    """Minimum length of a crop's longer side in pixels. The smallest value in SIMAT is 65."""
 
     def __post_init__(self) -> None:
         expect(self, "min_crop_px", self.min_crop_px >= 1, "1 or more")

@@ -40,7 +40,7 @@ NO_HARD_NEGATIVE = "no_hard_negative"
 TRUE_OF_IMAGE = "true_of_image"
 EDIT_REASONS = {
     NO_REWORDING: "No rule can reword the caption and reliably keep its meaning.",
-    NO_HARD_NEGATIVE: "No rule can write a hard negative for the caption.",
+    NO_HARD_NEGATIVE: "No rule can generate a hard negative for the caption.",
     **REWRITE_REFUSALS,
 }
 

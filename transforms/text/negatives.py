@@ -66,10 +66,10 @@ class NegativeWriterSettings:
     """Language model that writes hard negatives."""
 
     writer: Annotated[str | None, Trace.NAME] = None
-    """Language model that writes missing hard negatives (default: rules write them). Pass the
-    folder of a saved Transformers model, or an id on the Hugging Face Hub. For an OpenAI-compatible
-    server, pass NAME@URL. Set the environment variable EQFORGE_MODEL_KEY to the server's API
-    key."""
+    """Language model that writes missing hard negatives (default: rules generate them). Pass
+    the folder of a saved Transformers model, or an id on the Hugging Face Hub. For an
+    OpenAI-compatible server, pass NAME@URL. Set the environment variable EQFORGE_MODEL_KEY to the
+    server's API key."""
 
     writer_for: Literal["all", "rest"] = "all"
     """Use the writer for every missing negative (`all`), or only where no rule applies (`rest`)."""

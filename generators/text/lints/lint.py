@@ -46,7 +46,7 @@ class Finding:
     Attributes:
       field: defective caption: "positive", "negative", "hard_positive", "perturbed", or, for a
         second image, "other_caption".
-      twin: id of the first record that this record duplicates, or empty for other findings.
+      twin: id of the first record that this record duplicates, or empty if there is none.
     """
 
     record_id: str
