@@ -105,7 +105,8 @@ class FinetuneSettings:
     texts."""
 
     distant_count: int = 4
-    """Number of random texts per image for itm, ranking and eqsim-v1 (fusion encoders only)."""
+    """Number of random texts per image for itm, ranking and eqsim-v1. Applies only to fusion
+    encoders."""
 
     eqsim_scores: EqsimScores = "cosine"
     """Scores that EqSim compares. `cosine` and `logit` are the model's own scores. For each image,

@@ -90,7 +90,7 @@ class PlanReport:
       sources: origin of each non-default setting, by option.
       pilot: cost and result of the pilot, or None if no pilot was run.
       forecast: description of the pilot's result, or empty if no pilot was run.
-      changed_inputs: input files of the recipe whose bytes match no input of the plan.
+      changed_inputs: the recipe's input files whose bytes match no input of the plan.
     """
 
     dataset: str

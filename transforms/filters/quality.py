@@ -34,7 +34,7 @@ class QualitySettings:
     """
 
     min_luminance: float | None = 6.0
-    """Minimum mean luma, in [0, 255]. Darker images are rejected as black."""
+    """Minimum mean luma, in [0, 255]. Darker images are rejected."""
 
     min_contrast: float | None = 4.0
     """Minimum standard deviation of the colour channel that varies most, in [0, 127.5]."""

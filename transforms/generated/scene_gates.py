@@ -29,7 +29,7 @@ class SceneGates:
     """Maximum fraction of the image that a captioned object covers."""
 
     min_lightness: float | None = 12.0
-    """Minimum mean lightness (L*), in [0, 100]. Darker images are rejected as black."""
+    """Minimum mean lightness (L*), in [0, 100]. Darker images are rejected."""
 
     max_blown_out: float | None = 0.3
     """Maximum fraction of pure white pixels. A bright sky contains some white pixels."""

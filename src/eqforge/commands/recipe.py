@@ -63,7 +63,7 @@ class RecipeReport:
 
     Attributes:
       build: result of the build.
-      inputs: input files of the recipe whose bytes match no input of the build.
+      inputs: the recipe's input files whose bytes match no input of the build.
       changed_sources: videos and images whose bytes changed.
       missing_sources: videos and images that have no record because they are missing, unreadable
         or rejected.
