@@ -37,7 +37,7 @@ class Command:
       program: its name in the help, such as `eqforge lint`.
       settings: the class of its options, or a union of such classes; its docstring is the help.
       run: does the work, and returns the exit status if it is not 0.
-      example: a working command line, for the help.
+      example: a working command line, for the help; one for each subcommand.
       basics: the options that the help shows first; see Help.
       console: its output options: DocumentOptions for a command that prints a document.
       keeps_output: see `console.session`.
@@ -86,7 +86,9 @@ def parse_line(
     chosen = list[str]()
     if not isinstance(settings, type):
         settings, chosen = _subcommand(settings, arguments, about)
-        about = dataclasses.replace(about, program=" ".join((about.program, *chosen)))
+        program = " ".join((about.program, *chosen))
+        own = (line for line in about.example.splitlines() if line.startswith(program))
+        about = dataclasses.replace(about, program=program, example="\n".join(own))
         arguments = arguments[1:]
     with in_words():
         usual = default(arguments) if default is not None else None

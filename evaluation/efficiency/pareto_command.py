@@ -231,6 +231,7 @@ main = Command(
     ParetoSettings,
     pareto_command,
     example="eqforge pareto a.json b.json --dataset out/eq-video --scores out/a out/b",
+    basics=("dataset", "scores", "metrics", "metric", "output"),
     keeps_output=True,
 )
 

@@ -62,10 +62,10 @@ def amount(profile: Profile) -> str:
     tables = [name for name in manifest.tables if name not in ("samples", "rejects")]
     counts = {name: manifest.num_rows(name) for name in (*first, *tables)}
     counts |= {"images": shown} if "images" in counts and shown is not None else {}
-    rows = [counted(count, name) for name, count in counts.items()]
-    if profile.facts.sources:
-        rows.append(f"from {counted(profile.facts.sources, unit_of_sources(profile))}")
-    return f"It has {', '.join(rows)}."
+    *most, last = (counted(count, name) for name, count in counts.items())
+    rows = f"{', '.join(most)} and {last}" if most else last
+    sources = counted(profile.facts.sources, unit_of_sources(profile))
+    return f"It has {rows} from {sources}." if profile.facts.sources else f"It has {rows}."
 
 
 def with_amount(text: str, profile: Profile) -> tuple[str, int]:

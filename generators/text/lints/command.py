@@ -44,7 +44,7 @@ class LintSettings:
     """Number of findings to show per kind in the summary."""
 
     fail_on: Severity = "warning"
-    """Exit with status 1 if any finding has at least this severity: note, warning or error."""
+    """Exit with status 1 if any finding has at least this severity. Notes are the least severe."""
 
     errata: Path | None = None
     """Write an errata file that drops all records with errors. To use this file with `eqforge
@@ -185,5 +185,6 @@ main = Command(
     LintSettings,
     lint_command,
     example="eqforge lint out/sugar-crepe --errata out/errata.jsonl",
+    basics=("hard-positives", "fail-on", "errata"),
     console=DocumentOptions,
 )

@@ -110,6 +110,9 @@ main = Command(
     "eqforge review",
     Plan | Import,
     review_command,
+    example="""\
+eqforge review plan out/eq-gebc --protocol eq-gebc-screening --reviewers ada,ben --output out/tasks
+eqforge review import out/eq-gebc ada.json ben.json --output out/decisions.jsonl""",
     basics=("tool", "overlap", "sample", "each", "disputed", "rule", "earlier", "overwrite"),
     console=DocumentOptions,
 )

@@ -213,7 +213,7 @@ def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path
     card = (output / "README.md").read_text()
     for said in ("\n# Cups\n", "\nlicense: mit\n", "@misc{cups}", "- Ada", "Cups of tea.",
                  "| `caption_0` |", "under MIT",
-                 "It has 2 samples, 2 images, from 2 named pictures.", "not stated: 1",
+                 "It has 2 samples and 2 images from 2 named pictures.", "not stated: 1",
                  "size_categories: n<1K"):  # fmt: skip
         assert said in card, said
     assert card.count("contains only rows whose sources") == 1
@@ -224,7 +224,7 @@ def test_the_author_s_words_stay_and_what_is_here_is_counted(form: str, tmp_path
         croissant = json.loads((output / "croissant.json").read_text())
         assert croissant["description"].startswith("Cups of tea. ")
         assert croissant["description"].endswith(
-            "It has 2 samples, 2 images, from 2 named pictures."
+            "It has 2 samples and 2 images from 2 named pictures."
         )
         steps = croissant["rai:dataPreprocessingProtocol"]
         assert steps[-1].startswith("Export: 2 of 3 rows of samples were kept")
