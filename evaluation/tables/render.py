@@ -287,10 +287,13 @@ def _method(report: Report) -> list[str]:
     resampled = (
         one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP)
     )
-    if any(1 < (measure.clusters or 0) < ENOUGH_CLUSTERS for measure in resampled):
-        lines.append(
-            f"Percentile intervals of fewer than {ENOUGH_CLUSTERS} clusters may be too narrow."
-        )
+    counts = [measure.clusters or 0 for measure in resampled]
+    counts += [compared.found.clusters for compared in report.comparisons]
+    if any(1 < count < ENOUGH_CLUSTERS for count in counts):
+        lines += [
+            "Percentile intervals and intervals of differences may be too narrow if there are",
+            f"fewer than {ENOUGH_CLUSTERS} clusters.",
+        ]
     return lines
 
 

@@ -27,6 +27,8 @@ from eqforge.sources.benchmarks.items import parse_columns
 
 LARGEST_SCORE = 1e100
 """Squares of larger scores, and sums of them, would overflow."""
+_BOUNDS = {"probability": (0.0, 1.0), "cosine": (-1.0, 1.0)}
+_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -158,11 +160,14 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
-    too_large = np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE
-    if (bad := np.asarray(too_large.any(axis=1))).any():
+    low, high = _BOUNDS.get(scores.quantity or "", (-LARGEST_SCORE, LARGEST_SCORE))
+    values = scores.values.astype(np.float64)
+    outside = (values < low - _ROUNDING) | (values > high + _ROUNDING)
+    if (bad := np.asarray(outside.any(axis=1))).any():
+        kind = f" for --quantity {scores.quantity}" if scores.quantity in _BOUNDS else ""
         raise InputError(
             f"{where}: the scores of {str(scores.keys[bad][0])!r} must be finite and between "
-            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
+            f"{low:g} and {high:g}{kind}"
         )
     return scores
 

@@ -383,6 +383,9 @@ def test_a_file_of_captions_and_foils_gives_valses_metrics(tmp_path: Path) -> No
     assert found["valse", "all", "acc"]["clusters"] == "10"
     cosines = _measured("--format", "foils", path, output=tmp_path / "c")
     assert {metric for _, _, metric in cosines} == {"pairwise"}
+    path.write_text("sample_id,value_0,value_1\na,55,0.2\n")
+    with pytest.raises(InputError, match=r"'a' must be .* between 0 and 1 for --quantity probab"):
+        read_file(path, ["image"], ["0", "1"], "probability")
 
 
 def _subsets(path: Path, right: int, wrong: int) -> Path:
