@@ -21,7 +21,7 @@ from tyro.conf import FlagCreatePairsOff, Positional, Suppress, UseAppendAction
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
 from eqforge.core.errors import InputError
-from eqforge.core.visible import nearest
+from eqforge.core.visible import nearest, series
 
 POSITIONAL, NO_PAIR, APPENDS, _HIDDEN = (
     get_args(mark[bool])[1] for mark in (Positional, FlagCreatePairsOff, UseAppendAction, Suppress)
@@ -167,7 +167,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
         )
     named = [each.name.upper() for each in own if each.default is tyro.MISSING][len(positional) :]
     if missing or named:
-        needed = ", ".join((*named, *missing))
+        needed = series((*named, *missing))
         raise InputError(f"{program} needs {needed}; {program} --help shows an example")
 
 

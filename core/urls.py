@@ -59,8 +59,8 @@ def copy_of(url: str) -> Path | None:
         return None
     if _USER.search(url):
         raise InputError(
-            f"{public(url)} contains a user name or a password. Remove them, and store them where "
-            "your cloud provider's tools look for credentials."
+            f"{public(url)} contains a user name or a password. Remove the credentials, and store "
+            "them where your cloud provider's tools look for them."
         )
     folder, named = known
     path = unquote(urlsplit(url).path) if is_http(url) else url

@@ -124,6 +124,12 @@ def counted(number: int, things: str) -> str:
     return f"1 {things.removesuffix('es' if things.endswith(('xes', 'ches')) else 's')}"
 
 
+def series(names: Iterable[str], word: str = "and") -> str:
+    """Return names as words, such as `red`, `red and blue` or `red, green and blue`."""
+    *most, last = names
+    return f"{', '.join(most)} {word} {last}" if most else last
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `; did you mean …?` with the nearest known name, or "" if none is near."""
     near = near_name(name, known)

@@ -113,7 +113,7 @@ def _object(node: Node) -> FrameObject:
     visible = node["visible"].flag()
     box = node.get("bbox")
     if visible and box is None:
-        node.fail("a bbox, because the object is visible")
+        raise InputError(f"{node.place}: the object is visible, but has no bbox")
     return FrameObject(
         name=sys.intern(node["class"].name()),
         box_xywh=None if box is None else _box(box),

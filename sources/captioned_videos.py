@@ -1,6 +1,7 @@
 """Videos with captioned segments, and the readers of YouCook2 and GEB+."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -77,7 +78,7 @@ def read_files(
     files: set[Path] = set()
     for path in paths:
         if path.resolve() in files:
-            raise InputError(f"--annotations: {path} is passed twice")
+            raise InputError(f"--annotations: {path} was passed twice")
         files.add(path.resolve())
     found: dict[str, tuple[Path, Video]] = {}
     for path in sorted(paths):
@@ -108,8 +109,10 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
     if subset.name() not in SUBSETS:
         subset.fail(f"one of {', '.join(SUBSETS)}")
     segments = tuple(_segment(segment) for segment in record["annotations"].elements())
-    if len({segment.segment_id for segment in segments}) != len(segments):
-        raise InputError(f"{record.place}.annotations: a segment id appears twice")
+    for segment_id, count in Counter(segment.segment_id for segment in segments).items():
+        if count > 1:
+            place = f"{record.place}.annotations"
+            raise InputError(f"{place}: the segment id {segment_id} appears twice")
     return CaptionedVideo(
         video_id=video_id,
         video=video_id,
@@ -125,7 +128,7 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
 def _segment(segment: Node) -> CaptionedSegment:
     bounds = [bound.number() for bound in segment["segment"].elements()]
     if len(bounds) != 2:
-        segment["segment"].fail("two numbers, start and end in seconds")
+        segment["segment"].fail("an array of the start and the end in seconds")
     return CaptionedSegment(
         segment_id=f"{segment['id'].integer():03d}",
         start_s=bounds[0],

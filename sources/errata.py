@@ -24,7 +24,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import listed, shown
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.core.visible import escaped_json
+from eqforge.core.visible import escaped_json, series
 from eqforge.schemas.records.judgements import Decision, Erratum, Tally
 
 Line = TypeVar("Line", Erratum, Decision)
@@ -99,7 +99,7 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
         if erratum.column and erratum.column not in columns:
             raise InputError(
                 f"--errata: {shown(erratum.id)}: the column {shown(erratum.column)} cannot be "
-                f"corrected; you can correct {', '.join(columns) or 'no columns'}"
+                f"corrected; you can correct {series(columns or ['no columns'])}"
             )
 
 

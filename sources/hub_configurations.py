@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of
+from eqforge.core.visible import series
 
 CARD: Final = "README.md"
 _DEFAULT: Final = "default"
@@ -59,7 +60,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
         one for one in found if one.name == _DEFAULT or len(found) == 1
     ]
     if not named:
-        names = ", ".join(name_of(one.name) for one in found)
+        names = series(name_of(one.name) for one in found)
         raise InputError(
             f"{root} has the configurations {names}; pass one of them, such as "
             f"{root / found[0].name}"

@@ -24,6 +24,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.visible import series
 from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.hub_configurations import CARD, Configuration, configurations, default_of
@@ -80,7 +81,7 @@ class RowFolder:
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
-                f"{self.root} has the splits {', '.join(splits)}; pass one of them, such as "
+                f"{self.root} has the splits {series(splits)}; pass one of them, such as "
                 f"{self.root / splits[0]}"
             )
         tables = tuple(replace(table, split=None) for table in self.tables)
@@ -108,7 +109,7 @@ def row_folder(path: Path) -> RowFolder | None:
         return named
     tables = tuple(table for table in whole.tables if table.split == path.name)
     if not tables:
-        known = ", ".join(_splits(whole.tables)) or "none"
+        known = series(_splits(whole.tables) or ["none"])
         raise InputError(
             f"{path}: no such file, and {path.parent} has no such split; its splits are {known}"
         )
@@ -224,7 +225,7 @@ def _parquet(root: Path) -> list[RowFile]:
     below = {p: _parquet_in(p) for p in sorted(root.iterdir()) if p.is_dir()}
     below = {folder: paths for folder, paths in below.items() if paths}
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
-        names = ", ".join(folder.name for folder in below)
+        names = series(folder.name for folder in below)
         raise InputError(
             f"{root} has the configurations {names}; pass one of them, such as {next(iter(below))}"
         )

@@ -170,8 +170,8 @@ def _simat_queries(
         source = triplets.get(region)
         if source is None or source.changed(part, target) not in captions:
             raise InputError(
-                f"{path.name}: the query {region}/{part}/{target}: triplets.csv does not list the "
-                "region or the target triplet"
+                f"{path.name}: the query {region}/{part}/{target}: the region or the target "
+                "triplet is missing from triplets.csv"
             )
         yield LabelledCaptions(
             record_id=f"{region}/{part}/{target}",

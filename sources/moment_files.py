@@ -20,6 +20,7 @@ from pathlib import Path
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed
+from eqforge.core.visible import series
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.sources.dense_captions import read_dense_file, spread
 from eqforge.sources.hugging_face import FORMS, row_folder
@@ -89,8 +90,8 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
     for video, group in groupby(found, key=attrgetter("video")):
         wanted = list(_wanted(list(group), language))
         if len(wanted) > 1:
-            names = ", ".join(each.file.name for each in wanted)
-            problems.append(f"{video} has {names}")
+            names = series(each.file.name for each in wanted)
+            problems.append(f"{video!r} has {names}")
         chosen += wanted
     if problems:
         example = min((each.language for each in chosen if each.language), default="en")
@@ -278,7 +279,7 @@ def _read_records(path: Path, language: str | None) -> Iterator[Record]:
         dense = read_dense_file(first) if first.suffix.lower() == ".json" else None
         yield from readers[first.suffix.lower()](first) if dense is None else dense
     else:
-        known = ", ".join([*readers, *ENDINGS])
+        known = series([*readers, *ENDINGS], "or")
         raise InputError(f"{path}: expected a file name that ends in {known}")
 
 

@@ -15,6 +15,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.typed_json import decode
+from eqforge.core.visible import series
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.hugging_face import FORMS, RowFolder, row_folder
 from eqforge.sources.record_files import Record, first_line, read_json, read_json_lines, read_table
@@ -112,9 +113,10 @@ def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
     found = decode(compact_json(known).encode(), _Fields, file, where)
     caption = found.text if found.caption is None else found.caption
     if caption is None:
-        columns = ", ".join(map(name_of, [*members][:12])) or "none"
+        columns = ", ".join(map(name_of, [*members][:12]))
+        found_columns = f"the columns {columns}" if columns else "no columns"
         raise InputError(
-            f"{file}: {where}: expected one of the columns {', '.join(CAPTIONS)}; found {columns}"
+            f"{file}: {where}: expected the column {series(CAPTIONS, 'or')}; found {found_columns}"
         )
     several = isinstance(caption, list)
     own_id = None if found.id in (None, "") else str(found.id)

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -205,18 +206,20 @@ def read_table(
 
 
 def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
-    found = ", ".join(map(name_of, header[:12])) or "no column"
     if missing := required - set(header):
+        names = ", ".join(map(name_of, header[:12]))
+        found = f"found the columns {names}" if any(header) else "found no column"
         raise InputError(
-            f"{path}: line 1: expected a header with the column {max(missing)!r}, found {found}"
+            f"{path}: line 1: expected a header with the column {max(missing)!r}; {found}"
         )
     if "" in header:
         raise InputError(
             f"{path}: line 1: column {header.index('') + 1} has no name; name the column or "
             "remove it"
         )
-    if len(set(header)) != len(header):
-        raise InputError(f"{path}: line 1: a column appears twice: {found}")
+    for name, count in Counter(header).items():
+        if count > 1:
+            raise InputError(f"{path}: line 1: the column {name_of(name)!r} appears twice")
 
 
 def _row(

@@ -159,8 +159,9 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
         )
     if len(lines) != len(order):
         raise InputError(
-            f"{file} has {counted(len(lines), 'captions')}, but --triplets has "
-            f"{counted(len(order), 'triplets')}. Both must have the same order."
+            f"{file} has {counted(len(lines), 'captions')}, but the --triplets file has "
+            f"{counted(len(order), 'distinct triplets')}. Each triplet needs one caption, in the "
+            "same order."
         )
     for (number, line), triplet in zip(lines, order, strict=True):
         if triplet.subject.casefold() not in line.casefold():

@@ -170,11 +170,15 @@ def with_hard_positives(
     rest = iter(reworded)
     for pair in pairs:
         other = next(rest, None)
-        if other is None or other.image != pair.image:
-            found = "the end of the file" if other is None else repr(other.image)
+        if other is None:
             raise InputError(
-                f"hard positives: record {pair.pair_id}: expected the image "
-                f"{pair.image!r}, as in the pairs file, found {found}"
+                f"hard positives: the file ends before record {pair.pair_id} of the pairs file; "
+                "both files must have the same records"
+            )
+        if other.image != pair.image:
+            raise InputError(
+                f"hard positives: record {pair.pair_id} has the image {other.image!r}, but the "
+                f"pairs file has {pair.image!r}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
@@ -205,22 +209,22 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
     for required, reader in _READERS:
         if required <= fields:
             return reader
-    raise InputError(
-        f"{record.place}: expected the fields "
-        f"{' or '.join('+'.join(sorted(names)) for names, _ in _READERS)}; found "
-        f"{', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
-    )
+    wanted = " or ".join(f"({', '.join(sorted(names))})" for names, _ in _READERS)
+    names = ", ".join(sorted(map(name_of, fields))[:12])
+    found = f"the fields {names}" if names else "no fields"
+    raise InputError(f"{record.place}: expected the fields {wanted}; found {found}; {_ELSE}")
 
 
 def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
     elements = list(record.elements())
     if len(elements) != 2:
-        record.fail(f"an image and its captions ({_ELSE})")
+        record.fail("an array with an image and its captions", f"{shown(record.value)}; {_ELSE}")
     image, captions = elements
     positives = [caption.text() for caption in captions["POS"].elements()]
     negatives = [caption.text() for caption in captions["NEG"].elements()]
     if len(positives) != len(negatives):
-        captions.fail("equal numbers of POS and NEG captions")
+        found = f"{len(positives)} POS and {len(negatives)} NEG"
+        captions.fail("equal numbers of POS and NEG captions", found)
     for number, (positive, negative) in enumerate(zip(positives, negatives, strict=True)):
         suffix = f"/{number}" if len(positives) > 1 else ""
         yield TextPair(
@@ -246,7 +250,8 @@ def box_of(record: Node) -> CornerBox | None:
         return None
     x, y, width, height = (record[name].number() for name in BOX)
     if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
-        record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
+        box = shown([x, y, width, height])
+        record.fail(f"a box within {_FARTHEST_PX:,} pixels of the image's corner", box)
     return CornerBox(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
 
 

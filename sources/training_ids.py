@@ -76,7 +76,7 @@ def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator
         is_empty = False
         yield keys
     if is_empty:
-        raise InputError(f"{listed.path} contains no images in the splits {', '.join(splits)}")
+        raise InputError(f"{listed.path} contains no training images (splits: {', '.join(splits)})")
 
 
 class _Image(msgspec.Struct, frozen=True):

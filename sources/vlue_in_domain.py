@@ -66,8 +66,8 @@ def _beside(task: Task, path: Path) -> Path:
         )
     if other is None or not other.is_file():
         raise InputError(
-            f"{path.name}: the file with its answers or boxes is missing. Put "
-            f"{other and other.name} into the same folder."
+            f"{path.name}: the file with its {'answers' if task == 'vqa' else 'boxes'} is missing. "
+            f"Put {other and other.name} into the same folder."
         )
     return other
 
@@ -166,7 +166,9 @@ def _grounding(path: Path) -> Rows:
             continue
         box, image = boxes.get(ref["ann_id"].integer()), images.get(ref["image_id"].integer())
         if box is None or image is None:
-            ref.fail(f"an ann_id and an image_id that {other.name} contains")
+            kind, field = ("annotation", "ann_id") if box is None else ("image", "image_id")
+            missing = f"{kind} {ref[field].value}"
+            raise InputError(f"{ref.place}: {field}: {other.name} has no {missing}")
         for sentence in ref["sentences"].elements():
             yield (
                 ref.where,

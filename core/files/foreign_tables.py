@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError, readable
 from eqforge.core.files import untrusted
-from eqforge.core.files.checked import shown
+from eqforge.core.files.checked import clipped
 from eqforge.core.files.source_file import open_plain
 from eqforge.core.files.table_file import TableFile
 from eqforge.core.files.untrusted import Unreadable
-from eqforge.core.visible import shortened
+from eqforge.core.visible import series, shortened
 
 BATCH_ROWS: Final = 100_000
 MAX_REASON_CHARS: Final = 300
@@ -56,7 +56,8 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
         with open_plain(path) as stream:
             table = TableFile(stream, is_foreign=True)
             if lacking := [name for name in columns if name not in table.schema.names]:
-                raise InputError(f"{path}: expected {expected}; missing: {', '.join(lacking)}")
+                names = series(map(repr, lacking), "or")
+                raise InputError(f"{path} has no column {names}; expected {expected}")
             for batch in table.batches(None, list(columns), BATCH_ROWS):
                 for name, kind in columns.items():
                     column = batch.column(name)
@@ -72,8 +73,10 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     except InputError:
         raise
     except Exception as error:  # a damaged file can make readers raise anything
-        reason = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-        raise InputError(f"{path}: expected a Parquet file with {expected}: {reason}") from error
+        reason = shortened(" ".join(str(error).split()), MAX_REASON_CHARS).rstrip(".")
+        raise InputError(
+            f"{path}: cannot be read: {reason}. Expected a Parquet file with {expected}."
+        ) from error
 
 
 def column_types(path: Path) -> dict[str, pa.DataType]:
@@ -82,7 +85,8 @@ def column_types(path: Path) -> dict[str, pa.DataType]:
             schema = TableFile(stream, is_foreign=True).schema
             return dict(zip(schema.names, schema.types, strict=True))
     except Exception as error:  # as above
-        raise InputError(f"{path}: cannot be read as Parquet: {shown(str(error))}") from error
+        reason = clipped(" ".join(str(error).split()))
+        raise InputError(f"{path}: cannot be read as Parquet: {reason}") from error
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
@@ -124,7 +128,7 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
         with readable(path), open_plain(path) as stream:
             parts = list(untrusted.read(_SHEET, stream))
     except Unreadable as error:
-        raise InputError(f"{path}: cannot be read as Excel: {shown(str(error))}") from error
+        raise InputError(f"{path}: cannot be read as Excel: {clipped(str(error))}") from error
     rows: Iterator[list[Any]] = (row for part in parts for row in msgspec.json.decode(part))
     names = [str(name) for name in next(rows, [])]
     if not names or len(set(names)) < len(names):

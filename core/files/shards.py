@@ -82,7 +82,7 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
             name = posixpath.normpath(entry.name)
             if not entry.isreg() or entry.issparse():
                 kind = "a sparse file" if entry.issparse() else "a link, a pipe or a device"
-                raise InputError(f"{public(shard)}: {name!r} is {kind}; expected regular files")
+                raise InputError(f"{public(shard)}: {name!r} is {kind}; expected a regular file")
             start = entry.offset_data
             yield Member(name=name, shard=shard, state=state, start=start, size=entry.size)
         # tarfile takes a damaged header for the end, or a missing one, and leaves what follows.
@@ -90,10 +90,10 @@ def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
         end = stream.read(tarfile.BLOCKSIZE)
         if not end:
             raise tarfile.ReadError(
-                "its end is missing (two zero blocks), so the file may be truncated"
+                "the two zero blocks at its end are missing, so the file may be truncated"
             )
         if any(end):
-            raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")
+            raise tarfile.ReadError(f"the header at byte {tar.offset:,} is damaged")
         while piece := stream.read(_PIECE_BYTES):
             if any(piece):
                 raise tarfile.ReadError(

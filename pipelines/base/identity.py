@@ -15,6 +15,7 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.source_file import digest_input
 from eqforge.core.identity import Trace, TraceOf, fingerprint, trace_of, versions_of
 from eqforge.core.urls import public
+from eqforge.core.visible import series
 from eqforge.generators.text import words
 from eqforge.pipelines.base.pipeline import (
     MAX_ERROR_RATE,
@@ -194,11 +195,11 @@ def _check_same(
 ) -> None:
     dataset = existing[0]
     if dataset != header.dataset:
-        raise InputError(f"--output {run.output}: {state} {dataset}; choose a different folder")
+        raise InputError(f"--output {run.output} {state} {dataset}; choose a different folder")
     found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output}: {state} {dataset}; choose a separate folder for --only"
+            f"--output {run.output} {state} {dataset}; choose a separate folder for --only"
         )
     check_differences(run, f"{state} {dataset}", found)
 
@@ -209,7 +210,7 @@ def check_differences(run: RunSettings, state: str, differences: Sequence[str]) 
         number = len(differences) - SHOWN_DIFFERENCES
         more = [f"and {number} more"] * (number > 0)
         raise InputError(
-            f"--output {run.output}: {state} made with different settings, inputs or versions: "
+            f"--output {run.output} {state} made with different settings, inputs or versions: "
             f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}. Choose a different folder, "
             "or add --overwrite to replace it."
         )
@@ -227,7 +228,7 @@ def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
             yield f"--{name.replace('_', '-')} was {before} and is now {now}"
     if inputs_there != inputs_here:
         names = [file["name"] for file in inputs_here if file not in inputs_there]
-        yield f"the content of the input {', '.join(names) or 'files'} has changed"
+        yield f"the content of {series(names) if names else 'the input files'} has changed"
 
 
 def _value(config: dict[str, Any], name: str) -> str:
@@ -252,7 +253,7 @@ def _check_free(output: str) -> None:
     # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
-            f"--output {output} is not empty (contains {foreign[0]}); choose an empty folder"
+            f"--output {output} is not empty (it contains {foreign[0]}); choose an empty folder"
         )
 
 

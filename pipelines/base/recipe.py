@@ -75,9 +75,7 @@ def settings_of_recipe(
     if mode is None:
         raise InputError(f"{url}: the mode is {shown(recipe.mode)}; expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(
-            f"{url}: the recipe's mode is {mode}, but its settings name {shown(named)}"
-        )
+        raise InputError(f"{url}: the recipe's mode is {mode}, but its settings say {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):

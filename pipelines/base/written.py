@@ -203,7 +203,7 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
         """
         super().confirm(plan)
         if most := self.config.judging.check_requests(plan.counts.get(self.judged, 0)):
-            print(f"judges will send servers up to {most:,} questions", file=sys.stderr)
+            print(f"judges will send up to {most:,} questions to servers", file=sys.stderr)
         written = self._written()
         model = None if written is None else open_model(written.model)
         is_asked = written and not (written.ledger and written.ledger.exists())

@@ -100,7 +100,7 @@ def described_files(text: str) -> dict[str, str]:
     description = json.loads(text)
     parts = description.get("distribution") if isinstance(description, dict) else None
     if not isinstance(parts, list):
-        raise ValueError("it has no list 'distribution'")
+        raise ValueError("it has no 'distribution' list")
     objects = [part for part in parts if isinstance(part, dict) and "contentUrl" in part]
     return {str(part["contentUrl"]): str(part.get("sha256")) for part in objects}
 

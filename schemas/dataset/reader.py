@@ -202,7 +202,7 @@ class Dataset:
             chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
             if any(lacks_values(chunk, field) for chunk in chunks):
                 raise InputError(
-                    f"{self.url(path)}: a row has no value in {field.name!r}; {ADVICE}"
+                    f"{self.url(path)}: a row has no value in the column {field.name!r}; {ADVICE}"
                 )
 
 

@@ -213,10 +213,9 @@ def _checked(
         parts = column.flatten() if pa.types.is_nested(column.type) else column
         lacks_value = bool(column.null_count or parts.null_count)
         if lacks_value or not _KINDS.get(name, _is_text)(column.type):
-            raise InputError(
-                f"{url}: the column {name!r} has the type {shown(str(column.type))} or has "
-                f"missing values; {advice}"
-            )
+            problem = f"has the wrong type {shown(str(column.type))}"
+            problem = "has missing values" if lacks_value else problem
+            raise InputError(f"{url}: the column {name!r} {problem}; {advice}")
     return batch
 
 

@@ -115,10 +115,7 @@ def missing(profile: Profile) -> str:
     counts = [f"{reason} ({stage}) {count:,}" for stage, reason, count, _ in dropped(profile)]
     if not counts:
         return ""
-    return (
-        "Candidates that did not become samples are rows of the table rejects: "
-        f"{', '.join(counts)}."
-    )
+    return f"Candidates that did not become samples are in the rejects table: {', '.join(counts)}."
 
 
 def steps(profile: Profile) -> Iterator[str]:
@@ -191,7 +188,7 @@ def biases(profile: Profile) -> Iterator[str]:
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
         cause = "Filters selected the rows" if is_made(profile) else "Not every record became a row"
-        yield f"{cause}; the table rejects lists what was left out, and why."
+        yield f"{cause}; the rejects table lists what was left out, and why."
 
 
 def _biases(profile: Profile) -> Iterator[str]:
@@ -213,8 +210,8 @@ def limitations(profile: Profile) -> Iterator[str]:
     manifest = profile.manifest
     if manifest.unchanged:
         yield (
-            f"{manifest.unchanged:,} rows of samples have words_changed false: none of their "
-            "words changed, so they test nothing."
+            f"In {counted(manifest.unchanged, 'rows')} of the samples table, words_changed is "
+            "false. Without a changed word, a sample tests nothing."
         )
     if not profile.about.annotation:
         yield annotation(profile)

@@ -15,7 +15,7 @@ from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.files.shards import SUFFIX as SHARD
 from eqforge.core.files.source_file import ENDINGS, inner_name
 from eqforge.core.identity import short_digest
-from eqforge.core.visible import nearest
+from eqforge.core.visible import nearest, series
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
@@ -116,21 +116,21 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
             advice = "; unpack it, and pass the file or folder inside" if is_packed else ""
             advice = "; save its sheet as CSV" if suffix in _SHEETS else advice
             raise InputError(
-                f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{advice}"
+                f"{source}: expected a file that ends in {series(SUFFIXES, 'or')}{advice}"
             )
         return [source]
     if not source.is_dir():
         raise InputError(f"{source}: no such file or folder")
     files = _files_in(source, forms)
     if not files:
-        wanted = ", ".join(_patterns(forms)) or f"files that end in {', '.join(SUFFIXES)}"
+        patterns = _patterns(forms)
+        wanted = series(patterns or [f"files that end in {series(SUFFIXES, 'or')}"], "or")
         found = names_of(path.name for path in source.iterdir()) or "nothing"
         with contextlib.suppress(InputError):
             for path in _files_in(source, ())[:1]:
                 for entry in itertools.islice(_of_file(path, ()), 1):
-                    found += (
-                        f"; {name_of(path.name)} has {describe_record(entry.node.value, forms)}"
-                    )
+                    fields = describe_record(entry.node.value, forms)
+                    found += f". The first record of {name_of(path.name)} contains {fields}"
         raise InputError(f"{source}: expected {wanted}; found {found}")
     return files
 

@@ -42,8 +42,8 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
         ours, others = data.get(part, []), swapped.get(part, [])
         if len(ours) != len(others):
             raise InputError(
-                f"{part}.json: {FOLDERS[0]} has {counted(len(ours), 'records')}, but {FOLDERS[1]} "
-                f"has {len(others):,}. Both files must have the same records."
+                f"{part}.json has {counted(len(ours), 'records')} in the folder {FOLDERS[0]!r}, "
+                f"but {len(others):,} in {FOLDERS[1]!r}. Both files must have the same records."
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
             for name in ("image_path", "false_caption"):

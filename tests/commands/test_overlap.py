@@ -106,8 +106,8 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
         ),
         ([{"image_id": 7}], "a number alone does not identify a photograph"),
         ([{"height": 7}], "expected a field file_name, filename, cocoid or image_id"),
-        ({"images": []}, "contains no images in the splits train, restval"),
-        ({"test": [7]}, "contains no images in the splits train, restval"),
+        ({"images": []}, "contains no training images (splits: train, restval)"),
+        ({"test": [7]}, "contains no training images (splits: train, restval)"),
         ("{", "not valid JSON"),
     ],
 )
@@ -211,7 +211,7 @@ def test_images_that_look_the_same_are_seen(
     assert one == two
     assert seen(one) == {"0.png": ("near_duplicate", "copy.jpg")}
     assert {row["found_in"] for row in one if row["seen"]} == {"training"}
-    assert "1 training images could not be read" in capsys.readouterr().out
+    assert "1 training image could not be read" in capsys.readouterr().out
 
 
 def test_the_two_images_of_a_pair_are_compared_by_look(tmp_path: Path) -> None:

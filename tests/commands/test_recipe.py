@@ -389,7 +389,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
-    (_config(mode="corrected"), "the recipe's mode is paper, but its settings name 'corrected'"),
+    (_config(mode="corrected"), "the recipe's mode is paper, but its settings say 'corrected'"),
     (_config(shell="rm"), "eqforge has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),

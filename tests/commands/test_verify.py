@@ -145,7 +145,7 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
     "a sample twice": (
         _rewritten(SAMPLES, lambda rows: [rows[0], *rows]),
         "counts",
-        ["10 candidates were kept, but the table has 11 samples"],
+        ["the last stage kept 10 candidates, but the samples table has 11 rows"],
     ),
     "counts": (
         _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
@@ -156,17 +156,17 @@ FOUND: dict[str, tuple[Damage, str, list[str]]] = {
         _rewritten(REJECTS, changed(0, reason="same_image")),
         "counts",
         [
-            "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
-            "pairs, same_image: rejects has 1 rows, but the manifest counts 0",
+            "pairs, camera_cut: the rejects table has 8 rows, but the manifest counts 9",
+            "pairs, same_image: the rejects table has 1 row, but the manifest counts 0",
         ],
     ),
     "an undocumented reason": (
         _rewritten(REJECTS, changed(0, reason="because")),
         "counts",
         [
-            "pairs, because: rejects has 1 rows, but the manifest counts 0",
+            "pairs, because: the rejects table has 1 row, but the manifest counts 0",
             "pairs: because is not a documented reason",
-            "pairs, camera_cut: rejects has 8 rows, but the manifest counts 9",
+            "pairs, camera_cut: the rejects table has 8 rows, but the manifest counts 9",
         ],
     ),
     "no table": (

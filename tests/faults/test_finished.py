@@ -74,7 +74,7 @@ def test_a_dataset_whose_media_changed_is_not_built_again_unasked(
 
     assert status == 2, said
     assert (
-        f"--output {copied.output}: contains a build of eq-video made with different settings, "
+        f"--output {copied.output} contains a build of eq-video made with different settings, "
         "inputs or versions: 1 of 3 videos no longer exists: '00.mp4'; "
         "1 of 3 videos has changed or may have changed: '02.mp4'. Choose a different folder, or "
         "add --overwrite to replace it"

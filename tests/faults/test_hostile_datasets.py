@@ -163,9 +163,9 @@ def as_column(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
 TABLES: dict[str, tuple[Callable[[pa.Table], pa.Table], str]] = {
     "no ids": (without("sample_id"), "its samples have no column 'sample_id'"),
     "no second caption": (without("caption_1"), "its samples have no column 'caption_1'"),
-    "null ids": (as_column("sample_id", None), "a row has no value in 'sample_id'"),
-    "null captions": (as_column("caption_0", None), "a row has no value in 'caption_0'"),
-    "null images": (as_column("image_0_id", None), "a row has no value in 'image_0_id'"),
+    "null ids": (as_column("sample_id", None), "a row has no value in the column 'sample_id'"),
+    "null captions": (as_column("caption_0", None), "a row has no value in the column 'caption_0'"),
+    "null images": (as_column("image_0_id", None), "a row has no value in the column 'image_0_id'"),
     "numbers for captions": (as_column("caption_0", 3), "expected string"),
     "lists for ids": (as_column("sample_id", ["a"]), "expected string"),
 }

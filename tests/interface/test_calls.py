@@ -300,5 +300,5 @@ def test_a_setting_of_several_files_may_be_one(demo_workspace: Workspace) -> Non
         for given in (file, str(file), [file])
     ]
     assert plans[0] == plans[1] == plans[2]
-    with pytest.raises(eqforge.InputError, match="is passed twice"):
+    with pytest.raises(eqforge.InputError, match="was passed twice"):
         eqforge.plan("eq-youcook2", annotations=[file, file], videos=videos)

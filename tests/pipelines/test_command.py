@@ -319,7 +319,7 @@ def test_a_folder_with_other_files_is_left_alone(
 
     err = refuse(capsys, command)
 
-    assert "is not empty (contains " in err
+    assert "is not empty (it contains " in err
     found = {str(f.relative_to(tmp_path / "out")) for f in (tmp_path / "out").rglob("*.*")}
     assert found - {".git"} == {name for name in names if "." in name.rpartition("/")[2]}
     assert all((tmp_path / "out" / name).read_text() == "mine" for name in names)

@@ -280,7 +280,7 @@ def test_a_server_says_yes_or_no_and_is_asked_each_question_once(
         assert build(tmp_path / "out", "--captions", path, judge) == 0
         assert len(server.prompts) == len(set(server.prompts))
         assert server.at_once <= 2
-        assert "judges will send servers up to 24 questions" in capsys.readouterr().err
+        assert "judges will send up to 24 questions to servers" in capsys.readouterr().err
         before = len(server.prompts)
         assert (
             build(tmp_path / "out", "--captions", path, judge, "--entailed-min", 0.5, "--overwrite")

@@ -62,7 +62,7 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
     assert (
         "made with different settings, inputs or versions: --mode was 'paper' and is now "
         "'corrected'; --limit was none and is now 3; --gone was 1 and is now unknown; "
-        "--max-side was unknown and is now 'a b'; the content of the input a.jsonl has changed. "
+        "--max-side was unknown and is now 'a b'; the content of a.jsonl has changed. "
         "Choose a different folder"
     ) in str(refused.value)
 

@@ -184,11 +184,11 @@ def test_pairs_of_several_splits_have_to_name_one(tmp_path: Path) -> None:
     for split, part in (("train", PAIRS), ("test", PAIRS[:1])):
         hub(tmp_path, part, split=split)
     with pytest.raises(
-        InputError, match=r"has the splits test, train; pass one of them, such as .*/test$"
+        InputError, match=r"has the splits test and train; pass one of them, such as .*/test$"
     ):
         list(read_text_pairs(tmp_path))
     assert len(list(read_text_pairs(tmp_path / "test"))) == 1
-    with pytest.raises(InputError, match=r"has no such split; its splits are test, train$"):
+    with pytest.raises(InputError, match=r"has no such split; its splits are test and train$"):
         list(read_text_pairs(tmp_path / "val"))
 
 
@@ -256,10 +256,10 @@ def broken(what: str, folder: Path) -> None:
         ("rows without bytes", r"1,000,000,000 rows, but the file has only \d+ bytes"),
         ("indices", r"Save it again with dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected a file name, found '\.\./x\.arrow'"),
-        ("configurations", r"has the configurations en, fr; pass one of them, such as .*/en$"),
+        ("configurations", r"has the configurations en and fr; pass one of them, such as .*/en$"),
         ("two forms", r"contains both data/train-.* and metadata\.csv; move the captions into"),
         ("two tables", r"contains metadata\.csv and metadata\.jsonl; keep one of them"),
-        ("no caption", r"row 1: expected one of the columns caption, text; found .*title"),
+        ("no caption", r"row 1: expected the column caption or text; found .*title"),
         ("no name", r"metadata\.csv: line 1: expected a header with the column 'file_name'"),
         (
             "nothing",
@@ -354,7 +354,7 @@ def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -
     configs = [{"config_name": name, "data_dir": name} for name in ("en", "fr")]
     folder = configured(tmp_path / "d", configs, "en/a.parquet", "fr/deep/a.parquet")
     with pytest.raises(
-        InputError, match=r"configurations en, fr; pass one of them, such as .*/d/en"
+        InputError, match=r"configurations en and fr; pass one of them, such as .*/d/en"
     ):
         row_folder(folder)
     configs[1]["config_name"] = "french"

@@ -109,7 +109,7 @@ def test_a_query_of_simat_without_its_caption_is_one_error(
 ) -> None:
     text = SIMAT["transfos_dev.csv"].replace(old, new)
     folder = _simat(tmp_path, **{"transfos_dev.csv": text})
-    with pytest.raises(InputError, match=r"triplets\.csv does not list the region"):
+    with pytest.raises(InputError, match=r"is missing from triplets\.csv"):
         list(read_labelled_captions(folder / "transfos_dev.csv"))
 
 

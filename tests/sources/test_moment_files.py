@@ -128,17 +128,21 @@ def test_cells_may_be_separated_by_other_marks_than_the_ending_says(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("c.csv", "", "line 1: expected a header with the column 'video', found no column"),
-        ("c.csv", "video,text\n", "expected a header with the column 'caption', found video, text"),
+        ("c.csv", "", "line 1: expected a header with the column 'video'; found no column"),
+        (
+            "c.csv",
+            "video,text\n",
+            "expected a header with the column 'caption'; found the columns video, text",
+        ),
         ("c.csv", ",video,caption\n0,a,b\n", "line 1: column 1 has no name; name the column"),
-        ("c.tsv", "video\tcaption\tvideo\n", "a column appears twice: video, caption, video"),
+        ("c.tsv", "video\tcaption\tvideo\n", "the column 'video' appears twice"),
         ("c.csv", 'video,caption\na,"b\n', "line 2: not valid CSV: unexpected end of data"),
         ("c.csv", "video,caption\n", "contains no captioned frames"),
         ("c.json", "[]", "contains no captioned frames"),
         ("c.json", "[1]", "entry 1: expected an object, found 1"),
         ("c.json", "[{]", "c.json: not valid JSON"),
         ("c.srt", "", "contains no captioned frames: line 1: the file contains no cues"),
-        ("c.xlsx", "PK", "that ends in .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt, .txt"),
+        ("c.xlsx", "PK", "that ends in .jsonl, .ndjson, .json, .csv, .tsv, .srt, .vtt or .txt"),
         ("captions", "{}", "expected a file name that ends in"),
     ],
 )

@@ -38,7 +38,7 @@ def test_a_file_that_is_named_twice_is_refused(tmp_path: Path) -> None:
     file = write(tmp_path / "a", "v1")
     (tmp_path / "link").symlink_to(file)
     for again in (file, Path(str(file)), tmp_path / "link"):
-        with pytest.raises(InputError, match=r"--annotations: .* is passed twice"):
+        with pytest.raises(InputError, match=r"--annotations: .* was passed twice"):
             read_files([file, again], read_youcook2)
 
 

@@ -62,11 +62,11 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
 @pytest.mark.parametrize(
     ("reader", "content", "message"),
     [
-        (read_retrieval_db, "", "expected a header with the column 'subj_bbox', found no column"),
+        (read_retrieval_db, "", "expected a header with the column 'subj_bbox'; found no column"),
         (
             read_retrieval_db,
             "region_id\timage_id\n",
-            "expected a header with the column 'subj_bbox', found region_id, image_id",
+            "expected a header with the column 'subj_bbox'; found the columns region_id, image_id",
         ),
         (
             read_retrieval_db,
@@ -92,7 +92,7 @@ def test_other_files_are_one_error_that_says_where(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("A dog.\nA cat.\n", "has 2 captions, but --triplets has 1 triplet"),
+        ("A dog.\nA cat.\n", "but the --triplets file has 1 distinct triplet"),
         ("\n\nA zebra licking a leaf.\n", "line 3: expected a caption for 'giraffe/licking/leaf'"),
         ('\n{"subject": "a"}', "line 2: the field 'relation' is missing"),
         ('{"subject": "a", "relation": "b", "object": "c", "caption": " "}', "a caption"),

@@ -45,8 +45,8 @@ def test_several_languages_of_a_video_are_an_error_that_names_them(tmp_path: Pat
     write(tmp_path, "a/talk.en.vtt", "a/talk.de.vtt", "b/talk.vtt", "b/talk.srt", "c.en.vtt")
     with pytest.raises(
         InputError,
-        match=r"a video has several subtitle files: a/talk has talk\.de\.vtt, talk\.en\.vtt; "
-        r"b/talk has talk\.srt, talk\.vtt\. Choose a language, as in --subtitle-language de, or",
+        match=r"a video has several subtitle files: 'a/talk' has talk\.de\.vtt and talk\.en\.vtt; "
+        r"'b/talk' has talk\.srt and talk\.vtt\. Choose a language, as in --subtitle-language de",
     ):
         moment_files(tmp_path)
 
@@ -68,7 +68,7 @@ def test_a_language_chooses_among_several(tmp_path: Path) -> None:
 
 def test_a_language_that_is_still_several_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "a.en-US.vtt", "a.en-GB.vtt")
-    with pytest.raises(InputError, match=r"a has a\.en-GB\.vtt, a\.en-US\.vtt"):
+    with pytest.raises(InputError, match=r"'a' has a\.en-GB\.vtt and a\.en-US\.vtt"):
         moment_files(tmp_path, "en")
     assert [file.name for file in moment_files(tmp_path, "en-us")] == ["a.en-US.vtt"]
 

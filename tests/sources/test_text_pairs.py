@@ -195,7 +195,7 @@ def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None
         ),
         ([{"filename": 3, "caption": "x", "negative_caption": "y"}], "[0].filename: expected a st"),
         ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected equal numbers of POS and NEG"),
-        ([["a.jpg"]], "[0]: expected an image and its captions"),
+        ([["a.jpg"]], "[0]: expected an array with an image and its captions"),
         (3, "expected an array"),
     ],
 )
@@ -264,9 +264,9 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
 
     joined = with_hard_positives([pair("i", "big dog")], [pair("i", "large dog")])
     assert [found.hard_positive for found in joined] == ["large dog"]
-    with pytest.raises(InputError, match="expected the image 'i', as in the pairs file, found 'j'"):
+    with pytest.raises(InputError, match="has the image 'j', but the pairs file has 'i'"):
         list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
-    with pytest.raises(InputError, match="found the end of the file"):
+    with pytest.raises(InputError, match="the file ends before record 0 of the pairs file"):
         list(with_hard_positives([pair("i", "x")], []))
     with pytest.raises(InputError, match="the pairs file has no such record"):
         list(with_hard_positives([], [pair("i", "x")]))

@@ -20,7 +20,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import disk, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_untrusted
 from eqforge.core.identity import sha256_hex
-from eqforge.core.visible import shortened
+from eqforge.core.visible import counted, shortened
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import stage_of
@@ -146,7 +146,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 def check_counts(dataset: Dataset) -> Iterator[str]:
     manifest = dataset.manifest
     known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
-    counted = Counter(
+    stored = Counter(
         (row["stage"], row["reason"]) for row in dataset.rows("rejects", ["stage", "reason"])
     )
     reported: Counter[tuple[str, str]] = Counter()
@@ -159,10 +159,13 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
                 f"{stage}: {counts.kept} kept and {counts.rejected} rejected candidates do not add "
                 f"up to {counts.candidates}"
             )
-    for stage, reason in sorted(counted | reported):
-        if counted[stage, reason] != reported[stage, reason]:
-            rows, entries = counted[stage, reason], reported[stage, reason]
-            yield f"{stage}, {reason}: rejects has {rows} rows, but the manifest counts {entries}"
+    for stage, reason in sorted(stored | reported):
+        if stored[stage, reason] != reported[stage, reason]:
+            rows, entries = counted(stored[stage, reason], "rows"), reported[stage, reason]
+            yield (
+                f"{stage}, {reason}: the rejects table has {rows}, but the manifest counts "
+                f"{entries:,}"
+            )
         if not (known.get(stage) or Stage(stage)).may_reject_for(reason):
             yield f"{stage}: {reason} is not a documented reason"
     findings: Counter[tuple[str, str]] = Counter()
@@ -179,14 +182,14 @@ def check_counts(dataset: Dataset) -> Iterator[str]:
         unchanged = sum(not one for one in changed)
         if unchanged != manifest.unchanged:
             yield (
-                f"the words of {unchanged} samples did not change; the manifest says "
-                f"{manifest.unchanged} samples"
+                f"the words of {counted(unchanged, 'samples')} did not change, but the manifest "
+                f"says {manifest.unchanged:,}"
             )
     kept = [counts.kept for counts in manifest.stages.values()][-1:]
     if kept != [manifest.num_rows("samples")]:
         yield (
-            f"{sum(kept)} candidates were kept, but the table has {manifest.num_rows('samples')} "
-            "samples"
+            f"the last stage kept {counted(sum(kept), 'candidates')}, but the samples table has "
+            f"{counted(manifest.num_rows('samples'), 'rows')}"
         )
 
 

@@ -133,8 +133,9 @@ def diff_datasets(
 def _check_known(option: str, names: tuple[str, ...], known: list[str]) -> None:
     for name in names:
         if name not in known:
-            hint = nearest(name, known) or f"; the names are {', '.join(known)}"
-            raise InputError(f"{option} {name}: neither dataset contains it{hint}")
+            kind = "table" if option == "--table" else "column"
+            hint = nearest(name, known) or f"; the {kind}s are {', '.join(known)}"
+            raise InputError(f"{option} {name}: neither dataset has this {kind}{hint}")
 
 
 def difference_lines(found: Difference, examples: int = 50) -> Iterator[str]:

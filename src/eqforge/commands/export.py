@@ -11,7 +11,7 @@ from eqforge.core.console import DocumentOptions, print_document
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import Command
-from eqforge.core.visible import counted, nearest, visible
+from eqforge.core.visible import counted, nearest, series, visible
 from eqforge.transforms.export.formats import FORMATS, ExportSettings
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def export(arguments: Arguments) -> "ExportNote":
 
     if arguments.format not in FORMATS:
         raise InputError(
-            f"--format {arguments.format}: expected {', '.join(sorted(FORMATS))}"
+            f"--format {arguments.format}: expected {series(sorted(FORMATS), 'or')}"
             + nearest(arguments.format, FORMATS)
         )
     values = {field.name: getattr(arguments, field.name) for field in fields(ExportSettings)}

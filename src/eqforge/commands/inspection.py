@@ -220,7 +220,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
             arguments.sheet,
             arguments.boxes,
         )
-        lost = f"; {len(few) - count:,} have no stored images" if count < len(few) else ""
+        lost = f"; {len(few) - count:,} without stored images" if count < len(few) else ""
         more = _more(arguments.rows, len(found))
         print(f"{arguments.sheet}: {count:,} of {len(found):,} rejects{lost}{more}")
     return Inspection(folder=dataset.folder, manifest=dataset.manifest, rejects=tuple(few))

@@ -13,6 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.ranges import check_workers
 from eqforge.core.shell import Command
+from eqforge.core.visible import counted
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
@@ -218,7 +219,8 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
     console = Console(highlight=False, markup=False, emoji=False)
     console.print(table)
     if unreadable:
-        console.print(f"{unreadable:,} training images could not be read and were not compared")
+        number_lost = counted(unreadable, "training images")
+        console.print(f"{number_lost} could not be read or compared")
 
 
 def collection_of(dataset: "Dataset") -> Collection | None:

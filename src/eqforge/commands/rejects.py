@@ -10,7 +10,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.visible import nearest
+from eqforge.core.visible import nearest, series
 from eqforge.evaluation.report.items import Item, Pane, plain
 from eqforge.evaluation.report.kinds import Whys
 from eqforge.evaluation.report.of_rows import of_pair
@@ -155,8 +155,8 @@ class StoredRejects:
                 "eqforge keeps the images of rejected candidates only for datasets from "
                 f"videos, drawings or renderings{_LIST}"
             )
-        reasons = ", ".join(sorted({row["reason"] for row in rejects}))
-        return f"eqforge stored no images of the {reasons} rejects{_LIST}"
+        reasons = series(sorted({row["reason"] for row in rejects}), "or")
+        return f"eqforge stored no images for rejects with the reason {reasons}{_LIST}"
 
 
 def _generated_pairs(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from eqforge.core.console import ticked
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
+from eqforge.core.visible import counted
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.scenes.propose import DATASET, SceneProposer
@@ -95,14 +96,16 @@ def measured_faults(record: Any) -> Iterator[str]:
         if record.words_changed == is_same:
             yield f"words_changed is {record.words_changed}, but the texts show the opposite"
     if isinstance(record, RetrievalCaption) and record.words != count_words(record.caption):
-        yield f"words is {record.words}, but the caption has {count_words(record.caption)} words"
+        number = counted(count_words(record.caption), "words")
+        yield f"'words' is {record.words}, but the caption has {number}"
 
 
 def _edit_faults(record: Any, texts: tuple[str, str], columns: tuple[str, str]) -> Iterator[str]:
     (before, after), spans = attrgetter(*texts)(record), attrgetter(*columns)(record)
     edit, distance = word_edit(before, after), getattr(record, "word_edit_distance", None)
     if distance not in (None, edit.distance):
-        yield f"word_edit_distance is {distance}, but the texts differ in {edit.distance} words"
+        number = counted(edit.distance, "words")
+        yield f"word_edit_distance is {distance}, but the texts differ in {number}"
     by_words = spans == (spans_of(edit.spans_0), spans_of(edit.spans_1))
     by_rule = distance is None and _outside(before, spans[0]) == _outside(after, spans[1])
     if not (by_words or by_rule or getattr(record, "repairs", None)):  # such as of an article

@@ -89,12 +89,16 @@ class OpenDataset:
         self._check(name)
         kind = table_type(self.manifest.dataset, name)
         if kind is None:
-            raise InputError(f"{self.folder}: this version of eqforge cannot read {name!r}")
+            raise InputError(
+                f"{self.folder}: this version of eqforge cannot read the table {name!r}"
+            )
         try:
             for file in self._dataset.files(name):
                 yield from read_records(self._dataset, file.path, kind)
         except msgspec.ValidationError as error:
-            raise InputError(f"{self.folder}: a row of {name} is invalid: {error}") from error
+            raise InputError(
+                f"{self.folder}: a row of the table {name!r} is invalid: {error}"
+            ) from error
 
     def samples(self) -> Iterator[Sample]:
         """Yield the samples with their images and the related rows of other tables.

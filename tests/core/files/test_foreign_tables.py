@@ -72,7 +72,7 @@ def test_columns_below_columns_without_end_are_one_error(tmp_path: Path) -> None
     """Arrow would follow them until the process ends."""
     path = tmp_path / "a.parquet"
     path.write_bytes(nested(60_000))
-    with pytest.raises(InputError, match="expected a Parquet file"):
+    with pytest.raises(InputError, match="Expected a Parquet file"):
         read(path)
     with pytest.raises(InputError, match="cannot be read as Parquet"):
         column_types(path)

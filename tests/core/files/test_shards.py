@@ -75,9 +75,9 @@ def sparse(tar: tarfile.TarFile) -> None:
 @pytest.mark.parametrize(
     ("add", "message"),
     [
-        (link, "'a.mp4' is a link, a pipe or a device; expected regular files"),
-        (device, "'a.mp4' is a link, a pipe or a device; expected regular files"),
-        (sparse, "'a.mp4' is a sparse file; expected regular files"),
+        (link, "'a.mp4' is a link, a pipe or a device; expected a regular file"),
+        (device, "'a.mp4' is a link, a pipe or a device; expected a regular file"),
+        (sparse, "'a.mp4' is a sparse file; expected a regular file"),
         (twice, "the file 'a.mp4' appears twice, first in 0.tar. Give every file"),
     ],
 )
@@ -114,9 +114,9 @@ def damaged(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (damaged, "a damaged header at byte 1,536"),
+        (damaged, "the header at byte 1,536 is damaged"),
         (too_long, "is not an uncompressed tar file, or it is damaged"),
-        (lambda data: data[:1900], "a damaged header at byte 1,536"),
+        (lambda data: data[:1900], "the header at byte 1,536 is damaged"),
         (lambda data: data[:2100], "unexpected end of data"),
         (lambda data: data[:1536], "may be truncated"),
         (lambda data: data + data, "data follows the end"),

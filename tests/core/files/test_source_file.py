@@ -55,7 +55,7 @@ def test_youcook2_segments_keep_their_published_ids(tmp_path: Path) -> None:
         ({"duration": True}, "database.v1.duration: expected a number"),
         (
             {"annotations": [{"id": 0, "segment": [1], "sentence": "a"}]},
-            r"database.v1.annotations\[0\].segment: expected two numbers",
+            r"database.v1.annotations\[0\].segment: expected an array of the start and the end",
         ),
         (
             {"annotations": [{"id": 0, "segment": [1, 2]}]},
@@ -63,7 +63,7 @@ def test_youcook2_segments_keep_their_published_ids(tmp_path: Path) -> None:
         ),
         (
             {"annotations": [{"id": 0, "segment": [1, 2], "sentence": "a"}] * 2},
-            "a segment id appears twice",
+            "the segment id 000 appears twice",
         ),
     ],
 )
@@ -170,7 +170,7 @@ def test_action_genome_frame_list_chooses_frames(tmp_path: Path) -> None:
         ("V.mp4", ag_object(), "V.mp4: expected a key such as"),
         ("../V.mp4/000001.png", ag_object(), "expected a key such as"),
         ("V.mp4/000001.png", ag_object(visible=1), "visible: expected true or false"),
-        ("V.mp4/000001.png", ag_object(bbox=None), "expected a bbox"),
+        ("V.mp4/000001.png", ag_object(bbox=None), "the object is visible, but has no bbox"),
         ("V.mp4/000001.png", ag_object(bbox=(1, 2)), "bbox: expected four numbers"),
         ("V.mp4/000001.png", ag_object(spatial_relationship="in"), "expected an array"),
     ],

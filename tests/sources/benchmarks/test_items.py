@@ -153,7 +153,12 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found the fields captions, foil$"),
         ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),
-        ("mmvp-vlm", "x.csv", STATEMENTS, " of the same Type"),
+        (
+            "mmvp-vlm",
+            "x.csv",
+            STATEMENTS,
+            "1 has no partner; expected statement 2 with the same Type",
+        ),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
         ("negclip", "x.tsv", CODE, "a list of strings"),
         (
@@ -194,7 +199,7 @@ def test_counterparts_are_compared(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="as in data"):
         list(read_items("replace-swap", tmp_path))
     path.write_text("[]")
-    with pytest.raises(InputError, match="data has 1 record, but swapped_data has 0"):
+    with pytest.raises(InputError, match="1 record in the folder 'data', but 0 in 'swapped_data'"):
         list(read_items("replace-swap", tmp_path))
 
 
