@@ -106,8 +106,8 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
         ),
         ([{"image_id": 7}], "a number alone does not identify a photograph"),
         ([{"height": 7}], "expected a field file_name, filename, cocoid or image_id"),
-        ({"images": []}, "contains no training images (splits: train, restval)"),
-        ({"test": [7]}, "contains no training images (splits: train, restval)"),
+        ({"images": []}, r"contains no training images \(splits: train, restval\)"),
+        ({"test": [7]}, r"contains no training images \(splits: train, restval\)"),
         ("{", "not valid JSON"),
     ],
 )
