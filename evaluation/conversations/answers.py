@@ -186,8 +186,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
             raise InputError(
-                f"{answer.sample_id} has two answers for image_order {answer.orders[0]} and "
-                f"caption_order {answer.orders[1]}; keep one"
+                f"the pair {answer.sample_id!r} has two answers for image_order "
+                f"{answer.orders[0]} and caption_order {answer.orders[1]}; keep one"
             )
         found[answer.orders] = answer
     keys = sorted(by_sample)
@@ -195,8 +195,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for key in keys:
         if missing := [orders for orders in wanted if orders not in by_sample[key]]:
             raise InputError(
-                f"{key} has no answer for image_order {missing[0][0]} and caption_order "
-                f"{missing[0][1]}; every pair needs answers for the same orders"
+                f"the pair {key!r} has no answer for image_order {missing[0][0]} and "
+                f"caption_order {missing[0][1]}; every pair needs answers for the same orders"
             )
     rows = [[by_sample[key][orders] for orders in wanted] for key in keys]
     left = np.array([[one.left or 0 for one in row] for row in rows]).reshape(-1, len(wanted))
@@ -231,7 +231,7 @@ def answers_report(
     if not keys:
         raise InputError(f"{model} did not answer any pair in {dataset}")
     if strange := sorted(set(keys) - set(samples.keys.tolist())):
-        raise InputError(f"{strange[0]} has an answer, but {dataset} has no sample with this id")
+        raise InputError(f"{strange[0]!r} has an answer, but {dataset} has no sample with this id")
     missing = sorted(set(samples.keys.tolist()) - set(keys))
     if missing and not allow_missing:
         raise InputError(
@@ -277,8 +277,8 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
         pair_captions = captions.get(row.sample_id)
         if pair_captions is None:
             raise InputError(
-                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not one of the "
-                f"{len(captions):,} pairs chosen from the dataset"
+                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not the id of a pair "
+                "chosen from the dataset"
             )
         orders = row.image_order, row.caption_order
         arrangement = arrangements[orders]

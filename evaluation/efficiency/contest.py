@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of
 from eqforge.core.files.foreign_tables import csv_rows
+from eqforge.core.visible import counted
 from eqforge.evaluation.efficiency.result import (
     Efficiency,
     draw_medians,
@@ -74,8 +75,8 @@ def from_measurements(
     """
     if len(results) != len(scores):
         raise InputError(
-            f"--scores: found {len(scores)} folders or files for {len(results)} results files; "
-            "pass one for each results file, in the same order"
+            "--scores: expected one folder or file per results file, in the same order; found "
+            f"{len(scores)} for {counted(len(results), 'results files')}"
         )
     task = task_of(dataset)
     if task is None:
@@ -204,8 +205,8 @@ def from_numbers(
         except KeyError as error:
             known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
             raise InputError(
-                f"{', '.join(map(str, tables))}: there is no row for {', '.join(error.args[0])}; "
-                f"found {'; '.join(known[:20]) or 'no such metric'}"
+                f"{', '.join(map(str, tables))}: there is no row for {', '.join(error.args[0])}. "
+                f"Rows for this metric: {'; '.join(known[:20]) or 'none'}"
             ) from None
         values, lows, highs = np.array(parts).T
         value, sides = float(values.mean()), np.nan_to_num([values - lows, highs - values])

@@ -25,7 +25,7 @@ class Detector:
         if not reads_pixels and len(passed) != 1:
             raise InputError(
                 f"{model.name} reads features from a detector, whose time counts too; pass "
-                "either --detector MODEL or --detector-s (its seconds per image)"
+                "either --detector MODEL or --detector-s (the detector's seconds per image)"
             )
         self.stages = ("detector",) * len(passed)
         if settings.detector is not None:

@@ -187,7 +187,7 @@ def read_front(path: Path) -> Front:
     found = decode(read_bytes(path), Front, f"{path} was not written by eqforge pareto")
     if found.format != FORMAT:
         raise InputError(
-            f"{path}: expected format {FORMAT}, found {found.format}; run eqforge pareto again"
+            f"{path}: expected the format {FORMAT}, found {found.format}; run eqforge pareto again"
         )
     return found
 

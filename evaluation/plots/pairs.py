@@ -68,7 +68,7 @@ def read_pair_scores(
             )
     if not paths:
         raise InputError(
-            f"pass scores of {dataset.folder} after the dataset; eqforge score computes them"
+            f"pass scores for {dataset.folder} after the dataset; eqforge score computes them"
         )
     if by is not None:
         check_label_column(dataset.schema("samples"), by, dataset.folder)

@@ -42,7 +42,7 @@ _STYLE = {
 
 def check_output(path: Path) -> None:
     if path.suffix not in _FORMATS:
-        raise InputError(f"--output {path}: expected a name that ends in {', '.join(_FORMATS)}")
+        raise InputError(f"--output {path}: expected one of the endings {', '.join(_FORMATS)}")
     with importing("matplotlib", "plots"):
         importlib.import_module("matplotlib")
 
@@ -143,7 +143,7 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
             found += decode(read_bytes(path), _Table, str(path)).measures
         except InputError as error:
             raise InputError(
-                f"expected a metrics.json file from eqforge metrics --output: {error}"
+                f"{error}. Pass metrics.json files written by eqforge metrics --output"
             ) from error
     return found
 

@@ -153,7 +153,7 @@ def _read_decision(values: Values, known: Known, data: Mapping[str, Any]) -> dic
     answers = values("answer")
     if len(answers) != 1 or answers[0] not in VERDICTS:
         raise InputError(
-            f"expected one of {', '.join(VERDICTS)}, found {shown(answers)}; answer or skip the "
+            f"expected one of {', '.join(VERDICTS)}; found {shown(answers)}. Answer or skip the "
             "task, and export again"
         )
     fields = [f"reason_{each}" for each in values("reason")] if answers[0] == "drop" else []

@@ -17,6 +17,7 @@ from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.identity import short_digest
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.answers import grounded
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.review.agreement import (
@@ -265,8 +266,8 @@ def _named(votes: Votes, items: Mapping[str, Item]) -> Votes:
         rows = len(shown[0].tones) if shown else 0
         if [len(row) for row in vote.ranks] != [len(shown)] * rows:
             raise InputError(
-                f"{votes.paths[reviewer]}: task {vote.task}: expected {len(shown)} ranks "
-                f"for each of the {rows} images"
+                f"{votes.paths[reviewer]}: task {vote.task}: expected {len(shown)} ranks per "
+                f"image ({counted(rows, 'images')})"
             )
         places = places_shown(item, "judge", "samples", task, reviewer)[:rows] if rows > 1 else [0]
         texts = {

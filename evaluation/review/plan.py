@@ -210,11 +210,11 @@ def _check(
         raise InputError("--each does not work with --disagreed, --disputed or --unlikely")
     if settings.each is not None and settings.sample is None:
         raise InputError("--each needs --sample")
-    able = [name for name, form in FORMS.items() if form.controls is not None]
-    if settings.tool == "label-studio" and protocol.form not in able:
+    *able, last = (name for name, form in FORMS.items() if form.controls is not None)
+    if settings.tool == "label-studio" and protocol.form not in (*able, last):
         raise InputError(
-            f"--tool label-studio does not support the form {protocol.form} of --protocol "
-            f"{protocol.name} (only {', '.join(able)}); omit --tool to get web pages"
+            f"--tool label-studio supports only the forms {', '.join(able)} and {last}, but "
+            f"--protocol {protocol.name} has the form {protocol.form}; omit --tool to get web pages"
         )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")

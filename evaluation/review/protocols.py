@@ -121,7 +121,7 @@ def protocol_of(name: str) -> Protocol:
     if not name.endswith(".toml"):
         hint = nearest(name, known) or f"; the protocols are {', '.join(known)}"
         raise InputError(
-            f"--protocol {name}: unknown protocol{hint}; your own protocol must be a .toml file"
+            f"--protocol {name}: unknown protocol (your own must be a .toml file){hint}"
         )
     path = Path(name)
     return _own(path, read_toml(path))
@@ -132,8 +132,8 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
         raise InputError(f"{path}: the field '{ours[0]}' is unknown; remove it")
     found = decode(msgspec.json.encode(values), Protocol, str(path))
     if bool(found.fields) != (found.form in ("write", "box")):
-        wanted = "at least one field" if not found.fields else "no fields"
-        raise InputError(f"{path}: fields: expected {wanted} for the form {found.form}")
+        wanted = "allows no fields" if found.fields else "needs at least one field"
+        raise InputError(f"{path}: fields: the form {found.form!r} {wanted}")
     if found.name in protocols():
         raise InputError(
             f"{path}: name: {found.name} is the name of a built-in protocol; choose another name"

@@ -141,7 +141,7 @@ def _model(
         ]
     for query, found in zip(queries, scores, strict=True):
         if lost := [i for i, value in zip(query.images, found, strict=True) if np.isnan(value)]:
-            raise InputError(f"{path} has no score of image {lost[0]} for query {query.id!r}")
+            raise InputError(f"{path} has no score for image {lost[0]} and query {query.id!r}")
     return name, scores
 
 
@@ -171,7 +171,7 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
             raise InputError(f"{where}: the column {lost[0]} is missing")
         key = row["query"], row["image_id"]
         if key in found:
-            raise InputError(f"{where}: query {key[0]!r} has two scores for {key[1]}; keep one")
+            raise InputError(f"{where}: query {key[0]!r} has two scores for {key[1]!r}; keep one")
         with contextlib.suppress(ValueError):
             found[key] = float(row["score"])
         if not math.isfinite(found.get(key, math.nan)):

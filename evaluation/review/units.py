@@ -78,7 +78,7 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
     elif unit == "queries":
         found = _gallery(dataset) if file is None else _queries(dataset, file)
     elif file is not None:
-        raise InputError(f"--of {file}: this protocol does not review a file; omit --of")
+        raise InputError(f"--of {file}: the chosen protocol does not review a file; omit --of")
     elif unit == "samples":
         is_telling = "role" in dataset.columns("samples")
         make = partial(_samples, dataset)

@@ -154,7 +154,10 @@ def _read(path: Path) -> VoteFile:
     file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
     known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:
-        raise InputError(f"{path}: form: expected {known.form} for {known.name}, found {file.form}")
+        raise InputError(
+            f"{path}: form: expected {known.form!r} for the protocol {known.name}, found "
+            f"{file.form!r}"
+        )
     if known is not None and file.fields != known.fields:
         raise InputError(f"{path}: its fields differ from the fields of the {known.name} protocol")
     if known is None and file.form in ("write", "box") and not file.fields:

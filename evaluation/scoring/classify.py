@@ -109,7 +109,9 @@ def names_of(classes: Sequence[str], path: Path | None) -> list[str]:
     for number, line in text_lines(path):
         folder, separator, name = line.partition("\t")
         if not separator or not name.strip():
-            raise InputError(f"{path} line {number}: expected FOLDER<TAB>NAME, found {line[:80]!r}")
+            raise InputError(
+                f"{path}: line {number}: expected FOLDER<TAB>NAME, found {line[:80]!r}"
+            )
         found[folder] = name.strip()
     if missing := [name for name in classes if name not in found]:
         raise InputError(f"{path} has no line for the folder {missing[0]!r}")

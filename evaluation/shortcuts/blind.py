@@ -117,7 +117,7 @@ def audit_questions(
         advice = "lower --folds" if groups > 1 else "add groups"
         raise InputError(
             f"{dataset.folder}: {folds} folds need at least {folds} groups of questions. Found "
-            f"only {groups} with options, letters, yes or no as answers; {advice}"
+            f"only {groups} whose answers are options, letters, yes or no; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []

@@ -158,8 +158,8 @@ def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, l
         named = {pair.pair_id: pair.kind for pair in pairs}
     else:
         raise InputError(
-            f"--by {column}: {path} has only the column kind. To get more columns, import it with "
-            "eqforge import"
+            f"--by {column}: {path} has only the column 'kind'. To get more columns, import the "
+            "file with eqforge import"
         )
     found = map_reduce(pairs, lambda pair: f"{column} {named[pair.pair_id]}")
     return dict(sorted(found.items()))

@@ -90,7 +90,7 @@ def _read_vectors(
 ) -> tuple[NDArray[Any], NDArray[np.float32]]:
     batches = list(scores.batches(table, [key, "vector"]))
     if not batches:
-        raise InputError(f"{scores.folder}: its table of {table} is empty")
+        raise InputError(f"{scores.folder}: the table `{table}` is empty")
     names = [name for batch in batches for name in batch.column(0).to_pylist()]
     keys = np.array(names, dtype=object)
     vectors = np.concatenate([_matrix(batch.column(1)) for batch in batches])

@@ -230,7 +230,7 @@ def own_notes(
     subsets = [one.subset.partition(": ") for one in shown if one is not None]
     if splits := dict.fromkeys(split for split, colon, _ in subsets if colon):
         names = ("all splits" if split == "all" else f"the split {split}" for split in splits)
-        yield f"Your numbers are of {' or '.join(names)}."
+        yield f"Your numbers are for {' or '.join(names)}."
     for place in (place for place in places if columns[place].mean):
         for model, row in own.items():
             lacking = [column for column, one in zip(columns, row, strict=True) if one is None]

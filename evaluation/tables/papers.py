@@ -84,8 +84,8 @@ def read_measured(paths: Sequence[str]) -> dict[str, Numbers]:
             key = name or measured.title.partition(":")[0], one.subset, one.metric
             if key in found.setdefault(one.model, {}):
                 raise InputError(
-                    f"{one.model}: the number {', '.join(key)} appears twice; name the dataset of "
-                    "each folder, such as SWAP=out/swap"
+                    f"{one.model}: the number for {', '.join(key)} appears twice; name the dataset "
+                    "of each folder, such as SWAP=out/swap"
                 )
             found[one.model][key] = one
     return found

@@ -81,13 +81,13 @@ class Layout(NamedTuple):
         expected = f"Expected columns: sample_id, {', '.join(self.columns)} ({self})"
         if wrong := [name for name in ("sample_id", *form) if name not in names]:
             raise InputError(
-                f"{path} lacks the columns {', '.join(wrong)}. {expected}. Instead, a column "
-                "named values can hold a list of the scores in this order. Example row: "
+                f"{path} lacks the columns {', '.join(wrong)}. {expected}. Alternatively, a "
+                "column named 'values' can hold a list of the scores in this order. Example row: "
                 f"{self._example(path)}. For columns with other names, pass --columns "
                 f"{wrong[0]}=NAME"
             )
         if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
-            raise InputError(f"{path}: remove the column {more[0]}. {expected}")
+            raise InputError(f"{path}: unexpected column {more[0]}; remove it. {expected}")
         return form
 
     def _example(self, path: Path) -> str:
@@ -112,7 +112,7 @@ def rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np.
         if (lengths != width).any():
             found = lengths[lengths != width][0]
             raise InputError(
-                f"{where}: found {found} scores for a sample. Expected {width}: {layout}"
+                f"{where}: expected {width} scores for each sample ({layout}); found {found}"
             )
         parts.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
     return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
@@ -168,7 +168,10 @@ def _flat(path: Path, column: Any, layout: Layout) -> Any:
     if (column.value_lengths().to_numpy() != shape[0]).any() or (
         inner.value_lengths().to_numpy(zero_copy_only=False) != shape[1]
     ).any():
-        raise InputError(f"{path}: expected lists of shape {shape}: {layout}")
+        raise InputError(
+            f"{path}: expected {counted(shape[0], 'lists')} of {shape[1]} scores for each sample "
+            f"({layout})"
+        )
     return pa.FixedSizeListArray.from_arrays(inner.flatten(), layout.width).cast(
         pa.list_(pa.float64())
     )
@@ -194,8 +197,8 @@ def from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[np
         else:
             raise InputError(
                 f"{path}: found {counted(len(arrays), 'arrays')}: {names_of(arrays)}. "
-                f"Expected sample_id, {', '.join(layout.columns)} ({layout}). One array of numbers "
-                "also works, with or without an array of ids as text"
+                f"Expected arrays: sample_id, {', '.join(layout.columns)} ({layout}). One array of "
+                "numbers also works, with or without a text array of ids"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
@@ -211,7 +214,7 @@ def check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) ->
     if values.shape not in [(count, *shape) for shape in shapes]:
         raise InputError(
             f"{path}: expected {layout.width} scores for each of the {count:,} ids, found an array "
-            f"of shape {values.shape}. The scores are {layout}. Put the ids into "
+            f"of shape {values.shape}. Order of the scores: {layout}. Put the ids into "
             f"{path.stem}.ids.txt, one per line, or into a text array of an .npz file. Without "
             "ids, the rows must follow the order of the dataset's samples"
         )
@@ -231,7 +234,7 @@ def from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floa
         if len(numbers) == 1 and math.isnan(numbers[0]):
             numbers *= layout.width  # no list
         if (found := len(numbers)) != layout.width:
-            expected = f"expected {layout.width} scores, found {found}. The scores are: {layout}"
+            expected = f"expected {layout.width} scores, found {found}. Their order: {layout}"
             raise InputError(f"{path}: {row.where}: {expected}")
         values.append(numbers)
     if path.suffix == ".csv" and not keys:

@@ -120,14 +120,14 @@ def read_file(
     if path.is_dir():
         raise InputError(
             f"{path} is a folder. If eqforge score wrote it, pass its dataset first: eqforge "
-            "metrics DATASET SCORES. Otherwise, pass a file that ends in "
+            "metrics DATASET SCORES. Otherwise, pass a file with one of these endings: "
             f"{', '.join(FILE_SUFFIXES)}"
         )
     if path.suffix not in FILE_SUFFIXES:
         raise InputError(
-            f"{path}: unknown file type. Pass a folder written by eqforge score, or a file that "
-            f"ends in {', '.join(FILE_SUFFIXES)}. Answers from lmms-eval (*_samples_*.jsonl) and "
-            "VLMEvalKit (.xlsx) also work"
+            f"{path}: unknown file type. Pass a folder written by eqforge score, or a file with "
+            f"one of these endings: {', '.join(FILE_SUFFIXES)}. Answers from lmms-eval "
+            "(*_samples_*.jsonl) and VLMEvalKit (.xlsx) also work"
         )
     layout = Layout(images, captions, dataset=dataset)
     layout = layout._replace(names=parse_columns(names, layout.fields))
@@ -166,7 +166,7 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     if (bad := np.asarray(outside.any(axis=1))).any():
         kind = f" for --quantity {scores.quantity}" if scores.quantity in _BOUNDS else ""
         raise InputError(
-            f"{where}: the scores of {str(scores.keys[bad][0])!r} must be finite and between "
+            f"{where}: the scores for {str(scores.keys[bad][0])!r} must be finite and between "
             f"{low:g} and {high:g}{kind}"
         )
     return scores
@@ -179,7 +179,7 @@ def places_of(
     is_unknown = scores.is_unknown
     if is_unknown.any() and not allow_missing:
         raise InputError(
-            f"{where}: found NaN, empty or null scores of "
+            f"{where}: found NaN, empty or null scores for "
             f"{counted(int(is_unknown.sum()), 'samples')}, such as "
             f"{str(scores.keys[is_unknown][0])!r}; pass --allow-missing to skip them"
         )
@@ -195,8 +195,8 @@ def places_of(
         )
     if len(strange):
         raise InputError(
-            f"{where}: {len(strange):,} scores are for samples that are not in the dataset, such "
-            f"as {str(strange[0])!r}"
+            f"{where}: found scores for {counted(len(strange), 'samples')} outside the dataset, "
+            f"such as {str(strange[0])!r}"
         )
     missing = expected[places < 0]
     if len(missing) and not allow_missing:

@@ -10,6 +10,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.visible import counted
 
 RELEASED_IDS: Final = {
     "question_id": "vqa",
@@ -76,7 +77,9 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
     released = [(name, getattr(line, name)) for name in RELEASED_IDS]
     name, value = next((each for each in released if each[1] is not None), ("", None))
     if not name:
-        raise InputError(f"{where}: expected sample_id, or one of {', '.join(RELEASED_IDS)}")
+        raise InputError(
+            f"{where}: expected one of the fields sample_id, {', '.join(RELEASED_IDS)}"
+        )
     keys = by_source.get((name, str(value)), ())
     if len(keys) != 1:
         raise InputError(
@@ -89,6 +92,6 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
     if strange := sorted(answers.keys() - known):
         raise InputError(
-            f"{path}: {len(strange):,} answers are for samples that are not in the dataset, such "
-            f"as {shown(strange[0])}"
+            f"{path}: found answers for {counted(len(strange), 'samples')} outside the dataset, "
+            f"such as {shown(strange[0])}"
         )

@@ -14,6 +14,7 @@ from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 from eqforge.evaluation.tables.render import Report
@@ -84,7 +85,7 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path} lacks {len(missing):,} boundaries that other files have, such as "
+                f"{path} lacks {counted(len(missing), 'boundaries')} found in other files, such as "
                 f"{missing[0]!r}; pass --allow-missing to skip them"
             )
     judged = {
@@ -178,8 +179,8 @@ def _read(path: Path) -> dict[str, _Boundary]:
         sizes = len(line.before), len(line.after)
         if sizes[0] != sizes[1] or sizes[0] < 2:
             raise InputError(
-                f"{path}: line {number}: found {sizes[0]} scores in before and {sizes[1]} in "
-                "after. Both need the same number, at least 2"
+                f"{path}: line {number}: 'before' and 'after' need equally many scores, at least 2 "
+                f"each; found {sizes[0]} and {sizes[1]}"
             )
         if line.fps <= 0:
             raise InputError(f"{path}: line {number}: fps is {line.fps:g}, but must be above 0")

@@ -117,7 +117,7 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
         The numbers [n] in the file's precision; float64 for text.
     """
     if path.suffix not in SUFFIXES:
-        raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
+        raise InputError(f"{path}: expected one of the endings {', '.join(SUFFIXES)}")
     try:
         if path.suffix in (".npy", *TENSORS):
             found = read_array(path)

@@ -100,8 +100,7 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
     shared = [(first[key], second[key]) for key in first if key in second]
     if not shared:
         raise InputError(
-            f"{paths[0]} and {paths[1]} have no row in common: no row "
-            "of one has the same model, subset and metric as a row of the other"
+            f"no row of {paths[0]} has the same model, subset and metric as a row of {paths[1]}"
         )
     return Report(
         title=f"Generalisation gap: {paths[0]} minus {paths[1]}",
@@ -133,7 +132,8 @@ def read_numbers(path: Path) -> dict[tuple[str, str, str], Number]:
             continue
         key = one.model, one.subset, one.metric
         if key in found:
-            raise InputError(f"{path}: {', '.join(filter(None, key))} appears twice; keep one row")
+            row = ", ".join(filter(None, key))
+            raise InputError(f"{path}: the row for {row} appears twice; keep one")
         found[key] = one
     return found
 

@@ -154,7 +154,7 @@ def _part(task: _ExportedTask, path: Path) -> _Part:
         return _of_captions(task, path)
     if form is None:
         raise InputError(
-            f"{path} is not a harness result, unlike another input. Evaluate scores and harness "
+            f"{path} is not a harness result, but another input is. Evaluate scores and harness "
             "results in separate commands"
         )
     answers = read_lmms_eval(path) if form == "lmms-eval" else read_vlmevalkit(path)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.retrieval import KS, Recall, mean_jaccard, relative_drop
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval, resample_means
@@ -138,13 +139,10 @@ def _notes(contests: Sequence[Contest], judge: CrossedScores | None) -> Iterator
     else:
         yield f"{DCG}: {judge.model} measures how similar false candidates are to the query."
     for one in contests[:1]:
-        left = "kept, as published" if one.settings.mode == "paper" else "left out"
+        end = "kept, as published" if one.settings.mode == "paper" else "left out"
         for name, perturbed in one.gallery.perturbed.items():
             if unchanged := int((~perturbed.changed).sum()):
-                yield (
-                    f"{name}: the words of {unchanged:,} captions did not change. These captions "
-                    f"are {left}."
-                )
+                yield f"{name}: {counted(unchanged, 'captions')} with unchanged words: {end}."
     for one in contests:
         if shared := one.to_image.shared:
             yield (

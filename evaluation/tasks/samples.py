@@ -288,14 +288,14 @@ def _least(means: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -
 def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
     for name, found in zip(names, scores, strict=True):
         for reason, count in found.failures.items():
-            yield f"{name}: {count:,} samples were not scored: {reason}"
+            yield f"{name}: {counted(count, 'samples')} without a score: {reason}"
         if unknown := int(found.is_unknown.sum()):
             yield f"{name}: {counted(unknown, 'samples')} with a NaN score counted as missing"
         yield from (f"{name}: {warning}" for warning in found.warnings)
     if len(_quantities(scores)) > 1:
         yield (
-            f"The models have different kinds of scores ({', '.join(_quantities(scores))}). So "
-            "only fractions are compared between them."
+            f"The models have different kinds of scores ({', '.join(_quantities(scores))}), so "
+            "eqforge compares only fractions between them."
         )
 
 
@@ -322,8 +322,8 @@ def check_ranks(votes: Votes, task: Task) -> None:
         for vote in reviewer_votes:
             if vote.is_given and [len(each) for each in vote.ranks] != [shape[1]] * shape[0]:
                 raise InputError(
-                    f"{votes.paths[name]}: task {vote.task}: expected {shape[1]} ranks for each "
-                    f"of the {shape[0]} images"
+                    f"{votes.paths[name]}: task {vote.task}: expected {shape[1]} ranks per "
+                    f"image ({counted(shape[0], 'images')})"
                 )
 
 

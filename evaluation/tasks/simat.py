@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.retrieval import Indices, Truths
 from eqforge.evaluation.metrics.simat import (
     SUCCESS,
@@ -242,9 +243,9 @@ def _space(simat: Simat, scores: CrossedScores, settings: MetricsSettings) -> _S
     lost = [int(flags.sum()) for flags in (~complete, of_captions < 0, of_regions < 0)]
     if any(lost) and not settings.allow_missing:
         raise InputError(
-            f"{scores.model}: vectors are missing for {lost[0]:,} queries, {lost[1]:,} captions "
-            f"and {lost[2]:,} regions{scores.why}; pass --allow-missing to skip these queries and "
-            "regions"
+            f"{scores.model}: vectors are missing for {counted(lost[0], 'queries')}, "
+            f"{counted(lost[1], 'captions')} and {counted(lost[2], 'regions')}{scores.why}; "
+            "pass --allow-missing to skip these queries and regions"
         )
     if lost[1]:
         raise InputError(

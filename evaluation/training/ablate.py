@@ -98,7 +98,9 @@ def read_grid(path: Path) -> Grid:
     if grid.model.startswith("vectors:"):
         raise InputError(f"{path}: ablate cannot train heads on stored vectors; choose a model")
     if not (grid.train and grid.rows and grid.test):
-        raise InputError(f"{path}: expected at least one entry in train, rows and test")
+        raise InputError(
+            f"{path}: expected at least one entry in each of 'train', 'rows' and 'test'"
+        )
     slugs = [_slug(*names) for names in itertools.product(grid.train, grid.rows)]
     if twice := [slug for slug in slugs if slugs.count(slug) > 1]:
         raise InputError(f"{path}: two cells would share the folder {twice[0]}; rename a row")

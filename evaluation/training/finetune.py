@@ -64,7 +64,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     if is_fusion:
         check_fusion(settings, start.kind)
     elif wrong := [name for name in settings.weights() if name in MATCHING]:
-        known = ", ".join(FUSIONS)
+        known = " or ".join(FUSIONS)
         raise InputError(f"--loss {wrong[0]} trains only fusion encoders (--model {known})")
     elif settings.fusion_factor != 1:
         raise InputError("--fusion-factor applies only to fusion encoders; omit it")

@@ -95,8 +95,9 @@ class RunFolder:
             accelerator.load_state(str(found[step]))
         except Exception as error:  # readers of damaged files raise anything
             raise InputError(
-                f"{found[step]} is damaged or belongs to a different training run. To start over, "
-                f"delete it. {type(error).__name__}: {clipped(' '.join(str(error).split()))}"
+                f"{found[step]} is damaged or belongs to a different training run "
+                f"({type(error).__name__}: {clipped(' '.join(str(error).split()))}). To start "
+                "over, delete it."
             ) from error
         return step
 

@@ -52,7 +52,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     for name in settings.weights():
         if name not in _LOSSES[kind]:
             raise InputError(
-                f"--loss {name}{origin} does not apply to {kind} models. Use only "
+                f"--loss {name}{origin} does not apply to {kind} models. Their losses: "
                 f"{', '.join(_LOSSES[kind])}"
             )
     if not any(name in settings.weights() for name in MATCHING):
@@ -62,7 +62,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     if settings.negatives_in_contrast:
         raise InputError(f"--negatives-in-contrast does not apply to {kind} models; omit it")
     if "eqsim-v1" in settings.weights() and settings.distant_count == 0:
-        raise InputError("--loss eqsim-v1 needs --distant-count of at least 1")
+        raise InputError("--loss eqsim-v1 needs a --distant-count of at least 1")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

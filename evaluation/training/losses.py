@@ -78,7 +78,7 @@ def parse_weights(texts: Sequence[str]) -> dict[LossName, float]:
             known += nearest(found, LOSSES)
             raise InputError(f"--loss {text}: {known}")
         if name in weights:
-            raise InputError(f"--loss {text}: {name} is passed twice")
+            raise InputError(f"--loss {text}: {name} appears twice")
         try:
             weights[name] = float(number or "1")
         except ValueError:

@@ -145,7 +145,8 @@ def check_foldable(model: Any) -> None:
         if projection.in_features < projection.out_features:
             raise InputError(
                 f"--train heads: {name} expands {projection.in_features} to "
-                f"{projection.out_features} dimensions. Choose a model that does not do this"
+                f"{projection.out_features} dimensions. Choose a model whose "
+                "projections do not add dimensions"
             )
 
 

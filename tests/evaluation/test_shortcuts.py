@@ -309,7 +309,7 @@ def test_kinds_are_audited_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixt
         found["unasked"][-1] == "kind rare: not audited, because it has too few images for 5 folds"
     )
     assert main([str(path), "--by", "image"]) == 2
-    assert f"--by image: {path} has only the column kind" in capsys.readouterr().err
+    assert f"--by image: {path} has only the column 'kind'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

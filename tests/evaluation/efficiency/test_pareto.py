@@ -153,7 +153,8 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     times.write_text("model,seconds\na,1\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert (
-        "there is no row for a, nlvr2, accuracy; found a, vqa, accuracy" in capsys.readouterr().err
+        "there is no row for a, nlvr2, accuracy. Rows for this metric: a, vqa, accuracy"
+        in capsys.readouterr().err
     )
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
     assert "also appears in an earlier --metrics file" in capsys.readouterr().err

@@ -257,6 +257,6 @@ def test_scores_and_answers_are_not_measured_together(
     log = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.right)
     (tmp_path / "s.json").write_text('{"a": [1, 2, 3, 4]}')
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
-    assert "s.json is not a harness result, unlike another input" in capsys.readouterr().err
+    assert "s.json is not a harness result, but another input is" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
     assert "--ties does not apply to this table (harnesses)" in capsys.readouterr().err

@@ -124,7 +124,7 @@ def test_a_class_that_ties_with_the_true_one_stands_before_it() -> None:
         (["I", "--names", "D"], "two classes are named 'dog'"),
         (["I", "--image-batch", "0"], "--image-batch 0: expected at least 1"),
         (["I", "--names", "N"], "N has no line for the folder 'a horse'"),
-        (["I", "--names", "W"], "W line 1: expected FOLDER<TAB>NAME"),
+        (["I", "--names", "W"], "W: line 1: expected FOLDER<TAB>NAME"),
         (["B"], "0.png cannot be decoded"),
     ],
 )

@@ -189,7 +189,7 @@ def test_concepts_are_folders_and_clusters_may_be_any_column(
     ("line", "message"),
     [
         ({"question_id": 99, "answer": "x"}, "question_id '99': 0 samples have this id"),
-        ({"answer": "x"}, "expected sample_id, or one of question_id"),
+        ({"answer": "x"}, "expected one of the fields sample_id, question_id"),
     ],
 )
 def test_unknown_released_ids_are_one_clear_error(

@@ -62,7 +62,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     part.write_text(_boundary(1))
     arguments = ["--format", "boundaries", str(whole), str(part)]
     assert main(arguments) == 2
-    assert "lacks 3 boundaries that other files have, such as 'b0'" in capsys.readouterr().err
+    assert "lacks 3 boundaries found in other files, such as 'b0'" in capsys.readouterr().err
     assert main([*arguments, "--allow-missing", "--output", str(tmp_path)]) == 0
     row = rows_by(tmp_path, "model", "subset", "metric")["part", "all", "1 s"]
     assert (row["expected"], row["scored"], row["missing"]) == ("4", "1", "3")
@@ -71,7 +71,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([_boundary(0, after=[1.0])], "found 20 scores in before and 1 in after"),
+        ([_boundary(0, after=[1.0])], "at least 2 each; found 20 and 1"),
         ([_boundary(0, fps=0)], "line 1: fps is 0, but must be above 0"),
         ([_boundary(0), _boundary(0)], "appears twice"),
         ([_boundary(0, video=1)], "line 1"),
@@ -150,7 +150,7 @@ def test_tables_without_a_model_in_common_are_refused(
 ) -> None:
     inside, outside = _table(tmp_path / "a.json", {"a": 1}), _table(tmp_path / "b.json", {"b": 1})
     assert main(["--format", "gap", str(inside), str(outside)]) == 2
-    assert "have no row in common" in capsys.readouterr().err
+    assert "has the same model, subset and metric as" in capsys.readouterr().err
     assert main(["--format", "gap", str(inside)]) == 2
     assert "needs two metrics.json or metrics.csv" in capsys.readouterr().err
 

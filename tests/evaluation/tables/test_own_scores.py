@@ -51,7 +51,7 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
         "c0_i0 is caption_0 with image_0_id, c1_i0 is caption_1 with image_0_id, "
         "c0_i1 is caption_0 with image_1_id, c1_i1 is caption_1 with image_1_id"
     )
-    with pytest.raises(InputError, match=rf"c1_i1 \({order}\). Instead, a column") as error:
+    with pytest.raises(InputError, match=rf"c1_i1 \({order}\). Alternatively, a column") as error:
         read_file(path, pairs.images, pairs.captions)
     assert "m.csv lacks the columns c0_i0, c1_i0, c0_i1, c1_i1. Expected" in str(error.value)
     assert "sample_id,c0_i0,c1_i0,c0_i1,c1_i1 / a/1,0.31,0.29,0.27,0.25" in str(error.value)
@@ -61,7 +61,9 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
     found = read_file(tmp_path / "m.npz", pairs.images, pairs.captions)
     assert found.values.tolist() == scores.reshape(3, 4).tolist()
     np.savez(tmp_path / "m.npz", scores=scores[:, :, 0], sample_id=["a", "b", "c"])
-    with pytest.raises(InputError, match=rf"the 3 ids, .* shape \(3, 2\). The scores are {order}"):
+    with pytest.raises(
+        InputError, match=rf"the 3 ids, .* shape \(3, 2\). Order of the scores: {order}"
+    ):
         read_file(tmp_path / "m.npz", pairs.images, pairs.captions)
 
 
@@ -89,7 +91,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
     [
         (
             {"a": [1]},
-            "m.json: a: expected 2 scores, found 1. The scores are: c0_i0 is caption with image_id",
+            "m.json: a: expected 2 scores, found 1. Their order: c0_i0 is caption with image_id",
         ),
         ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found 'x'"),
         ({"a": 1}, "m.json: a: expected 2 scores, found 1"),

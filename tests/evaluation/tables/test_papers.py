@@ -228,7 +228,7 @@ def test_numbers_have_the_unit_of_the_paper(
     assert any(expected in line.split() and "(yours)" in line for line in out.splitlines())
     split = next(iter(cells))[0].partition(": ")
     names = "all splits" if split[0] == "all" else f"the split {split[0]}"
-    assert (f"Your numbers are of {names}." in out) == bool(split[1])
+    assert (f"Your numbers are for {names}." in out) == bool(split[1])
 
 
 def test_the_detail_of_captions_stands_beside_table_1(
@@ -327,7 +327,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     one = write_metrics(tmp_path / "a", "eq-ag: t", cells)
     two = write_metrics(tmp_path / "b", "eq-ag: t", cells)
     with pytest.raises(
-        InputError, match="m: the number eq-ag, all, text appears twice; name the dataset"
+        InputError, match="m: the number for eq-ag, all, text appears twice; name the dataset"
     ):
         read_measured([one, two])
     assert set(read_measured([f"eq-ag={one}", f"eq-sd={two}"])["m"]) == {

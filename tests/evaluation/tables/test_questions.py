@@ -125,7 +125,7 @@ def test_groups_that_lack_a_question_are_told(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"natural-bench/none": "Yes"}, "1 answers are for samples that are not in the dataset"),
+        ({"natural-bench/none": "Yes"}, "found answers for 1 sample outside the dataset"),
         ({}, "8 of 8 samples have no answer"),
     ],
 )

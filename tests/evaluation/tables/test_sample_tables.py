@@ -227,7 +227,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
     rows = _measured(pairs, scores, *arguments, output=tmp_path / "out")
     found = rows["clip:m@r", "location", "group"]
     assert (found["expected"], found["scored"], found["missing"]) == ("12", "11", "1")
-    assert "1 samples were not scored: image_failed" in capsys.readouterr().out
+    assert "1 sample without a score: image_failed" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "a.csv: remove the column value_4. Expected columns: sample_id, c0_i0",
+            "a.csv: unexpected column value_4; remove it. Expected columns: sample_id, c0_i0",
         ),
         ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "expected 4 scores, found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
@@ -309,7 +309,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     scores = _scored(tmp_path / "s", pairs, _pair_scores())
     (tmp_path / "out").write_text("mine")
     for arguments, message in (
-        ([pairs], "pass scores of"),
+        ([pairs], "pass scores for"),
         (["--format", "pairs", scores], "eqforge metrics DATASET SCORES"),
         ([pairs, scores, "--json", "--show", "csv"], "pass either --json or --show csv, not both"),
         ([pairs, scores, "--output", tmp_path / "out"], "out: cannot be written"),
@@ -459,7 +459,7 @@ def test_a_nan_score_counts_as_missing_if_that_is_allowed(
     arguments = ["--format", "pairs", str(path)]
     assert main(arguments) == 2
     error = " ".join(capsys.readouterr().err.split())
-    assert "found NaN, empty or null scores of 1 sample, such as" in error
+    assert "found NaN, empty or null scores for 1 sample, such as" in error
     assert "pass --allow-missing to skip them" in error
     row = _measured(*arguments, "--allow-missing", output=tmp_path / "o")["m", "all", "group"]
     assert (row["value"], row["expected"], row["scored"], row["missing"]) == ("1.0", "3", "2", "1")

@@ -291,7 +291,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
     [
         (["--loss", "cosine=1"], "--loss cosine=1: expected one of infonce, sigmoid"),
         (["--loss", "infonce=-1"], "expected a weight above 0, found '-1'"),
-        (["--loss", "infonce", "--loss", "infonce=2"], "infonce is passed twice"),
+        (["--loss", "infonce", "--loss", "infonce=2"], "infonce appears twice"),
         (["--batch-size", "9"], "--batch-size 9: expected at most 8"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
         (["--warmup-steps", "1.5"], "--warmup-steps 1.5: values above 1 must be whole numbers"),

@@ -180,7 +180,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("vilt", [], "--loss infonce does not apply to vilt models. Use only itm, ranking"),
+        ("vilt", [], "--loss infonce does not apply to vilt models. Their losses: itm, ranking"),
         (
             "vilt",
             ["--preset", "eqsim-fiber"],
@@ -197,7 +197,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
         (
             "vilt",
             ["--loss", "itm", "--loss", "eqsim-v1", "--distant-count", "0"],
-            "--loss eqsim-v1 needs --distant-count of at least 1",
+            "--loss eqsim-v1 needs a --distant-count of at least 1",
         ),
     ],
 )
