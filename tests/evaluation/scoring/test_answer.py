@@ -346,7 +346,7 @@ def test_the_time_of_lxmert_includes_its_detector(
     assert all(any(np.array_equal(one, each) for one in timed) for each in expected)
 
     for more, message in (
-        ([], "pass either --detector MODEL or --detector-s (its seconds"),
+        ([], "pass either --detector MODEL or --detector-s (the detector's seconds"),
         (["--detector", str(detector), "--detector-s", "1"], "pass either --detector MODEL"),
         (["--detector", str(images)], "the model cannot be loaded"),
     ):

@@ -77,7 +77,7 @@ def test_a_task_may_be_left_out_whole_but_not_in_part(
         ({"n0": "perhaps"}, "expected true or false"),
         ({"g0": [1, 2, 3]}, "expected [x, y, width, height]"),
         ({"v0": 3}, "expected text, found 3"),
-        ({"strange": "x"}, "not in the dataset, such as 'strange'"),
+        ({"strange": "x"}, "outside the dataset, such as 'strange'"),
     ],
 )
 def test_answers_that_do_not_fit_are_one_clear_error(

@@ -133,7 +133,7 @@ def test_deviations_of_different_quantities_are_not_compared(
     same = quantity == "cosine"
     compared = (tmp_path / "out" / "comparisons.csv").read_text()
     assert (",equivariance," in compared, ",text," in compared) == (same, True)
-    note = "(cosine, logit). So only fractions"
+    note = "(cosine, logit), so eqforge compares only fractions"
     assert (note in (tmp_path / "out" / "metrics.txt").read_text()) != same
 
 
