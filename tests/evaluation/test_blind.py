@@ -162,5 +162,5 @@ def test_too_few_groups(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Found only 1 whose answers .*; add groups"):
         audited(one)
     free = imported(tmp_path, [question(n, 0, "Who?", "she") for n in range(9)], "free")
-    with pytest.raises(InputError, match="Found only 0 with options"):
+    with pytest.raises(InputError, match="Found only 0 whose answers"):
         audited(free)
