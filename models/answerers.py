@@ -164,8 +164,8 @@ class BlipAnswerer(_Head):
         for answer, ids in zip(answers, tokens, strict=True):
             if len(ids) > self._max_tokens:
                 raise InputError(
-                    f"--answer-list: the answer {shown(answer)} has {len(ids):,} tokens; the model "
-                    f"reads up to {self._max_tokens}"
+                    f"--answer-list: the answer {shown(answer)} has {len(ids):,} tokens, but the "
+                    f"model reads at most {self._max_tokens}"
                 )
 
     def answer(self, images: Sequence[Pixels], text: str) -> str:

@@ -49,7 +49,8 @@ def read_array(path: Path) -> NDArray[Any]:
 
 def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
     message = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {message}")
+    kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+    return InputError(f"{path} cannot be read as {expected}: {kind}{message}")
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
@@ -109,6 +110,6 @@ def _tensor(path: Path) -> NDArray[Any]:
         raise ValueError("it is sparse or quantized, or has no numbers")
     stored = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > stored:
-        raise ValueError(f"{tensor.numel():,} numbers do not match {stored:,} stored bytes")
+        raise ValueError(f"{tensor.numel():,} numbers do not fit in {stored:,} stored bytes")
     known = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
     return np.asarray(known.detach().numpy())

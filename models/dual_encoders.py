@@ -295,7 +295,7 @@ class Dinov2Encoder:
         sizes = (getattr(self._processor, name, None) or {} for name in ("crop_size", "size"))
         side = next((size["height"] for size in sizes if "height" in size), None)
         if side is None:
-            raise InputError(f"{weights.source}: its preprocessor_config.json has no height")
+            raise InputError(f"{weights.source}: preprocessor_config.json sets no image height")
         self._side = int(side)
         self.identity = weights.identity(
             DINOV2, DINOV2, fingerprint([self._processor.to_json_string(), "whole picture"])

@@ -163,7 +163,7 @@ def _find(
     if checkpoint is not None:
         if checkpoint.suffix not in _WEIGHTS or not checkpoint.is_file():
             raise InputError(
-                f"weights={checkpoint}: expected a file that ends in {' or '.join(_WEIGHTS)}"
+                f"weights={checkpoint}: expected an existing {' or '.join(_WEIGHTS)} file"
             )
         digest = storage.digest(str(checkpoint))[1]
         return source, str(checkpoint), f"sha256:{digest}"
@@ -182,7 +182,7 @@ def _check_folder(folder: Path) -> None:
         config = json.loads((folder / _CONFIG).read_text())
         text = config["model_cfg"]["text_cfg"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{folder}: expected {_CONFIG} with a model_cfg: {error}") from error
+        raise InputError(f"{folder}: cannot read model_cfg in {_CONFIG}: {error}") from error
     if not list(folder.glob("*.safetensors")):
         raise InputError(f"{folder} contains no .safetensors file with weights")
     if text.get("hf_model_name"):

@@ -264,7 +264,7 @@ def _read_tensors(folder: Path) -> dict[str, Any]:
             tensors = torch.load(pickled, map_location="cpu", weights_only=True)
     except Exception as error:
         raise InputError(
-            f"{folder}: expected OSCAR's weights as model.safetensors or pytorch_model.bin: "
+            f"{folder}: cannot read OSCAR's weights from model.safetensors or pytorch_model.bin: "
             f"{first_line(error)}"
         ) from error
     # Early BERTs named the tensors of a layer norm differently.
@@ -306,7 +306,7 @@ def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
 def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
     if f"{layer}.weight" not in tensors:
         raise InputError(
-            f"{folder} contains no '{layer}.weight'; expected an OSCAR model fine-tuned for "
+            f"{folder} contains no tensor '{layer}.weight'; expected an OSCAR model fine-tuned for "
             "image-text retrieval"
         )
     return int(tensors[f"{layer}.weight"].shape[1])

@@ -19,6 +19,7 @@ from eqforge.core.errors import InputError, first_line, importing
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import fingerprint, sha256_hex
+from eqforge.core.visible import counted
 from eqforge.models.scorer import Identity, Picture
 
 if TYPE_CHECKING:
@@ -252,8 +253,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source} is not a complete {architecture}: {len(missing)} tensors are "
-            f"missing, such as {missing[0]!r}; choose a complete model"
+            f"{weights.source} is not a complete {architecture}. It lacks "
+            f"{counted(len(missing), 'tensors')}, such as {missing[0]!r}. Choose a complete model."
         )
     return onto_device(model, weights.device)
 
@@ -289,13 +290,13 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
     if weights.folder is not None:
-        advice = "expected a folder saved by Transformers, with weights in safetensors"
+        advice = "Pass a folder saved by Transformers, with weights in safetensors."
     else:
         advice = (
-            f"expected commit {weights.revision} on the Hugging Face hub, with weights in "
-            "safetensors; if you are offline, pass a folder or a model in the cache"
+            f"Commit {weights.revision} on the Hugging Face hub must have weights in safetensors. "
+            "If you are offline, pass a folder or a model in the cache."
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown
         first = f"its tensor shapes do not match a {architecture}"
-    return InputError(f"{weights.source}: the model cannot be loaded: {first} ({advice})")
+    return InputError(f"{weights.source}: the model cannot be loaded: {first}. {advice}")

@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,10 +134,11 @@ def _features(key: str, fields: list[str]) -> NDArray[np.float32]:
             boxes, encoded = int(fields[0]), fields[-1]
         data = base64.b64decode(encoded, validate=True)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{key}: expected boxes, and their features in base64: {error}") from error
+        raise ValueError(f"{key}: cannot read boxes and their base64 features: {error}") from error
     if boxes < 1 or not data or len(data) % (4 * boxes):
         raise ValueError(
-            f"{key}: expected float32 features for {boxes} boxes, found {len(data)} bytes"
+            f"{key}: expected float32 features for {counted(boxes, 'boxes')}, "
+            f"found {len(data)} bytes"
         )
     features = np.frombuffer(data, dtype="<f4").astype(np.float32).reshape(boxes, -1)
     if not np.isfinite(features).all():
@@ -150,4 +152,4 @@ def _tags(key: str, fields: list[str]) -> str:
         objects = found["objects"] if isinstance(found, dict) else found
         return " ".join(str(thing["class"]) for thing in objects)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ValueError(f"{key}: expected a list of objects with a class: {error}") from error
+        raise ValueError(f"{key}: cannot read a list of objects with classes: {error}") from error

@@ -129,7 +129,8 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
         matrix = matrix.astype(np.float32)  # a tensor of 0 and 1
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating):
         raise InputError(
-            f"{files.scores}: expected a matrix of floats; found {matrix.dtype} {matrix.shape}"
+            f"{files.scores}: expected a matrix of floats; found {matrix.dtype} of "
+            f"shape {matrix.shape}"
         )
     if matrix.shape != (len(images), len(captions)):
         raise InputError(

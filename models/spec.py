@@ -108,7 +108,7 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     if kind not in kinds or not rest:
         hint = "" if kind in kinds else nearest(kind, kinds)
         known = ", ".join(kinds)
-        raise InputError(f"{text!r}: expected KIND:SOURCE with a KIND of {known}{hint}")
+        raise InputError(f"{text!r}: expected KIND:SOURCE, where KIND is one of {known}{hint}")
     source, *parts = _OPTION.split(rest)
     for other in _SECOND.findall(source):
         if hint := nearest(other, kinds):
@@ -305,7 +305,7 @@ def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"{PREFIX}{module}:{factory}: {error}. Install the module, or put its folder on "
-            "PYTHONPATH. It must contain this function."
+            f"PYTHONPATH. The module must contain the function {factory!r}."
         ) from error
     try:
         scorer = make(**options)

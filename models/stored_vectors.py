@@ -59,13 +59,13 @@ def _read(
     path: Path, arrays: Mapping[str, NDArray[Any]], keys: str, values: str
 ) -> tuple[dict[str, int], NDArray[np.float32]]:
     if missing := {keys, values} - arrays.keys():
-        raise InputError(f"{path} contains no array {min(missing)}; add it with numpy.savez")
+        raise InputError(f"{path} contains no array {min(missing)!r}; add it with numpy.savez")
     names, vectors = arrays[keys], arrays[values]
     kinds, sizes = names.dtype.kind + vectors.dtype.kind, (names.ndim, vectors.ndim)
     if kinds != "Uf" or sizes != (1, 2) or len(names) != len(vectors) or not vectors.shape[1]:
         raise InputError(
-            f"{path}: {keys} must be N strings, and {values} N x D floats. Found {names.dtype} "
-            f"{names.shape} and {vectors.dtype} {vectors.shape}."
+            f"{path}: {keys!r} must contain N strings, and {values!r} N x D floats. Found "
+            f"{names.dtype} of shape {names.shape} and {vectors.dtype} of shape {vectors.shape}."
         )
     rows = {name: row for row, name in enumerate(names.tolist())}
     if len(rows) < len(names):

@@ -117,7 +117,7 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     if len(first.words) != len(second.words):
         raise InputError(
             f"the prompt {first.prompt!r} has {len(first.words)} words and punctuation marks, but "
-            f"{second.prompt!r} has {len(second.words)}. Both prompts need the same number."
+            f"{second.prompt!r} has {len(second.words)}. The two numbers must be equal."
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     mapper[0, 0] = 1
@@ -222,7 +222,7 @@ def published_replacement(
     if len(pieces[0]) != len(pieces[1]):
         raise InputError(
             f"the prompt {first.prompt!r} has {len(pieces[0])} words, but {second.prompt!r} has "
-            f"{len(pieces[1])}; to replace words, both prompts need the same number"
+            f"{len(pieces[1])}; to replace words, pass two prompts with the same number of words"
         )
     find = _published_find(first, second, tokenizer)
     differing = [i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b]

@@ -37,7 +37,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     if index.pipeline not in _DRAWS:
         raise InputError(
             f"{settings.model}: expected a pipeline that draws from text alone "
-            f"({', '.join(_DRAWS)}), found {index.pipeline}; to use a model that edits images, "
+            f"({' or '.join(_DRAWS)}), found {index.pipeline}; to use a model that edits images, "
             "run `eqforge build eq-edit`"
         )
     pipeline, identity = load_weights(folder, index, settings)
@@ -132,7 +132,8 @@ def read_index(folder: Path, model: str) -> ModelIndex:
         pipeline = index["_class_name"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(
-            f"{model}: not a pipeline saved by diffusers: model_index.json: {first_line(error)}"
+            f"{model} is not a pipeline saved by diffusers, because its model_index.json cannot be "
+            f"used: {first_line(error)}"
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
         raise InputError(f"{model}: the pipeline requires custom code, which eqforge never runs")
@@ -170,8 +171,9 @@ def load_weights(
                 loaded.to(settings.device)
         except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
             raise InputError(
-                f"the model {settings.model!r} cannot be loaded on {settings.device!r}: the "
-                f"weights must be safetensors saved by diffusers ({first_line(error)})"
+                f"the model {settings.model!r} cannot be loaded on {settings.device!r}: "
+                f"{first_line(error)}. Pass a pipeline whose weights diffusers saved as "
+                "safetensors."
             ) from error
         identity = _identity(folder, index.parts, settings.model, type(loaded).__name__)
     return loaded, identity

@@ -203,7 +203,7 @@ def wanted_counts(
     if any(number is not None for number in by_kind.values()):
         if pairs is not None:
             raise InputError(
-                "--pairs: pass either this total or the number of pairs of each kind, not both"
+                "pass either --pairs or numbers of pairs by kind, such as --object-pairs, not both"
             )
         return {kind: by_kind[kind] or 0 for kind in EDIT_KINDS}
     return draw_counts(PUBLISHED_PAIRS if pairs is None else pairs, seed)

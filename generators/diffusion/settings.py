@@ -95,7 +95,7 @@ class DiffusionSettings:
         if self.cpu_threads < 1:
             raise InputError(f"--cpu-threads {self.cpu_threads}: expected 1 or more")
         if not math.isfinite(self.guidance_scale):
-            raise InputError(f"--guidance-scale {self.guidance_scale}: expected a number")
+            raise InputError(f"--guidance-scale {self.guidance_scale}: expected a finite number")
 
 
 # Source: Hertz et al. 2022, sections 3.2 and 3.3; defaults from the authors' README,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
+from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json
 
 BUILT_IN = Path(__file__).with_name("data") / "vocabulary.json"
@@ -99,7 +100,8 @@ def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
     used = {family.name for group in groups for family in group.families}
     for name in families:
         if name not in used:
-            root["families"][name].fail("a family that a group uses", "a family without a group")
+            place = root["families"][name].place
+            raise InputError(f"{place}: no group uses this family; add it to a group or remove it")
     return Vocabulary(
         styles=_phrases(root["styles"], least=1),
         groups=groups,
@@ -148,7 +150,7 @@ def _phrase(node: Node) -> Phrase:
     words = node.name().split(" ")
     article = words.pop(0) if words[0] in _ARTICLES else ""
     if not words or not all(word.replace("-", "").isalnum() for word in words):
-        node.fail("words of letters, digits and hyphens, separated by single spaces")
+        node.fail("words of letters, digits and hyphens with single spaces between them")
     return Phrase(article, tuple(words))
 
 
@@ -170,4 +172,5 @@ def _check_once(node: Node, kind: str, names: Iterable[str]) -> None:
 
 def _check_keys(node: Node, keys: tuple[str, ...]) -> None:
     if unknown := sorted(set(map(str, node.mapping())) - set(keys)):
-        node.fail(f"only the fields {', '.join(keys)}", repr(unknown[0]))
+        fields = ", ".join(keys)
+        raise InputError(f"{node.place}: unknown field {unknown[0]!r}; the fields are {fields}")

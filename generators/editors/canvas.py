@@ -94,7 +94,8 @@ def composite(
       mask: bool [height, width], True where the image may change.
     """
     if original.shape != edited.shape or original.shape[:2] != mask.shape:
-        raise ValueError(f"expected one size: {original.shape}, {edited.shape}, {mask.shape}")
+        shapes = f"{original.shape}, {edited.shape} and {mask.shape}"
+        raise ValueError(f"the images and the mask have different sizes: {shapes}")
     if feather_px == 0 or mask.all():  # there is no rim to measure from
         return np.where(mask[..., None], edited, original)
     import scipy.ndimage  # type: ignore[import-untyped]

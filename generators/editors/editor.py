@@ -199,7 +199,7 @@ class Editor(ABC):
         if int(values["steps"] * values.get("strength", 1)) < 1:
             raise InputError(
                 f"--strength {values['strength']} with --steps {values['steps']} leaves no "
-                "denoising steps; raise one of the two"
+                "denoising steps; raise --strength or --steps"
             )
         return values
 
@@ -360,13 +360,13 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
-            f"{settings.model}: a {pipeline} cannot edit images; these models can: "
+            f"{settings.model}: a {pipeline} cannot edit images. These editors and pipelines can: "
             f"{describe_editors()}"
         )
     if settings.editor not in (None, found):
         raise InputError(
             f"{settings.model}: a {pipeline} needs --editor {found}; --editor {settings.editor} "
-            f"runs only {', '.join(EDITORS[settings.editor].runs)}"
+            f"runs only {' or '.join(EDITORS[settings.editor].runs)}"
         )
     return found
 

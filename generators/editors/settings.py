@@ -64,10 +64,10 @@ class EditorSettings:
             expect(self, name, number is None or number >= 1, "1 or more")
         for name in ("guidance", "image_guidance"):
             number = getattr(self, name)
-            expect(self, name, number is None or math.isfinite(number), "a number")
+            expect(self, name, number is None or math.isfinite(number), "a finite number")
         check_range("strength", self.strength, 0, 1)
         if self.strength == 0:
-            raise InputError("--strength 0: nothing would change; expected more than 0, up to 1")
+            raise InputError("--strength 0 changes nothing; expected more than 0 and at most 1")
         least = self.image_guidance
         expect(self, "image_guidance", least is None or least >= 1, "1 or more")
         check_precision(self.precision, self.device)

@@ -71,7 +71,7 @@ class AssetLibrary:
         with one_content():
             self.assets = read_manifest(self.url).assets
             if sha256 not in (None, digest_input(self.url)):
-                raise InputError(f"{public(self.url)}: changed during the run")
+                raise InputError(f"{public(self.url)}: the manifest changed during the run")
         self._cache = Path(cache)
 
     def __contains__(self, asset_id: str) -> bool:
@@ -272,7 +272,8 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
             if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
                 raise BadArchive("a file name is too long")
             if name in names or len(names) == MAX_FILES:
-                raise BadArchive(f"{member.name!r} appears twice, or the archive is too large")
+                crowd = f"the archive has more than {MAX_FILES:,} files"
+                raise BadArchive(f"{member.name!r} appears twice, or {crowd}")
             names.add(name)
             stream = archive.extractfile(member)
             assert stream is not None

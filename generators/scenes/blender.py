@@ -223,7 +223,7 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     importers = {"obj": _import_obj, "glb": _import_gltf, "gltf": _import_gltf}
     extension = path.rpartition(".")[2].lower()
     if extension not in importers:
-        raise InputError(f"{path}: expected a mesh in {', '.join(importers)}")
+        raise InputError(f"{path}: expected a .obj, .glb or .gltf mesh")
     bpy.ops.object.select_all(action="DESELECT")
     with contextlib.redirect_stdout(io.StringIO()):
         importers[extension](path, import_kwargs)

@@ -78,7 +78,7 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
     if claim.relation == "row":
         row = [target, *others]
         return min(after - before for before, after in pairwise(row))
-    raise ValueError(f"{claim.relation} is not an order from left to right")
+    raise ValueError(f"the relation {claim.relation!r} is not an order from left to right")
 
 
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
@@ -207,7 +207,7 @@ def step_size(scene: SceneSpec, claim: Claim) -> float:
         (other,) = claim.others
         near, far = (_between(scene, target, items[name]) for name in (claim.reference, other))
         return far - near
-    raise ValueError(f"{claim.relation} is not a comparison")
+    raise ValueError(f"the relation {claim.relation!r} is not a comparison")
 
 
 def _between(scene: SceneSpec, first: SceneObject, second: SceneObject) -> float:

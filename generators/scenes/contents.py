@@ -64,7 +64,7 @@ class Vocabulary:
         self.counts = tuple(combinations(range(1, max_count + 1), 2))
         if len(self.nouns) < 3:
             raise InputError(
-                "the manifest: expected 3 or more kinds of objects with `words`, found "
+                "the asset manifest needs `words` for 3 or more kinds of objects, but has them for "
                 f"{len(self.nouns)}; to add words, run `eqforge assets fetch --words FILE`"
             )
 

@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.palette import LUMINANCE
 from eqforge.generators.scenes.settings import SceneSettings
@@ -104,7 +105,7 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
             f"{width} x {height} pixels"
         )
     if unclear := int(np.isnan(picture).any(axis=-1).sum()):
-        raise InputError(f"{name}: {unclear:,} pixels of the environment image are NaN")
+        raise InputError(f"{name}: the environment image has {counted(unclear, 'pixels')} with NaN")
     return np.clip(picture[: (height + 1) // 2], 0, np.float32(INFINITE))
 
 
@@ -272,7 +273,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
         channels = file.channels()
         name = next((each for each in ("RGB", "RGBA") if each in channels), None)
         if name is None:
-            raise ValueError(f"expected the channels R, G and B, found {', '.join(channels)}")
+            raise ValueError(f"expected the channels R, G and B; found {', '.join(channels)}")
         return np.array(channels[name].pixels[..., :3], np.float32)
 
 
@@ -282,9 +283,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
-        raise ValueError("expected the header of a Radiance image that starts at the top left")
+        raise ValueError("expected a Radiance image with rows from top to bottom")
     if b"32-bit_rle_xyze" in data[: head.start()]:
-        raise ValueError("expected red, green and blue, found XYZ colours")
+        raise ValueError("expected RGB colours, found XYZ colours")
     height, width = int(head[1]), int(head[2])
     if len(data) < height * (width // _MOST_IN_TWO_BYTES):
         raise ValueError(f"{len(data):,} bytes are too few for {width} x {height} pixels")
@@ -295,5 +296,5 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     except cv2.error as error:
         raise ValueError(f"the image is too large: {width} x {height} pixels") from error
     if found is None:
-        raise ValueError("a scan line is damaged or missing, or its header names no format")
+        raise ValueError("a scan line is damaged or missing, or the header names no format")
     return np.ascontiguousarray(found[..., ::-1], np.float32)

@@ -58,8 +58,8 @@ def import_kubric(scratch: str) -> None:
             blender: Any = importlib.import_module("bpy")
         except ImportError as error:
             raise InputError(
-                f"Blender cannot be loaded: {error}; Blender needs system libraries; run "
-                f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
+                f"Blender cannot be loaded: {error}. To install the system libraries that it "
+                f"needs, run `apt-get install {' '.join(SYSTEM_PACKAGES)}`."
             ) from error
         blender.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings
         stand_in_for_tensorflow()

@@ -78,7 +78,7 @@ def _imported(wanted: Request) -> Any:
     obj = import_mesh(wanted.file, wanted.import_kwargs)
     if obj.data.shape_keys is not None or obj.modifiers:
         raise InputError(
-            "it has a skeleton or moving shapes; apply the pose, and save the mesh again"
+            "the mesh has a skeleton or shape keys; apply the pose, and save the mesh again"
         )
     return obj
 
@@ -90,9 +90,9 @@ def _looks(obj: Any, alive: Callable[[], None]) -> Looks:
     obj.data.vertices.foreach_get("co", corners)
     points = corners.reshape(-1, 3).astype(np.float64)
     if not len(points) or not np.isfinite(points).all():
-        raise InputError("it has no vertices, or vertices without a position")
+        raise InputError("the mesh has no vertices, or a vertex without a finite position")
     if not len(obj.data.polygons):
-        raise InputError("it has no faces")
+        raise InputError("the mesh has no faces")
     low, high = points.min(axis=0), points.max(axis=0)
     if not (low < high).all():
         raise InputError("it is flat")

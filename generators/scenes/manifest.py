@@ -238,7 +238,10 @@ def read_words(node: Node) -> AssetWords:
     is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
         if not set(PALETTE).isdisjoint(optional(node, key, Node.text, "").split()):
-            node[key].fail("no colour, or `parts` (the materials that change; [] for none)")
+            raise InputError(
+                f"{node[key].place} names a colour; remove the colour, or list the materials that "
+                "change in `parts` ([] for none)"
+            )
     return AssetWords(
         noun=noun,
         plural=noun if is_plural else optional(node, "plural", Node.text, noun + "s"),

@@ -64,7 +64,7 @@ def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
     turn = euler_matrix(*_numbers(place.get("rpy", "0 0 0"), 3))[:3, :3]
     shapes = [shape for shape in collision.iterfind("geometry/*") if shape.tag in _SHAPES]
     if not shapes:
-        raise ValueError(f"expected one of the geometries {', '.join(_SHAPES)}")
+        raise ValueError("expected a mesh, box, cylinder or sphere as the geometry")
     for part in _SHAPES[shapes[0].tag](shapes[0], urdf):
         corners = part.corners @ turn.T + _numbers(place.get("xyz", "0 0 0"), 3)
         yield Part(corners=corners, radius=part.radius)

@@ -57,8 +57,8 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: --mode paper supports only attribute, counting and "
-                "location; choose from these kinds, or pass --mode corrected"
+                f"--kinds {' '.join(new)}: --mode paper supports only the kinds attribute, "
+                "counting and location; choose from these, or pass --mode corrected"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [

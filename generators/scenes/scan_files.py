@@ -73,7 +73,7 @@ def mesh_of(folder: Path) -> Path:
         raise InputError(f"{folder}: expected a .obj, .glb or .gltf mesh, found {others[0]}")
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
-        raise InputError(f"{folder}: expected a single mesh, or a mesh called model; found {names}")
+        raise InputError(f"{folder}: expected a single mesh or a mesh named 'model'; found {names}")
     return found[0]
 
 

@@ -131,7 +131,7 @@ class SpacyTagger:
         except (OSError, ValueError) as error:
             raise InputError(
                 f"spaCy cannot load {model!r}. Pass an installed package, such as en_core_web_sm, "
-                f"or the folder of a saved pipeline. The error of spaCy: {error}"
+                f"or the folder of a saved pipeline. Error from spaCy: {error}"
             ) from error
         if not any(token.tag_ for token in self._nlp("A cat sits on a mat.")):
             raise InputError(

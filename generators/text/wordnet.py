@@ -78,8 +78,8 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
         except (InputError, OSError) as error:
             failures.append(f"{fetch.__name__.removeprefix('_fetch_by_')}: {error}")
     raise InputError(
-        "WordNet could not be fetched. Install Debian's package wordnet-base, or unpack NLTK's "
-        f"corpora/wordnet.zip into {target / 'corpora'}. " + "; ".join(failures)
+        f"WordNet could not be fetched ({'; '.join(failures)}). Install Debian's package "
+        f"wordnet-base, or unpack NLTK's corpora/wordnet.zip into {target / 'corpora'}."
     )
 
 

@@ -91,13 +91,13 @@ def read_word_list(path: Path) -> tuple[str, ...]:
         try:  # some editors put a byte order mark at a file's start
             decoded = line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            message = f"{path}, line {number}: expected UTF-8, found {line[:40]!r}"
+            message = f"{path}: line {number}: expected UTF-8, found {line[:40]!r}"
             raise InputError(message) from error
         entry = decoded.split("#", maxsplit=1)[0].strip()
         if not entry:
             continue
         if not (key := _fold_all(entry)):
-            raise InputError(f"{path}, line {number}: expected a word, found {entry!r}")
+            raise InputError(f"{path}: line {number}: expected a word, found {entry!r}")
         words.setdefault(key, entry)
     if not words:
         raise InputError(f"{path}: the list contains no words")

@@ -136,7 +136,7 @@ def test_words_can_be_given_in_a_file_and_changed_later(google: str, tmp_path: P
     ("wrong", "message"),
     [
         ({"noun": 3}, "Bath_Duck.noun: expected a printable string"),
-        ({"noun": "x", "detail": "with red straps"}, "Bath_Duck.detail: expected no colour"),
+        ({"noun": "x", "detail": "with red straps"}, "Bath_Duck.detail names a colour; remove"),
     ],
 )
 def test_wrong_words_name_the_asset_and_the_field(

@@ -179,5 +179,5 @@ def test_the_published_alignment_is_exact_where_tokens_are_as_many(read, tokeniz
 
 
 def test_the_published_replacement_wants_as_many_pieces(read, tokenizer):
-    with pytest.raises(InputError, match="need the same number"):
+    with pytest.raises(InputError, match="the same number of words"):
         published_replacement(read("a cat"), read("a red cat"), tokenizer)

@@ -89,7 +89,7 @@ def test_the_default_model_is_pinned_and_the_error_says_how_to_get_it():
 def test_a_folder_without_pipeline_is_an_error(tmp_path, content):
     if content is not None:
         (tmp_path / "model_index.json").write_text(content)
-    with pytest.raises(InputError, match="not a pipeline saved by diffusers"):
+    with pytest.raises(InputError, match="not a pipeline saved by diffusers, because"):
         load(tmp_path)
 
 

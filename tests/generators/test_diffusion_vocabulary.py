@@ -105,7 +105,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (
             "extra",
             1,
-            "expected only the fields styles, published, families, groups",
+            "unknown field 'extra'; the fields are styles, published, families, groups",
         ),
         ("published", {"with a cap": "with cap"}, "found 'with a cap'"),
         ("families.time.position", "behind", "families.time.position: expected before or after"),
@@ -113,7 +113,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (
             "families.unused",
             SMALL["families"]["time"],
-            "families.unused: expected a family that a group",
+            "families.unused: no group uses this family; add it",
         ),
         ("groups.0.objects", ["a horse"], "groups[0].objects: expected 2 or more phrases"),
         ("groups.0.places", ["colour"], "groups[0].places[0]: expected a family of phrases after"),

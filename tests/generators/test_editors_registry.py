@@ -69,7 +69,7 @@ def test_a_model_that_edits_nothing_names_all_that_do(relabelled):
     folder = relabelled("StableDiffusionPipeline", "StableAudioPipeline")
     with pytest.raises(InputError) as caught:
         load_editor(EditorSettings(model=str(folder)))
-    assert "a StableAudioPipeline cannot edit images; these models can" in str(caught.value)
+    assert "a StableAudioPipeline cannot edit images. These editors and pipe" in str(caught.value)
     assert all(name in str(caught.value) for name in EDITORS)
 
 

@@ -373,7 +373,7 @@ def test_a_manifest_that_is_replaced_during_a_run_is_refused(tmp_path: Path) -> 
     AssetLibrary(url, str(tmp_path / "cache"), digest)
     write(tmp_path, {"thing": entry(sha256="0" * 64)}, {})
 
-    with pytest.raises(InputError, match=r"manifest\.json: changed during the run"):
+    with pytest.raises(InputError, match=r"manifest\.json: the manifest changed during the run"):
         AssetLibrary(url, str(tmp_path / "cache"), digest)
 
 

@@ -87,7 +87,7 @@ DOCTYPE = '<!DOCTYPE x [<!ENTITY y SYSTEM "a.obj">]><robot>&y;</robot>'
         (DOCTYPE, "the document type x is not allowed"),
         ("<robot/>", "expected one link, found 0"),
         ("<robot><link/><link/></robot>", "expected one link, found 2"),
-        (urdf("<capsule/>"), "expected one of the geometries mesh, box, cylinder, sphere"),
+        (urdf("<capsule/>"), "expected a mesh, box, cylinder or sphere as the geometry"),
         (urdf('<box size="1 2"/>'), "expected 3 numbers, found '1 2'"),
         (urdf('<sphere radius="inf"/>'), "expected 1 number, found 'inf'"),
         (urdf("<mesh/>"), "expected a mesh file (.obj, .stl)"),

@@ -303,7 +303,7 @@ def test_the_least_step_of_an_order_is_its_margin() -> None:
     assert side_margin(between, {**middles, "b": 0.95}) == pytest.approx(-0.05)
     assert side_margin(replace(between, relation="right"), middles) == pytest.approx(-0.4)
     assert [b - a for a, b in pairwise(middles.values())] == pytest.approx([0.3, 0.4])
-    with pytest.raises(ValueError, match="near is not an order"):
+    with pytest.raises(ValueError, match="the relation 'near' is not an order"):
         side_margin(replace(row, relation="near"), middles)
 
 

@@ -345,7 +345,7 @@ def test_scanned_objects_keep_their_colour_and_those_with_one_name_count_as_one(
 
 def test_a_manifest_that_names_too_little_is_refused() -> None:
     with pytest.raises(
-        InputError, match=r"expected 3 or more kinds of objects.* found 1; .*--words FILE"
+        InputError, match=r"for 3 or more kinds of objects, but has them for 1; .*--words FILE"
     ):
         Vocabulary([asset("a", named("mug")), asset("b", None)], max_count=3)
 

@@ -304,11 +304,11 @@ def points_only(document: Any) -> None:
 
 
 def test_a_mesh_without_faces_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="it has no faces"):
+    with pytest.raises(InputError, match="the mesh has no faces"):
         taken(changed_gltf(tmp_path / "Mug", points_only))
     folder = mujoco(tmp_path, "Cup", RED)
     (folder / "model.obj").write_text(CORNERS)
-    with pytest.raises(InputError, match="it has no faces"):
+    with pytest.raises(InputError, match="the mesh has no faces"):
         taken(folder)
 
 
@@ -435,7 +435,7 @@ def test_folders_that_hold_no_scan_are_named(
     assert command.main(["adopt", str(root), "--output", out]) == 1
     said = capsys.readouterr()
     assert "its name contains a character that cannot be printed" in said.out
-    assert "expected a single mesh, or a mesh called model; found first.obj, other.glb" in said.out
+    assert "expected a single mesh or a mesh named 'model'; found first.obj, other.glb" in said.out
     assert "expected a .obj, .glb or .gltf mesh, found cup.ply" in said.out
     assert "Notes: left out, because the folder contains no mesh" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]

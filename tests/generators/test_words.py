@@ -132,8 +132,8 @@ def test_a_word_list_may_hold_comments_blank_lines_phrases_and_repetitions(tmp_p
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"up\n!!!\n", r"words\.txt, line 2: expected a word, found '!!!'"),
-        (b"up\ndown\n\xff\xfe\n", r"words\.txt, line 3: expected UTF-8"),
+        (b"up\n!!!\n", r"words\.txt: line 2: expected a word, found '!!!'"),
+        (b"up\ndown\n\xff\xfe\n", r"words\.txt: line 3: expected UTF-8"),
         (b"", r"words\.txt: the list contains no words"),
         (b"# up\n\n", r"words\.txt: the list contains no words"),
     ],

@@ -125,7 +125,7 @@ def test_keys_that_do_not_fit_are_an_error(tmp_path: Path, rows: list[str], mess
     [
         (SCORES * 2, "a score is not a probability"),
         (SCORES * np.nan, "a score is not a probability"),
-        (SCORES[0], "expected a matrix of floats; found float32"),
+        (SCORES[0], "expected a matrix of floats; found float32 of shape"),
         ((SCORES * 9).astype(int), "expected a matrix of floats; found int64"),
     ],
 )
@@ -144,7 +144,7 @@ def test_no_code_in_a_file_is_run(tmp_path: Path) -> None:
     np.save(tmp_path / "scores.npy", np.array([Harmful(harm)], dtype=object))
     for name in ("scores.pt", "scores.npy"):
         with pytest.raises(
-            InputError, match=r"expected a single tensor or array|found Python objects"
+            InputError, match=r"read as a single tensor or array|found Python objects"
         ):
             load(f"matrix:{tmp_path / name}{keys}")
     assert not harm.exists()

@@ -205,7 +205,7 @@ def test_a_model_without_a_matching_head_is_refused(
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if not name.startswith("itm_head")}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(InputError, match=r"2 tensors are missing, such as 'itm_head.bias'"):
+    with pytest.raises(InputError, match=r"It lacks 2 tensors, such as 'itm_head.bias'"):
         load({"blip-itm": folder}, "blip-itm")
 
 
@@ -240,7 +240,7 @@ def test_a_tokenizer_of_another_model_is_refused(folders: dict[str, Path], tmp_p
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("blip:x", "expected KIND:SOURCE with a KIND of blip-itm, clip"),
+        ("blip:x", "expected KIND:SOURCE, where KIND is one of blip-itm, clip"),
         ("clop:x", "vilt, lxmert, oscar, matrix, vectors; did you mean 'clip'\\?$"),
         ("blip-itm:x+sigilp:y", "unknown KIND 'sigilp' after the \\+; did you mean 'siglip'\\?$"),
         ("clip:x,devcie=cpu", "clip has no option 'devcie'; .*; did you mean 'device'\\?$"),

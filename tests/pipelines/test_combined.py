@@ -316,7 +316,7 @@ def test_what_cannot_be_combined_is_refused(
     assert "no such folder" in refused(capsys, gebc, tmp_path / "none", *to)
     simat = [OLD / "simat", Path(shutil.copytree(OLD / "simat", tmp_path / "simat"))]
     rewritten(simat[1], "samples", rows(simat[1], "samples")[:1])
-    assert "eqforge cannot combine simat" in refused(capsys, *simat, *to)
+    assert "eqforge cannot combine simat datasets; it combines" in refused(capsys, *simat, *to)
     assert "--sample 3: expected a percentage" in refused(
         capsys, gebc, OLD / "eq-ag", "--sample", 3, *to
     )
@@ -326,7 +326,7 @@ def test_what_cannot_be_combined_is_refused(
     first, *rest = rows(gebc, "samples")
     rewritten(other, "samples", [*rest, first | {"caption_1": "another"}])
     said = refused(capsys, gebc, other, *to)
-    assert f"1 samples have the same id but different contents, such as {_id(first)}" in said
+    assert f"have different contents for 1 sample with the same id, such as {_id(first)}" in said
     assert "eqforge diff" in said
     rewritten(other, "samples", [row | {"sample_id": f"x/{_id(row)}"} for row in (first, *rest)])
     rewritten(other, "images", rows(gebc, "images")[1:])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sample_rank
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.compare import digests
 from eqforge.schemas.tables.benchmark_rows import PAIRS_NAME
 from eqforge.schemas.tables.datasets import dataset_type
@@ -144,8 +145,9 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
                 f"{one}: two samples have the id {name}; run eqforge verify for details"
             )
         raise InputError(
-            f"{one} and {other}: {int(differs.sum()):,} samples have the same id but different "
-            f"contents, such as {name}; run eqforge diff {one} {other} to compare them"
+            f"{one} and {other} have different contents for "
+            f"{counted(int(differs.sum()), 'samples')} with the same id, such as {name}; run "
+            f"eqforge diff {one} {other} to compare them"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True

@@ -89,8 +89,8 @@ def kind_of(datasets: dict[str, str]) -> str:
                 return name
         raise InputError(
             f"{', '.join(datasets)}: eqforge cannot combine "
-            f"{', '.join(sorted(set(datasets.values())))}; it combines only pairs, foils, "
-            "rewordings, questions, hard-positives and training-captions"
+            f"{' and '.join(sorted(set(datasets.values())))} datasets; it combines only pairs, "
+            "foils, rewordings, questions, hard-positives and training-captions"
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
@@ -106,7 +106,7 @@ def kind_of(datasets: dict[str, str]) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = [f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
+    more = [f"and {len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
     return ", ".join([*names[:_SHOWN], *more]) or "none"
 
 

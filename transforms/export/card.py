@@ -157,7 +157,7 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
         yield "The export contains no images."
     if moved := renamed(export.schema.names, export.pictures.values()):
         names = ", ".join(map(code_span, moved.values()))
-        yield f"The columns {names} contain the file names in the source."
+        yield f"These columns contain the images' file names in the source: {names}."
     there = set(export.schema.names)
     if empty := [each for each in export.dataset.columns(table) if each not in there]:
         names = ", ".join(map(code_span, empty))

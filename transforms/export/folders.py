@@ -192,7 +192,7 @@ class _Captioned:
 def _refuse_without_captions(dataset: Dataset, table: str) -> str:
     if _true_columns(dataset.columns(table)):
         return ""
-    return "expected rows with images, and with true captions in a column such as caption"
+    return "expected rows with images, and true captions in a column such as 'caption'"
 
 
 def _true_columns(columns: Collection[str]) -> list[tuple[str, str]]:

@@ -82,8 +82,9 @@ class Format:
         """Explain why a table cannot have this format; return an empty text if it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
-                f"the table {table} lacks columns of this format ({', '.join(sorted(missing))}); "
-                "choose pairs, hf, webdataset or jsonl, which accept any columns"
+                f"the table {table!r} lacks columns that this format needs "
+                f"({', '.join(sorted(missing))}); choose --format pairs, hf, "
+                "webdataset or jsonl, which accept any columns"
             )
         return self._writer.refusal(dataset, table)
 

@@ -117,15 +117,15 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:
-                return f"{name_of(row['sample_id'])} has no {name}, but every row needs one"
+                return f"the sample {name_of(row['sample_id'])} has no {name}; all samples need one"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name_of(row['sample_id'])}: the harness would read the {name}"
                     return f"{where} {shown(text)} as a missing value"
         if not form.questions(row):
             return (
-                f"{name_of(row['sample_id'])} has the answer {shown(row['answer'])}; expected yes, "
-                f"no, a letter, or one of up to {len(LETTERS)} options"
+                f"the sample {name_of(row['sample_id'])} has the answer {shown(row['answer'])}; "
+                f"expected yes, no, a letter, or one of up to {len(LETTERS)} options"
             )
     return ""
 
@@ -300,10 +300,7 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
     if reason := _refusal(dataset, table):
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
-        return (
-            "CLIP_benchmark reads only samples with one image. Of datasets of pairs, it reads only "
-            "Winoground"
-        )
+        return "CLIP_benchmark reads only samples with one image; the only exception is Winoground"
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:
             if len(row[name].splitlines()) != 1:

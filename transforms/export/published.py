@@ -154,7 +154,7 @@ def _write_winoground(export: Export) -> None:
     if other_names:
         count = counted(len(other_names), "images")
         print(
-            f"examples.jsonl: the file names of {count} keep their suffix; {_NEEDS_PNG}",
+            f"examples.jsonl: the file names of {count} keep their suffix. {_NEEDS_PNG}",
             file=sys.stderr,
         )
 
@@ -219,8 +219,8 @@ def _not_eqben(found: Counter[str]) -> str:
     ]
     other = f", and {counted(found[''], 'pairs')} without a subset" if found[""] else ""
     return (
-        "EqBen's server and `eqforge metrics --format eqben` need all seven subsets, complete. "
-        f"This dataset has {', '.join(parts)}{other}."
+        "EqBen's server and `eqforge metrics --format eqben` need all seven subsets to be "
+        f"complete. This dataset has {', '.join(parts)}{other}."
     )
 
 
@@ -279,8 +279,8 @@ def _kinds(export: Export) -> dict[str, str]:
     if len(found) > MOST_KINDS:
         raise InputError(
             f"{export.dataset.folder} has {len(found):,} kinds of rows, but "
-            f"{export.settings.format} writes one file per kind, up to {MOST_KINDS:,}; choose a "
-            "different format"
+            f"--format {export.settings.format} writes one file per kind, and at most "
+            f"{MOST_KINDS:,} files; choose a different format"
         )
     names = split_names(found - {""})
     if "" in found:

@@ -74,7 +74,7 @@ def export_dataset(
     if settings.image_files and not form.image_files:
         able = " or ".join(name for name, each in FORMATS.items() if each.image_files)
         raise InputError(
-            f"--image-files works only with --format {able}; the format {form.name} has no "
+            f"--image-files works only with --format {able}; the {form.name} format has no "
             "separate image files"
         )
     check_files(dataset, table)
@@ -160,9 +160,9 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         counts["others"] = rest
     if not any(mask.any() for mask in kept.values()):
         rows = counted(left_out.total(), "rows")
-        licences = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+        licences = "; ".join(f"{name}: {count:,}" for name, count in counts.items())
         raise InputError(
-            f"{dataset.folder}: --redistributable leaves out all {rows}: no licence allows "
+            f"{dataset.folder}: --redistributable leaves out all {rows}, because no licence allows "
             f"redistribution ({licences}). To let others rebuild the dataset from their own "
             "sources, use --format recipe."
         )

@@ -47,7 +47,7 @@ class ImageFilter(Generic[Settings]):
 def check_pixels(pixels: NDArray[Any]) -> None:
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise ValueError(
-            "expected a non-empty uint8 array of shape (height, width, 3), found "
+            "expected a non-empty uint8 array of shape (height, width, 3); found "
             f"{pixels.dtype} of shape {pixels.shape}"
         )
 

@@ -223,7 +223,7 @@ class ScanLooker:
             except ChildDied as error:
                 raise InputError(f"Blender crashed during the import: {error.ending}") from error
             except ChildTimeout as error:
-                raise InputError("Blender took too long to import it") from error
+                raise InputError("Blender took too long to import the mesh") from error
         if "input_error" in answer:
             raise InputError(str(answer["input_error"]))
         return msgspec.convert(answer, Looks)

@@ -109,7 +109,7 @@ def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
     from eqforge.models.spec import parse_spec
 
     if twice := [text for text in settings.verify if settings.verify.count(text) > 1]:
-        raise InputError(f"--verify {twice[0]} is passed twice")
+        raise InputError(f"--verify {twice[0]} was passed twice")
     return tuple(parse_spec(text, KINDS) for text in settings.verify)
 
 

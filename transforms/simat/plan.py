@@ -238,7 +238,7 @@ def _published_queries(
     keys = Counter((query.region_id, query.part, query.target) for query in published)
     if twice := [key for key, n in keys.items() if n > 1]:
         raise InputError(
-            f"--transfos: the query {' '.join(twice[0])} appears twice; remove one of them"
+            f"--transfos: the query {'/'.join(twice[0])} appears twice; remove one of them"
         )
     for query in published:
         name = region_name(query.region_id)

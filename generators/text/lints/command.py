@@ -57,8 +57,8 @@ class LintSettings:
         for kind in self.errata_kinds:
             if kind not in KINDS:
                 raise InputError(
-                    f"--errata-kinds {kind}: unknown kind of finding{nearest(kind, KINDS)}; the "
-                    f"kinds are {', '.join(KINDS)}"
+                    f"--errata-kinds {kind}: unknown kind of finding; the kinds are "
+                    f"{', '.join(KINDS)}{nearest(kind, KINDS)}"
                 )
 
 
@@ -96,8 +96,8 @@ def lint_command(settings: LintSettings) -> int:
         print(visible(f"{settings.errata} drops {counted(dropped, 'records')}"))
         if dropped and not all(is_dataset(path) for path in settings.paths):
             print(
-                "These errata use the record ids of the linted files. To get errata for import "
-                "--errata, lint the imported dataset."
+                "These errata use the record ids of the linted files. To get errata for "
+                "`eqforge import --errata`, lint the imported dataset."
             )
     print_document(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))

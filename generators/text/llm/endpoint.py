@@ -185,7 +185,7 @@ class Endpoint:
         if details.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
         hint = " (does the address end in /v1?)" if status == 404 else ""
-        raise InputError(f"{self.title}: the server answered with {status}: {words}{hint}")
+        raise InputError(f"{self.title}: the server answered with status {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
         sampling: dict[str, float] = {"temperature": 0}

@@ -167,7 +167,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     except (OSError, ValueError, KeyError) as error:
         raise InputError(
             f"the language model {settings.model!r} cannot be loaded. Pass a folder saved by "
-            f"Transformers, or a Hub id with its revision. The error of Transformers: {error}"
+            f"Transformers, or a Hub id with its revision. Error from Transformers: {error}"
         ) from error
     embeddings = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > embeddings:

@@ -242,7 +242,7 @@ def test_a_server_is_asked_each_question_once_whatever_happens(
         assert converse(asked_dataset, model, tmp_path / "a", *options) == 2
         said = capsys.readouterr().err
         assert "12 requests with one image each: about" in said
-        assert "the server answered with 404: gone" in said
+        assert "the server answered with status 404: gone" in said
         broken = False
         assert converse(asked_dataset, model, tmp_path / "a", *options, "--show", "json") == 0
         assert converse(asked_dataset, model, tmp_path / "a", *options) == 0

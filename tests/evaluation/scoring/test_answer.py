@@ -185,7 +185,7 @@ def test_blip_writes_answers_and_captions_or_ranks_a_list(
     command = [str(dataset), "--task", "vqa", "--model", str(folder)]
     long = ["--answer-list", str(tmp_path / "long.txt"), "--output", str(tmp_path / "no.jsonl")]
     assert main([*command, *long]) == 2
-    assert "tokens; the model reads up to 40" in capsys.readouterr().err
+    assert "tokens, but the model reads at most 40" in capsys.readouterr().err
 
     folder = models["BlipForConditionalGeneration"]
     captioner = transformers.BlipForConditionalGeneration.from_pretrained(folder)

@@ -166,7 +166,7 @@ def test_a_tensor_keeps_every_digit(tmp_path: Path, dtype: str) -> None:
         ("v.txt", b"1 2 nan", "number 3 is nan"),
         ("v.txt", b"1 two", "expected only numbers"),
         ("v.json", b'{"a": 1}', "expected one list of numbers|expected a list"),
-        ("v.npy", b"\x80\x04", "expected a single tensor or array"),
+        ("v.npy", b"\x80\x04", "cannot be read as a single tensor or array"),
         ("v.pkl", b"", "expected one of the endings .npy"),
     ],
 )

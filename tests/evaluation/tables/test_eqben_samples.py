@@ -118,7 +118,7 @@ def test_scores_of_the_exported_files_have_the_table_of_the_dataset(
     """The same after the files come back in an order in which neither subsets nor ids sort."""
     from_files(combined, tmp_path)
     said = capsys.readouterr().err
-    assert "need all seven subsets, complete" in said
+    assert "need all seven subsets to be complete" in said
     assert "of kubric-location, 1 of 2,000 pairs of kubric-counting" in said
     check_same_table(combined, tmp_path)
 

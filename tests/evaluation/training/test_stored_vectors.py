@@ -199,12 +199,12 @@ WRONG = [
         "has no vectors for 1 image of the dataset",
     ),
     (change("captions", lambda texts: [*texts[1:], "x"]), "has no vectors for 1 caption of"),
-    (change("captions", lambda texts: texts[1:]), "captions must be N strings"),
+    (change("captions", lambda texts: texts[1:]), "'captions' must contain N strings"),
     (change("captions", lambda texts: [texts[1], *texts[1:]]), " twice"),
     (change("image_vectors", not_finite), "is not finite"),
-    (change("image_vectors", lambda vectors: vectors[0]), "and image_vectors N x D floats"),
-    (change("image_ids", lambda ids: np.arange(len(ids))), "image_ids must be N strings"),
-    (lambda arrays: {"captions": arrays["captions"]}, "contains no array image_ids"),
+    (change("image_vectors", lambda vectors: vectors[0]), "and 'image_vectors' N x D floats"),
+    (change("image_ids", lambda ids: np.arange(len(ids))), "'image_ids' must contain N strings"),
+    (lambda arrays: {"captions": arrays["captions"]}, "contains no array 'image_ids'"),
 ]
 
 

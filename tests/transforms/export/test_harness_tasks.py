@@ -335,7 +335,7 @@ def _free(folder: Path) -> Path:
             "lmms-eval",
             "own-questions/a has the answer 'a dog'; expected yes, no, a letter, or one of up to",
         ),
-        (pairs, "clip-benchmark", "it reads only Winoground"),
+        (pairs, "clip-benchmark", "the only exception is Winoground"),
         (
             lambda folder: foils(folder, "a\u2028dog"),
             "clip-benchmark",

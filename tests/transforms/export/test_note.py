@@ -213,7 +213,7 @@ def test_what_is_left_out_or_unknown_is_said(
     assert "1 or more" in refused(capsys, dataset, "pairs", output, "--max-side", 0)
     assert "1 or more" in refused(capsys, dataset, "pairs", output, "--rows-per-file", 0)
     assert "simat dataset" in refused(capsys, dataset, "simat", output)
-    assert "works only with --format jsonl or karpathy; the format pairs has no" in refused(
+    assert "works only with --format jsonl or karpathy; the pairs format has no" in refused(
         capsys, dataset, "pairs", output, "--image-files"
     )
     assert not output.exists()

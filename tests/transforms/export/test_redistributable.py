@@ -100,8 +100,8 @@ def test_nothing_left_and_pictures_are_errors_before_any_work(
 
     said = refused(capsys, there, "hf", tmp_path / "out", "--redistributable")
 
-    assert "leaves out all 9 rows" in said
-    assert "not stated (9)" in said
+    assert "leaves out all 9 rows, because no licence" in said
+    assert "(not stated: 9)" in said
     assert "--format recipe" in said
     images = refused(capsys, there, "hf", tmp_path / "out", "--table", "images")
     assert "--table images: this table cannot be exported alone" in images

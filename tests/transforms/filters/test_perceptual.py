@@ -114,9 +114,9 @@ def test_what_cannot_measure_is_said_before_any_work(tmp_path: Path) -> None:
         ({"perceptual": "dinov2:x", "max_perceptual": 3.0}, r"--max-perceptual 3\.0: expected 0"),
         (
             {"perceptual": "dino:x"},
-            "expected KIND:SOURCE with a KIND of dinov2, .*did you mean 'dinov2'",
+            "expected KIND:SOURCE, where KIND is one of dinov2, .*did you mean 'dinov2'",
         ),
-        ({"perceptual": "blip-itm:x"}, "expected KIND:SOURCE with a KIND of dinov2"),
+        ({"perceptual": "blip-itm:x"}, "expected KIND:SOURCE, where KIND is one of dinov2"),
         ({"perceptual": "clip:x,centre=1"}, "clip has no option 'centre'"),
     ):
         with pytest.raises(InputError, match=message):
