@@ -55,7 +55,7 @@ def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
         (
             "sky.hdr",
             b"#?RADIANCE\n",
-            "sky.hdr: the environment image cannot be read: expected the header",
+            "sky.hdr: the environment image cannot be read: expected a Radiance",
         ),
         (
             "sky.hdr",

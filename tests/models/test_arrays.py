@@ -70,7 +70,7 @@ def test_a_pickle_that_is_none_of_torch_s_is_refused_without_a_warning(tmp_path:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(InputError, match="expected a single tensor"):
+        with pytest.raises(InputError, match="read as a single tensor"):
             read_array(path)
 
 

@@ -195,5 +195,5 @@ def test_a_model_that_cannot_be_loaded_is_said_before_any_work(
         assert left.value.code == 2
         assert not output.exists()
     shown = capsys.readouterr().err
-    assert "expected a folder saved by Transformers" in shown
+    assert "Pass a folder saved by Transformers" in shown
     assert "write ID@COMMIT" in shown
