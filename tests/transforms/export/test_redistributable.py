@@ -126,7 +126,7 @@ def test_the_texts_of_a_benchmark_have_its_licence_and_its_pictures_their_own(
     assert check_note(kept)["left_out"] == {}
     assert json.loads((kept / "swap_obj.json").read_text())["0"]["caption"] == "a cat"
     said = refused(capsys, tmp_path / "shown", "jsonl", tmp_path / "x", "--redistributable")
-    assert "not stated (1)" in said
+    assert "(not stated: 1)" in said
 
 
 def test_a_record_of_your_own_may_state_its_licence(tmp_path: Path) -> None:
