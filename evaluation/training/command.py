@@ -63,7 +63,7 @@ class FinetuneSettings:
     """Number of passes over the training samples."""
 
     steps: int | None = None
-    """Number of training steps. Replaces --epochs."""
+    """Number of training steps. Overrides --epochs."""
 
     batch_size: int = 64
     """Number of samples per batch across all devices. A pair counts as one sample."""

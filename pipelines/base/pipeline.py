@@ -81,7 +81,7 @@ class RunSettings:
     stops with an error."""
 
     samples_per_file: int = 50_000
-    """Number of candidates whose samples go into the same Parquet file."""
+    """Number of candidates per Parquet file. The file contains all samples of these candidates."""
 
     images_per_file: int = 4_000
     """Number of images to store per Parquet file."""

@@ -25,8 +25,8 @@ class TableDifference:
     """Differences in a table.
 
     Attributes:
-      added: number of records that only B contains.
-      removed: number of records that only A contains.
+      added: number of records found only in B.
+      removed: number of records found only in A.
       changed, equal: number of records in both datasets whose values differ (`changed`) or are
         equal (`equal`).
       columns: number of changed records, by column.

@@ -145,7 +145,7 @@ class Manifest:
     Attributes:
       dataset: name of the dataset, such as `eq-youcook2`.
       mode: mode of the build: `paper` or `corrected`.
-      config: settings that affect the rows, except local folders.
+      config: settings that affect the rows, without the paths of local folders.
       inputs: annotation files. The rows list the videos.
       versions: versions of eqforge and of the libraries that can affect the dataset's bytes.
       stages: counts for each stage, in build order.

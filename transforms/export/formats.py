@@ -35,8 +35,8 @@ class ExportSettings:
     """Maximum width and height of an image, in pixels. Larger images are scaled down."""
 
     image_format: Literal["keep", "jpeg", "png"] = "keep"
-    """Format of the exported images. `keep` leaves the format unchanged, and `jpeg` uses a quality
-    of 95."""
+    """Format of the exported images. `keep` leaves the format unchanged, and `jpeg` converts the
+    images to JPEG of quality 95."""
 
     image_files: bool = False
     """Also write each image to a file in the folder images/. Applies only to jsonl and karpathy."""

@@ -64,13 +64,13 @@ class CutSettings:
     """
 
     min_histogram_change: float | None = None
-    """Minimum fraction of the colour histogram that changes at a camera cut, in [0, 1]. Pairs
-    across a cut are rejected. A good value is 0.35, with --max-registered-points 7. For the error
-    rates, see docs/datasets/index.md."""
+    """Reject a pair as a camera cut if at least this fraction of the colour histogram changes, in
+    [0, 1]. A good value is 0.35, with --max-registered-points 7. For the error rates, see
+    docs/datasets/index.md."""
 
     max_registered_points: int | None = None
-    """Maximum number of keypoints that match across a camera cut. Pairs across a cut are rejected.
-    Up to 7 keypoints can match by chance."""
+    """Reject a pair as a camera cut if at most this many keypoints match. Up to 7 keypoints can
+    match by chance."""
 
     def __post_init__(self) -> None:
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)
