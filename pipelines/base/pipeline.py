@@ -49,7 +49,8 @@ class RunSettings:
     """Build only the samples with these ids. Use a separate output folder."""
 
     limit: int | None = None
-    """Maximum number of candidates to use, taken from the start of the plan (default: all)."""
+    """Maximum number of candidates to use, taken from the start of the plan (default: all).
+    Captions of one image count separately but stay together."""
 
     sample: str = "100%"
     """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends
