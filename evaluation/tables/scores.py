@@ -27,8 +27,6 @@ from eqforge.sources.benchmarks.items import parse_columns
 
 LARGEST_SCORE = 1e100
 """Squares of larger scores, and sums of them, would overflow."""
-_BOUNDS = {"probability": (0.0, 1.0), "cosine": (-1.0, 1.0)}
-_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -160,14 +158,16 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     unique, counts = np.unique(scores.keys, return_counts=True)
     if len(unique) < len(scores.keys):
         raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
-    low, high = _BOUNDS.get(scores.quantity or "", (-LARGEST_SCORE, LARGEST_SCORE))
-    values = scores.values.astype(np.float64)
-    outside = (values < low - _ROUNDING) | (values > high + _ROUNDING)
-    if (bad := np.asarray(outside.any(axis=1))).any():
-        kind = f" for --quantity {scores.quantity}" if scores.quantity in _BOUNDS else ""
+    too_large = np.abs(scores.values.astype(np.float64)) > LARGEST_SCORE
+    if (bad := np.asarray(too_large.any(axis=1))).any():
         raise InputError(
             f"{where}: the scores for {str(scores.keys[bad][0])!r} must be finite and between "
-            f"{low:g} and {high:g}{kind}"
+            f"-{LARGEST_SCORE:g} and {LARGEST_SCORE:g}"
+        )
+    outside = (scores.values < 0) | (scores.values > 1)
+    if scores.quantity == "probability" and (bad := np.asarray(outside.any(axis=1))).any():
+        raise InputError(
+            f"{where}: the scores for {str(scores.keys[bad][0])!r} are not probabilities (0 to 1)"
         )
     return scores
 

@@ -271,9 +271,10 @@ def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes
                 raise BadArchive(f"{member.name!r} is outside the asset's folder")
             if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
                 raise BadArchive("a file name is too long")
-            if name in names or len(names) == MAX_FILES:
-                crowd = f"the archive has more than {MAX_FILES:,} files"
-                raise BadArchive(f"{member.name!r} appears twice, or {crowd}")
+            if name in names:
+                raise BadArchive(f"{member.name!r} appears twice")
+            if len(names) == MAX_FILES:
+                raise BadArchive(f"the archive has more than {MAX_FILES:,} files")
             names.add(name)
             stream = archive.extractfile(member)
             assert stream is not None

@@ -191,7 +191,7 @@ def test_a_hub_model_without_its_commit_is_refused() -> None:
 def test_a_hub_model_that_is_not_here_says_what_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     (spec,) = parse_specs("blip-itm:nobody/nothing@" + "0" * 40)
-    with pytest.raises(InputError, match="if you are offline, pass a folder"):
+    with pytest.raises(InputError, match="If you are offline, pass a folder"):
         load_scorer(spec)
 
 

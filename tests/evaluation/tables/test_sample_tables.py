@@ -384,7 +384,7 @@ def test_a_file_of_captions_and_foils_gives_valses_metrics(tmp_path: Path) -> No
     cosines = _measured("--format", "foils", path, output=tmp_path / "c")
     assert {metric for _, _, metric in cosines} == {"pairwise"}
     path.write_text("sample_id,value_0,value_1\na,55,0.2\n")
-    with pytest.raises(InputError, match=r"'a' must be .* between 0 and 1 for --quantity probab"):
+    with pytest.raises(InputError, match=r"'a' are not probabilities \(0 to 1\)"):
         read_file(path, ["image"], ["0", "1"], "probability")
 
 
