@@ -17,6 +17,7 @@ import numpy as np
 from eqforge.core.errors import InputError, MissingExtra, first_line
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
+from eqforge.core.visible import series
 from eqforge.models.dual_encoders import CENTRE, Sigmoid, VectorScorer, unit_vectors
 from eqforge.models.pretrained import (
     Weights,
@@ -163,7 +164,7 @@ def _find(
     if checkpoint is not None:
         if checkpoint.suffix not in _WEIGHTS or not checkpoint.is_file():
             raise InputError(
-                f"weights={checkpoint}: expected an existing {' or '.join(_WEIGHTS)} file"
+                f"weights={checkpoint}: expected an existing {series(_WEIGHTS, 'or')} file"
             )
         digest = storage.digest(str(checkpoint))[1]
         return source, str(checkpoint), f"sha256:{digest}"

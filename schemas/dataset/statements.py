@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from eqforge.core.visible import counted
+from eqforge.core.visible import counted, series
 from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.profile import UNSTATED, Profile, names_of, of_parts, unit_of_sources
 from eqforge.schemas.records.judgements import Erratum
@@ -62,8 +62,7 @@ def amount(profile: Profile) -> str:
     tables = [name for name in manifest.tables if name not in ("samples", "rejects")]
     counts = {name: manifest.num_rows(name) for name in (*first, *tables)}
     counts |= {"images": shown} if "images" in counts and shown is not None else {}
-    *most, last = (counted(count, name) for name, count in counts.items())
-    rows = f"{', '.join(most)} and {last}" if most else last
+    rows = series(counted(count, name) for name, count in counts.items())
     sources = counted(profile.facts.sources, unit_of_sources(profile))
     return f"It has {rows} from {sources}." if profile.facts.sources else f"It has {rows}."
 

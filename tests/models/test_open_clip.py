@@ -92,7 +92,9 @@ def test_a_name_of_open_clip_needs_its_weights(folder: Path) -> None:
         load("ViT-B-32")
     with pytest.raises(InputError, match="the model cannot be loaded"):
         load("ViT-B-32", f",weights={folder / 'open_clip_model.safetensors'}")
-    with pytest.raises(InputError, match=r"expected an existing \.safetensors or \.pt file"):
+    with pytest.raises(
+        InputError, match=r"expected an existing \.safetensors, \.pt, \.pth or \.bin f"
+    ):
         load("ViT-B-32", ",weights=model.npz")
 
 

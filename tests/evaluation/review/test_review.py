@@ -436,7 +436,7 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     assert "Krippendorff's alpha" in said
     told = " ".join(said.split())
     shares = r"\[\d+, \d+\], 1 of 1 repeats answered the same \[3, 100"
-    assert re.search(rf"ada: .*, \d+ % agreement with other reviewers {shares}", told)
+    assert re.search(rf"ada: .*, \d+% agreement with other reviewers {shares}", told)
     with pytest.raises(SystemExit):
         review.main(["import", str(dataset), *map(str, files), "--output", str(out)])
     assert "exists; add --overwrite" in capsys.readouterr().err
