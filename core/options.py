@@ -168,7 +168,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
     named = [each.name.upper() for each in own if each.default is tyro.MISSING][len(positional) :]
     if missing or named:
         needed = series((*named, *missing))
-        raise InputError(f"{program} needs {needed}; {program} --help shows an example")
+        raise InputError(f"{program} needs {needed}. For an example, run {program} --help")
 
 
 def _is_value(argument: str) -> bool:

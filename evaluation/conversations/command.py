@@ -110,7 +110,7 @@ class ConverseSettings:
         for name in ("chat_template", "precision", "device", "threads"):
             if self.endpoint is not None and getattr(self, name) != usual[name]:
                 flag = name.replace("_", "-")
-                raise InputError(f"--{flag} does not apply with --endpoint; omit it")
+                raise InputError(f"--{flag} cannot be used with --endpoint; omit --{flag}")
         if self.model is not None and self.output is None:
             raise InputError("--model needs --output FOLDER for the answers")
 

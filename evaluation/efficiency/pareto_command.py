@@ -119,7 +119,7 @@ def _check_applies(settings: ParetoSettings) -> None:
     usual = {each.name: each.default for each in fields(settings)}
     for name in unused:
         if getattr(settings, name) != usual[name]:
-            raise InputError(f"--{name} does not apply to {source}; omit it")
+            raise InputError(f"--{name} cannot be used with {source}; omit --{name}")
 
 
 def _contest(settings: ParetoSettings) -> "Contest":

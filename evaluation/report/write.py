@@ -160,8 +160,8 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
     task = task_of(dataset)
     if task is None:
         raise InputError(
-            f"--scores does not apply to {dataset.folder}; omit it (only reports on pairs, foils, "
-            "rewordings and grouped questions show scores)"
+            f"--scores cannot be used with {dataset.folder}; omit --scores. Only reports on pairs, "
+            "foils, rewordings and grouped questions show scores."
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))

@@ -167,7 +167,9 @@ def _check_settings(votes: Votes, settings: Import) -> None:
         "--answer-list": settings.answer_list is not None and not is_listed,
     }
     for option in (name for name, is_wrong in without_effect.items() if is_wrong):
-        raise InputError(f"{option} does not apply to the protocol {votes.protocol}; omit it")
+        raise InputError(
+            f"{option} cannot be used with the protocol {votes.protocol}; omit {option}"
+        )
 
 
 def _decided(

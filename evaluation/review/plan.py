@@ -186,7 +186,7 @@ def _check(
 ) -> None:
     listed = settings.answer_list
     if listed is not None and not any(field.listed for field in protocol.fields):
-        raise InputError(f"--answer-list does not apply to {protocol.name}; omit it")
+        raise InputError(f"--answer-list cannot be used with {protocol.name}; omit --answer-list")
     for name in reviewers:
         if not _REVIEWER.fullmatch(name):
             raise InputError(

@@ -84,12 +84,12 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
     if settings.hard_positives is not None:
         raise InputError(
-            f"--hard-positives does not apply to the questions in {settings.path}; omit it"
+            f"--hard-positives cannot be used with the questions in {settings.path}; omit it"
         )
     if settings.by is not None:
         raise InputError(
-            f"--by does not apply to the questions in {settings.path}; omit it. eqforge audits all "
-            "questions together"
+            f"--by cannot be used with the questions in {settings.path}; omit --by. eqforge audits "
+            "all questions together"
         )
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:

@@ -33,7 +33,7 @@ def metrics_report(settings: MetricsSettings) -> Report:
     from eqforge.evaluation.tasks.registry import dataset_report, format_report
 
     if not settings.paths:
-        raise InputError("pass the files to evaluate; eqforge metrics --help shows an example")
+        raise InputError("pass the files to evaluate. For an example, run eqforge metrics --help")
     measured = dataset_report if settings.format == "dataset" else format_report
     return labelled(measured(settings), settings.labels)
 

@@ -157,4 +157,4 @@ def reject_unread(settings: Any, read: Container[str], source: str) -> None:
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"
-            raise InputError(f"{flag} does not apply to {source}; omit it")
+            raise InputError(f"{flag} cannot be used with {source}; omit {flag}")

@@ -52,7 +52,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     for name in settings.weights():
         if name not in _LOSSES[kind]:
             raise InputError(
-                f"--loss {name}{origin} does not apply to {kind} models. Their losses: "
+                f"--loss {name}{origin} cannot be used with {kind} models. Their losses: "
                 f"{', '.join(_LOSSES[kind])}"
             )
     if not any(name in settings.weights() for name in MATCHING):
@@ -60,7 +60,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
             f"--model {kind}: add --loss itm or --loss ranking to train its matching head"
         )
     if settings.negatives_in_contrast:
-        raise InputError(f"--negatives-in-contrast does not apply to {kind} models; omit it")
+        raise InputError(f"--negatives-in-contrast cannot be used with {kind} models; omit it")
     if "eqsim-v1" in settings.weights() and settings.distant_count == 0:
         raise InputError("--loss eqsim-v1 needs a --distant-count of at least 1")
 

@@ -148,7 +148,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
             "here --dry-run",
             "unknown option --dry-run; run `eqforge plan` to preview a build",
         ),
-        ("--mode a", "eqforge try needs PATH; eqforge try --help shows an example"),
+        ("--mode a", "eqforge try needs PATH. For an example, run eqforge try --help"),
     ],
 )
 def test_a_wrong_command_line_is_told_in_one_sentence(line: str, said: str) -> None:

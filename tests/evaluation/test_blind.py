@@ -126,7 +126,7 @@ def test_the_report_and_its_limit(
     assert "    no   -" in out
     assert audit([str(told[0]), "--fail-above", "1"]) == 0
     assert audit([str(told[0]), "--hard-positives", "x.json"]) == 2
-    assert "--hard-positives does not apply to the questions" in capsys.readouterr().err
+    assert "--hard-positives cannot be used with the questions" in capsys.readouterr().err
 
 
 def test_options_are_judged_by_their_texts_and_places(tmp_path: Path) -> None:

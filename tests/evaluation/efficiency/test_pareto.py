@@ -183,10 +183,10 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
 @pytest.mark.parametrize(
     ("options", "flag"),
     [
-        (["--ties", "half"], "--ties does not apply to a CSV table of scores"),
-        (["--metric", "text"], "--metric does not apply to a CSV table of scores"),
-        (["--metrics", "m.csv", "--ties", "half"], "--ties does not apply to --metrics"),
-        (["--dataset", "d", "--subsets", "a"], "--subsets does not apply to files from eqforge"),
+        (["--ties", "half"], "--ties cannot be used with a CSV table of scores"),
+        (["--metric", "text"], "--metric cannot be used with a CSV table of scores"),
+        (["--metrics", "m.csv", "--ties", "half"], "--ties cannot be used with --metrics"),
+        (["--dataset", "d", "--subsets", "a"], "--subsets cannot be used with files from eqforge"),
     ],
 )
 def test_an_option_without_effect_is_an_error(

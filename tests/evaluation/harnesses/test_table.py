@@ -259,4 +259,4 @@ def test_scores_and_answers_are_not_measured_together(
     assert main([str(pairs), str(log), str(tmp_path / "s.json")]) == 2
     assert "s.json is not a harness result, but another input is" in capsys.readouterr().err
     assert main([str(pairs), str(log), "--ties", "half"]) == 2
-    assert "--ties does not apply to this table (harnesses)" in capsys.readouterr().err
+    assert "--ties cannot be used with this table (harnesses)" in capsys.readouterr().err

@@ -317,15 +317,15 @@ def test_the_quantity_of_a_file_can_be_said(
         (["pareto", "M", "--output", "x.svg"], "eqforge pareto"),
         (
             ["pareto", "M", "--bins", "3", "--output", "x.svg"],
-            "--bins does not apply to the pareto plot",
+            "--bins cannot be used with the pareto plot",
         ),
         (
             ["drops", "M", "--seed", "1", "--output", "x.svg"],
-            "--seed does not apply to the drops plot",
+            "--seed cannot be used with the drops plot",
         ),
         (
             ["equivariance", "D", "S", "--subset", "a", "--output", "x.svg"],
-            "--subset does not apply to the equivariance plot",
+            "--subset cannot be used with the equivariance plot",
         ),
         (
             ["minimality", "D", "S", "--seed", "-1", "--output", "x.svg"],

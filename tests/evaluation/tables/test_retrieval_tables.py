@@ -433,4 +433,4 @@ def test_in_paper_mode_vlues_recall_is_vlues(
     assert found["i2t R@1"] < found["i2t R@5"] < found["i2t R@10"]
     assert "any true candidate is among the first k" in capsys.readouterr().out
     assert main([*command, "--relevance", str(scores)]) == 2
-    assert "--relevance does not apply to this table (VLUE's retrieval)" in capsys.readouterr().err
+    assert "--relevance cannot be used with this table (VLUE's" in capsys.readouterr().err

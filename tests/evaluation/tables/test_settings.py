@@ -44,7 +44,7 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
         if name in READ[table]:
             settings.check_read(table)
         else:
-            with pytest.raises(InputError, match=f"--{name.replace('_', '-')} does not apply"):
+            with pytest.raises(InputError, match=f"--{name.replace('_', '-')} cannot be used with"):
                 settings.check_read(table)
 
 
@@ -53,7 +53,7 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
     [
         (
             ["--format", "eqben", "--by", "split"],
-            "--by does not apply to this table (eqben); omit it",
+            "--by cannot be used with this table (eqben); omit --by",
         ),
         (["--seed", "-1"], "--seed at least 0"),
         (["--resamples", "0"], "--resamples must be at least 1"),

@@ -180,11 +180,11 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("vilt", [], "--loss infonce does not apply to vilt models. Their losses: itm, ranking"),
+        ("vilt", [], "--loss infonce cannot be used with vilt models. Their losses: itm, ranking"),
         (
             "vilt",
             ["--preset", "eqsim-fiber"],
-            "--loss infonce of --preset eqsim-fiber does not apply",
+            "--loss infonce of --preset eqsim-fiber cannot be used with",
         ),
         ("vilt", ["--loss", "eqsim-v2", "--close", "top-k"], "add --loss itm or --loss ranking"),
         ("blip-itm", ["--loss", "infonce"], "add --loss itm or --loss ranking"),
@@ -192,7 +192,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
         (
             "vilt",
             ["--loss", "itm", "--negatives-in-contrast"],
-            "--negatives-in-contrast does not apply",
+            "--negatives-in-contrast cannot be used with",
         ),
         (
             "vilt",
