@@ -39,8 +39,8 @@ class Identity:
     Attributes:
       kind: how the model is loaded and used, such as `blip-itm`.
       family: models of one family share architecture and training, such as `blip`.
-      model: id on the Hugging Face hub, or the name of a local folder or file.
-      revision: commit on the hub, or `sha256:` and a digest of the local files.
+      model: id on the Hugging Face Hub, or the name of a local folder or file.
+      revision: commit on the Hub, or `sha256:` and a digest of the local files.
       precision: type of the weights, such as `float32`.
       preprocessing: digest of how images and captions are prepared.
       calibration: how a logit becomes P(match).
