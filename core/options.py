@@ -163,7 +163,7 @@ def check_line(options: Sequence[Option], argv: Sequence[str], program: str) -> 
     own = [option for option in options if option.is_positional]
     if positional and not own:
         raise InputError(
-            f"unexpected argument {positional[0]!r}; {program} --help shows the options"
+            f"unexpected argument {positional[0]!r}. For the options, run {program} --help"
         )
     named = [each.name.upper() for each in own if each.default is tyro.MISSING][len(positional) :]
     if missing or named:
@@ -179,7 +179,7 @@ def _hint(name: str, known: dict[str, Option], program: str) -> str:
     if name == "dry-run":
         return "; run `eqforge plan` to preview a build"
     hint = nearest(f"--{name}", [f"--{other}" for other in sorted(known)])
-    return hint or f"; {program} --help-all lists the options"
+    return hint or f". For the options, run {program} --help-all"
 
 
 PREFIX = "EQFORGE_"

@@ -179,7 +179,7 @@ def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
                 for key, value in msgspec.json.decode(part):
                     yield Node(file, shown(key), key).name(), Node(file, str(key), value)
     except Unreadable as error:
-        raise InputError(f"{file}: not a readable pickle: {clipped(str(error))}") from error
+        raise InputError(f"{file}: cannot be read as a pickle: {clipped(str(error))}") from error
 
 
 class _Unpickler(pickle.Unpickler):
@@ -201,7 +201,7 @@ def members(stream: IO[bytes]) -> Iterator[memoryview]:
     if isinstance(whole, list):
         whole = {f"[{place}]": value for place, value in enumerate(whole)}
     if not isinstance(whole, dict):
-        raise Unreadable(f"expected a dict or a list, found {type(whole).__name__}")
+        raise Unreadable(f"expected a dict or a list, found the type {type(whole).__name__}")
     for batch in batched(whole.items(), _AT_ONCE):
         yield memoryview(msgspec.json.encode(batch, enc_hook=_plain))
 

@@ -78,7 +78,7 @@ def read_files(
     files: set[Path] = set()
     for path in paths:
         if path.resolve() in files:
-            raise InputError(f"--annotations: {path} was passed twice")
+            raise InputError(f"--annotations: the file {path} was passed twice")
         files.add(path.resolve())
     found: dict[str, tuple[Path, Video]] = {}
     for path in sorted(paths):
@@ -112,7 +112,7 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
     for segment_id, count in Counter(segment.segment_id for segment in segments).items():
         if count > 1:
             place = f"{record.place}.annotations"
-            raise InputError(f"{place}: the segment id {segment_id} appears twice")
+            raise InputError(f"{place}: the segment id {segment_id!r} appears twice")
     return CaptionedVideo(
         video_id=video_id,
         video=video_id,
@@ -128,7 +128,7 @@ def _video(video_id: str, record: Node) -> CaptionedVideo:
 def _segment(segment: Node) -> CaptionedSegment:
     bounds = [bound.number() for bound in segment["segment"].elements()]
     if len(bounds) != 2:
-        segment["segment"].fail("an array of the start and the end in seconds")
+        segment["segment"].fail("[start, end] in seconds")
     return CaptionedSegment(
         segment_id=f"{segment['id'].integer():03d}",
         start_s=bounds[0],

@@ -97,9 +97,10 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
     """Check that errata correct only these columns of the samples."""
     for erratum in errata:
         if erratum.column and erratum.column not in columns:
+            known = series(map(shown, columns)) if columns else "no columns"
             raise InputError(
                 f"--errata: {shown(erratum.id)}: the column {shown(erratum.column)} cannot be "
-                f"corrected; you can correct {series(columns or ['no columns'])}"
+                f"corrected; you can correct {known}"
             )
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import name_of, shown
 from eqforge.core.visible import series
 
 CARD: Final = "README.md"
@@ -60,7 +60,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
         one for one in found if one.name == _DEFAULT or len(found) == 1
     ]
     if not named:
-        names = series(name_of(one.name) for one in found)
+        names = series(shown(one.name) for one in found)
         raise InputError(
             f"{root} has the configurations {names}; pass one of them, such as "
             f"{root / found[0].name}"
@@ -139,6 +139,6 @@ def _below(root: Path, pattern: str) -> str:
     parts = pattern.split("/")
     if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(
-            f"{root / CARD}: the path {name_of(pattern)!r} of data_files leads out of the folder"
+            f"{root / CARD}: data_files: the path {name_of(pattern)!r} leads out of the folder"
         )
     return re.sub(r"(\*\*/)+", "**/", pattern)

@@ -21,7 +21,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import name_of, shown
 from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.visible import series
@@ -81,8 +81,8 @@ class RowFolder:
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
-                f"{self.root} has the splits {series(splits)}; pass one of them, such as "
-                f"{self.root / splits[0]}"
+                f"{self.root} has the splits {series(map(shown, splits))}; pass one of them, such "
+                f"as {self.root / splits[0]}"
             )
         tables = tuple(replace(table, split=None) for table in self.tables)
         return replace(self, tables=tables)
@@ -109,10 +109,8 @@ def row_folder(path: Path) -> RowFolder | None:
         return named
     tables = tuple(table for table in whole.tables if table.split == path.name)
     if not tables:
-        known = series(_splits(whole.tables) or ["none"])
-        raise InputError(
-            f"{path}: no such file, and {path.parent} has no such split; its splits are {known}"
-        )
+        splits = series([*map(shown, _splits(whole.tables))] or ["none"])
+        raise InputError(f"{path}: no such file or split; the splits of {path.parent} are {splits}")
     return RowFolder(root=whole.root, tables=tables, others=whole.others)
 
 
@@ -199,7 +197,7 @@ def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
     for file in state.data_files:
         path = folder / _plain_name(folder / STATE, file.filename)
         if not path.is_file():
-            raise InputError(f"{folder}: {STATE} lists {file.filename}, but this file is missing")
+            raise InputError(f"{folder}: {STATE} lists {file.filename}, which does not exist")
         yield RowFile(path=path, split=split or state.split)
 
 
@@ -225,7 +223,7 @@ def _parquet(root: Path) -> list[RowFile]:
     below = {p: _parquet_in(p) for p in sorted(root.iterdir()) if p.is_dir()}
     below = {folder: paths for folder, paths in below.items() if paths}
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
-        names = series(folder.name for folder in below)
+        names = series(shown(folder.name) for folder in below)
         raise InputError(
             f"{root} has the configurations {names}; pass one of them, such as {next(iter(below))}"
         )

@@ -91,13 +91,13 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
         wanted = list(_wanted(list(group), language))
         if len(wanted) > 1:
             names = series(each.file.name for each in wanted)
-            problems.append(f"{video!r} has {names}")
+            problems.append(f"the video {video!r} has the subtitle files {names}")
         chosen += wanted
     if problems:
         example = min((each.language for each in chosen if each.language), default="en")
         raise InputError(
-            f"{path}: a video has several subtitle files: {listed(problems)}. Choose a "
-            f"language, as in --subtitle-language {example}, or keep only one file per video."
+            f"{path}: {listed(problems)}. Choose a language, as in --subtitle-language {example}, "
+            "or keep only one file per video."
         )
     return sorted(chosen, key=attrgetter("file"))
 
@@ -243,8 +243,8 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
         )
     if path.is_dir() and not subtitles and rows is None:
         raise InputError(
-            f"{path}: this folder contains no captions. Pass a file, or a folder with one of "
-            f"these: subtitles (.srt or .vtt); .txt files with times; {FORMS}."
+            f"{path}: this folder contains no captions. Pass a file, or a folder with "
+            f"subtitles (.srt or .vtt), .txt files with times, {FORMS}."
         )
     if language is not None and not subtitles:
         raise InputError(

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import names_of
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import series
 from eqforge.schemas.records.scores import compact_json
@@ -113,11 +113,9 @@ def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
     found = decode(compact_json(known).encode(), _Fields, file, where)
     caption = found.text if found.caption is None else found.caption
     if caption is None:
-        columns = ", ".join(map(name_of, [*members][:12]))
-        found_columns = f"the columns {columns}" if columns else "no columns"
-        raise InputError(
-            f"{file}: {where}: expected the column {series(CAPTIONS, 'or')}; found {found_columns}"
-        )
+        expected = f"the column {series(map(repr, CAPTIONS), 'or')}"
+        found_columns = f"only {names_of(members)}" if members else "no columns"
+        raise InputError(f"{file}: {where}: expected {expected}; found {found_columns}")
     several = isinstance(caption, list)
     own_id = None if found.id in (None, "") else str(found.id)
     for number, each in enumerate(caption if isinstance(caption, list) else [caption]):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eqforge.core.errors import InputError, readable
-from eqforge.core.files.checked import Node, listed, name_of, parse_json
+from eqforge.core.files.checked import Node, listed, name_of, names_of, parse_json
 from eqforge.core.files.source_file import open_input
 from eqforge.core.visible import counted
 from eqforge.schemas.records.scores import compact_json
@@ -102,7 +102,7 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
     broken: list[tuple[str, int, str]] = []
     for number, line in enumerate(stream, start=1):
         if not line.isascii() and (found := _NOT_UTF8.search(line)):
-            broken.append(("line", number, f"the byte {ord(found[0]) - 0xDC00:#x}"))
+            broken.append(("line", number, f"invalid byte {ord(found[0]) - 0xDC00:#x}"))
         elif not broken:
             yield line
     if broken:
@@ -207,8 +207,7 @@ def read_table(
 
 def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
     if missing := required - set(header):
-        names = ", ".join(map(name_of, header[:12]))
-        found = f"found the columns {names}" if any(header) else "found no column"
+        found = f"found only {names_of(header)}" if any(header) else "found no column"
         raise InputError(
             f"{path}: line 1: expected a header with the column {max(missing)!r}; {found}"
         )

@@ -30,8 +30,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, load_json, name_of, shown
+from eqforge.core.files.checked import Node, load_json, names_of, shown
 from eqforge.core.identity import Namer, short_digest
+from eqforge.core.visible import series
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.hugging_face import row_folder
 from eqforge.sources.record_files import is_json_lines, read_json_lines, read_table
@@ -172,18 +173,18 @@ def with_hard_positives(
         other = next(rest, None)
         if other is None:
             raise InputError(
-                f"hard positives: the file ends before record {pair.pair_id} of the pairs file; "
-                "both files must have the same records"
+                f"hard positives: the file ends before record {pair.pair_id!r} of the pairs "
+                "file; both files must have the same records"
             )
         if other.image != pair.image:
             raise InputError(
-                f"hard positives: record {pair.pair_id} has the image {other.image!r}, but the "
-                f"pairs file has {pair.image!r}"
+                f"hard positives: record {pair.pair_id!r} has the image {other.image!r}, but "
+                f"the pairs file has {pair.image!r}"
             )
         yield replace(pair, hard_positive=other.positive)
     if (extra := next(rest, None)) is not None:
         raise InputError(
-            f"hard positives: record {extra.pair_id}: the pairs file has no such record; "
+            f"hard positives: record {extra.pair_id!r}: the pairs file has no such record; "
             "both files must have the same records"
         )
 
@@ -209,10 +210,9 @@ def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
     for required, reader in _READERS:
         if required <= fields:
             return reader
-    wanted = " or ".join(f"({', '.join(sorted(names))})" for names, _ in _READERS)
-    names = ", ".join(sorted(map(name_of, fields))[:12])
-    found = f"the fields {names}" if names else "no fields"
-    raise InputError(f"{record.place}: expected the fields {wanted}; found {found}; {_ELSE}")
+    wanted = series((f"({', '.join(sorted(names))})" for names, _ in _READERS), "or")
+    found = f"only {names_of(sorted(fields))}" if fields else "no fields"
+    raise InputError(f"{record.place}: found {found}; expected the fields {wanted}; {_ELSE}")
 
 
 def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:

@@ -26,6 +26,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_bytes, text_lines
+from eqforge.core.visible import series
 from eqforge.schemas.tables.description import Collection
 from eqforge.sources.vlue import canonical_name
 
@@ -145,7 +146,8 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
     name = entry.file_name or entry.filename
     if not name:
         raise InputError(
-            f"{listed.path.name}: {place}: expected a field file_name, filename, cocoid or image_id"
+            f"{listed.path.name}: {place}: expected a field 'file_name', 'filename', 'cocoid' or "
+            "'image_id'"
         )
     folder = f"{entry.filepath}/" if entry.filepath else ""
     photo = _FLICKR_URL.search(entry.flickr_url or "")
@@ -158,7 +160,7 @@ def _collection(listed: TrainingList, place: str) -> str:
         raise InputError(
             f"{listed.path.name}: {place}: a number alone does not identify a photograph; name "
             "its collection, as in "
-            f"{' or '.join(f'{name}={listed.path}' for name in get_args(Collection))}"
+            f"{series((f'{name}={listed.path}' for name in get_args(Collection)), 'or')}"
         )
     return listed.collection
 

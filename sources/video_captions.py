@@ -105,7 +105,7 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
         raise InputError(
             f"{path}: {len(bad):,} of {len(lines):,} records cannot be used as captioned frames, "
             f"but --max-error-rate {max_bad_share:g} allows "
-            f"{f'{allowed:,}' if allowed else 'none'}{problems_listed(bad)}"
+            f"{f'{allowed:,}' if allowed else 'none'}. The errors{problems_listed(bad)}"
         )
 
 

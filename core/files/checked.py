@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeVar
 
 from eqforge.core.errors import InputError, readable
 from eqforge.core.files.source_file import open_text
+from eqforge.core.visible import series
 
 MAX_NAME_CHARS = 300
 MAX_SHOWN_CHARS = 80
@@ -79,10 +80,19 @@ def name_of(key: Any) -> str:
     return str(key) if is_plain else shown(key)
 
 
-def names_of(keys: Iterable[Any]) -> str:
+def plain_names(keys: Iterable[Any]) -> str:
+    """Return sorted names without quotes, as in details of rejects that datasets store."""
     names = sorted(map(name_of, keys))
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def names_of(keys: Iterable[Any]) -> str:
+    """Return names in quotes and in order, such as `'id' and 'text'`; of many, the first."""
+    names = list(map(shown, keys))
+    more = len(names) - _SHOWN_NAMES
+    few = [*names[:_SHOWN_NAMES], *([f"{more:,} more"] if more > 0 else [])]
+    return series(few) if few else ""
 
 
 def _described(value: Any) -> str:
@@ -120,7 +130,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.place}: the field {key!r} is missing; found "
-                f"{f'only {names_of(members)}' if members else 'no fields'}"
+                f"{f'only {plain_names(members)}' if members else 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 

@@ -69,7 +69,7 @@ def check_owned(folder: str, paths: Collection[str], listed: Listed, option: str
         more = f" and {len(strays) - _NAMED:,} more" if len(strays) > _NAMED else ""
         raise InputError(
             f"{option} {folder} contains {counted(len(strays), 'unknown or changed files')}: "
-            f"{names}{more}. Move them, or choose a different folder."
+            f"{names}{more}. Move every such file, or choose a different folder."
         )
 
 

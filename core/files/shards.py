@@ -46,9 +46,11 @@ def read_shards(shards: list[str]) -> Iterator[Member]:
         for member in itertools.chain.from_iterable(readers.map(_read_shard, shards)):
             if member.name in first:
                 other = posixpath.basename(public(first[member.name]))
+                is_same = first[member.name] == member.shard
                 raise InputError(
-                    f"{public(member.shard)}: the file {member.name!r} appears twice, first in "
-                    f"{other}. Give every file a unique name."
+                    f"{public(member.shard)}: the file {member.name!r} "
+                    f"{'appears twice' if is_same else f'is also in {other}'}. Give every file a "
+                    "unique name."
                 )
             first[member.name] = member.shard
             yield member
@@ -69,8 +71,9 @@ def _read_shard(shard: str) -> list[Member]:
         raise InputError(f"{public(shard)}: {error.detail}") from error
     except (tarfile.TarError, ValueError, OverflowError, RecursionError, MemoryError) as error:
         # Sizes, names and headers of headers that lie make `tarfile` raise these.
+        why = f": {error}" if isinstance(error, tarfile.TarError) else ""
         raise InputError(
-            f"{public(shard)} is not an uncompressed tar file, or it is damaged: {error}"
+            f"{public(shard)} is not an uncompressed tar file, or it is damaged{why}"
         ) from error
 
 

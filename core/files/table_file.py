@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage, untrusted
-from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, name_of
+from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, names_of
 from eqforge.core.files.untrusted import Unreadable, check_expansion
 
 ADVICE: Final = "run eqforge verify to find all damage"
@@ -301,6 +301,6 @@ def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
     for name in columns:
         if (first := name.split(".")[0]) not in schema.names:
             raise InputError(
-                f"{url}: the column {first!r} is missing; the columns are "
-                f"{', '.join(map(name_of, schema.names[:12])) or 'none'}"
+                f"{url}: the column {first!r} is missing; found "
+                f"{f'only {names_of(schema.names)}' if schema.names else 'no columns'}"
             )

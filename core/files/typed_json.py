@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from eqforge.core.errors import InputError, readable
-from eqforge.core.files.checked import clipped, name_of, shown
+from eqforge.core.files.checked import clipped, name_of, names_of, shown
 from eqforge.core.files.source_file import open_input, read_input
 
 T = TypeVar("T")
@@ -29,6 +29,7 @@ _KINDS = {
 }
 _MESSAGES = (
     (re.compile(r"Expected `str` matching regex '\\\\S'"), "expected a string that is not blank"),
+    (re.compile(r"Expected `str` matching regex .*"), "the string has the wrong form"),
     (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
     (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
     (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),
@@ -92,7 +93,8 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
             message += f"; expected {', '.join(map(str, choices))}" if choices else ""
         raise InputError(f"{prefix}{location}: {message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = clipped(str(error).removeprefix("JSON is malformed: "))
+        text = str(error).replace("Input data was truncated", "unexpected end of data")
+        why = clipped(text.removeprefix("JSON is malformed: "))
         raise InputError(f"{prefix}: not valid JSON: {why}") from error
 
 
@@ -133,7 +135,7 @@ def _found(problem: str, value: Any, known: Sequence[str]) -> str:
     if "unknown field" in problem and known:
         return f"; expected {', '.join(known)}"
     if "missing required field" in problem and isinstance(value, dict):
-        return f"; found {'only ' if value else ''}{', '.join(map(name_of, value)) or 'none'}"
+        return f"; found {f'only {names_of(value)}' if value else 'none'}"
     if "length" in problem and isinstance(value, list):
         return f", found {len(value):,}"
     return ""

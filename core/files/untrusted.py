@@ -74,7 +74,7 @@ def read(
                     raise Unreadable(str(answer["rejected"]))
                 yield answer
     except ChildDied as error:
-        raise Unreadable(f"the process that read it died: {error.ending}") from error
+        raise Unreadable(f"the process that read it died ({error.ending})") from error
     except ChildTimeout as error:
         raise Unreadable(f"reading it took too long: {error}") from error
     except ChildFailed as error:

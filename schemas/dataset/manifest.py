@@ -14,6 +14,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import clipped, shown
+from eqforge.core.files.typed_json import decode
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import escaped_json
 from eqforge.schemas.records.judgements import Erratum
@@ -238,15 +239,11 @@ def manifest_of(
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{url}: not {kind}: it has more than {MAX_BYTES:,} bytes")
-    try:
-        manifest = msgspec.json.decode(data, type=Manifest)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        reason = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not {kind}: {reason}") from error
+    manifest = decode(data, Manifest, f"{url}: not {kind}")
     if (manifest.format, manifest.format_version) != (form, FORMAT_VERSION):
         raise InputError(
-            f"{url}: expected format {form} {FORMAT_VERSION}, found {manifest.format} "
-            f"{manifest.format_version}"
+            f"{url}: expected the format '{form} {FORMAT_VERSION}', found '{manifest.format} "
+            f"{manifest.format_version}'"
         )
     _check(manifest, f"{url}: not {kind}")
     if manifest.dataset in REMOVED:
@@ -293,7 +290,7 @@ def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
 def _check(manifest: Manifest, problem: str) -> None:
     for name in _names(manifest):
         if not name or clipped(name) != name:
-            raise InputError(f"{problem}: expected a name, found {shown(name)}")
+            raise InputError(f"{problem}: expected a printable name, found {shown(name)}")
     paths = Counter(file.path for files in manifest.tables.values() for file in files)
     for path, count in paths.items():
         if count > 1:

@@ -77,7 +77,7 @@ class Dataset:
         """Check that there are samples; a table without rows has no identifying columns."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
-                f"{self.folder} has no samples; run eqforge inspect to see why none were kept"
+                f"{self.folder}: the dataset has no samples. To see why, run eqforge inspect"
             )
 
     def batches(
@@ -139,7 +139,8 @@ class Dataset:
             return  # whoever deleted or changed it did not build it again
         if now != self.manifest:
             raise InputError(
-                f"{self.folder} was rebuilt while eqforge read it; run the command again"
+                f"{self.folder}: the dataset was rebuilt while eqforge read it; run the command "
+                "again"
             )
 
     def fingerprint(self, path: str) -> str:

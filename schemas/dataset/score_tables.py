@@ -235,7 +235,7 @@ def open_scores(folder: str) -> ScoresFolder:
     manifest = decode(storage.read_bytes(url), ScoresManifest, f"{url}: not a score manifest")
     if (manifest.format, manifest.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(
-            f"{url}: expected format {FORMAT} {FORMAT_VERSION}, found {manifest.format} "
-            f"{manifest.format_version}"
+            f"{url}: expected the format '{FORMAT} {FORMAT_VERSION}', found '{manifest.format} "
+            f"{manifest.format_version}'"
         )
     return ScoresFolder(folder=folder.rstrip("/"), manifest=manifest)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from eqforge.core.errors import InputError
 from eqforge.core.files.objects import STORE_REASONS
 from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.ranges import check_range, expect
 from eqforge.schemas.records.stages import Reject, Tally
 
 VIDEO_SUFFIXES = (
@@ -62,14 +62,11 @@ class FrameSettings:
     rejected."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.jpeg_quality <= 95:
-            raise InputError(f"jpeg_quality must be 1 to 95, not {self.jpeg_quality}")
-        if self.max_side is not None and self.max_side < 1:
-            raise InputError(f"max_side must be at least 1, not {self.max_side}")
-        if not 0 <= self.end_tolerance_s < math.inf:
-            raise InputError(f"end_tolerance_s must be 0 or more, not {self.end_tolerance_s}")
-        if self.max_pixels < 1:
-            raise InputError(f"max_pixels must be at least 1, not {self.max_pixels}")
+        check_range("jpeg_quality", self.jpeg_quality, 1, 95)
+        expect(self, "max_side", self.max_side is None or self.max_side >= 1, "1 or more")
+        is_finite = 0 <= self.end_tolerance_s < math.inf
+        expect(self, "end_tolerance_s", is_finite, "a finite number of at least 0")
+        expect(self, "max_pixels", self.max_pixels >= 1, "1 or more")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

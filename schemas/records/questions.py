@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import names_of
 from eqforge.core.identity import sha256_hex
+from eqforge.core.visible import series
 from eqforge.schemas.records.lettered import LETTERS
 
 Asks = Literal["text", "image", "answer", "words"]
@@ -157,9 +159,9 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: no task fits the columns {', '.join(sorted(columns)) or '(none)'}. Expected "
+        f"{where}: no task fits the columns {names_of(sorted(columns)) or '(none)'}. Expected "
         f"pairs ({', '.join(_PAIR)}), foils ({', '.join(_FOIL)}) or questions "
-        f"({', '.join(_QUESTION)}). For vlue, choose a --table: {', '.join(VLUE)}."
+        f"({', '.join(_QUESTION)}). For VLUE, pass --table {series(VLUE, 'or')}."
     )
 
 

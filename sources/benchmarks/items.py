@@ -64,12 +64,11 @@ class Columns:
     def check(self, seen: AbstractSet[str], source: Path) -> None:
         for field, column in self.names:
             if column not in seen:
-                columns = (
-                    f"its columns are {names_of(seen)}" if seen else "its records have no keys"
-                )
+                columns = f"its columns are {names_of(sorted(seen))}"
                 raise InputError(
                     f"--columns {field}={column}: {source} has no column "
-                    f"{name_of(column)!r}; {columns}{nearest(column, seen)}"
+                    f"{name_of(column)!r}; {columns if seen else 'its records have no keys'}"
+                    f"{nearest(column, seen)}"
                 )
 
 
@@ -89,10 +88,8 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
         if not (mark and field and column):
             raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
         if field not in known:
-            raise InputError(
-                f"--columns {text}: unknown field {name_of(field)!r}; the fields are "
-                f"{', '.join(known)}{nearest(field, known)}"
-            )
+            hint = nearest(field, known) or f"; the fields are {series(known)}"
+            raise InputError(f"--columns {text}: unknown field {name_of(field)!r}{hint}")
         names.append((field, column))
     for side in zip(*names, strict=True):
         if len(set(side)) < len(side):
@@ -125,7 +122,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     if not files:
         patterns = _patterns(forms)
         wanted = series(patterns or [f"files that end in {series(SUFFIXES, 'or')}"], "or")
-        found = names_of(path.name for path in source.iterdir()) or "nothing"
+        found = names_of(sorted(path.name for path in source.iterdir())) or "nothing"
         with contextlib.suppress(InputError):
             for path in _files_in(source, ())[:1]:
                 for entry in itertools.islice(_of_file(path, ()), 1):

@@ -198,8 +198,8 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
         assert first is not None
         if number % 2 == 0 or second is None or types[0] != types[1]:
             raise InputError(
-                f"{first.node.place}: statement {number} has no partner; expected statement "
-                f"{number + 1 if number % 2 else number - 1} with the same Type"
+                f"{first.node.place}: statement {number} needs a statement "
+                f"{number + 1 if number % 2 else number - 1} with the same 'Type'"
             )
         node = first.node
         yield replace(first, node=replace(node, value={"0": node.value, "1": second.node.value}))

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import names_of, shown
+from eqforge.core.files.checked import plain_names, shown
 from eqforge.sources.benchmarks.form import Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
 
@@ -72,7 +72,7 @@ def _wanted(forms: Iterable[Form]) -> str:
 def describe_record(value: Any, expected: Iterable[Form] = ()) -> str:
     """Name a record's fields, or its beginning, and the nearest other benchmark."""
     names = _names(value)
-    return f"{names_of(names) if names else shown(value)}{_nearest(value, expected)}"
+    return f"{plain_names(names) if names else shown(value)}{_nearest(value, expected)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:

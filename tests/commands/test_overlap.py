@@ -105,7 +105,7 @@ def test_every_format_of_lists_is_read(tmp_path: Path) -> None:
             r"\[0\]: a number alone does not identify a photograph; name its collection, as in ",
         ),
         ([{"image_id": 7}], "a number alone does not identify a photograph"),
-        ([{"height": 7}], "expected a field file_name, filename, cocoid or image_id"),
+        ([{"height": 7}], "expected a field 'file_name', 'filename', 'cocoid' or 'image_id'"),
         ({"images": []}, r"contains no training images \(splits: train, restval\)"),
         ({"test": [7]}, r"contains no training images \(splits: train, restval\)"),
         ("{", "not valid JSON"),

@@ -258,7 +258,7 @@ def test_recipes_in_python(
 
     with pytest.raises(eqforge.InputError, match=r"seed=3: the recipe .* sets this option to 7"):
         eqforge.build("eq-video", recipe=recipe, **mine, output=tmp_path / "x", seed=3)
-    with pytest.raises(eqforge.InputError, match="pass a value for captions"):
+    with pytest.raises(eqforge.InputError, match="missing 1 required argument: 'captions'"):
         eqforge.build("eq-video", recipe=recipe, videos=mine["videos"], output=tmp_path / "x")
     with pytest.raises(eqforge.InputError, match="is for eq-video, not eq-ag"):
         eqforge.plan("eq-ag", recipe=recipe)
@@ -309,7 +309,7 @@ def test_an_import_has_a_recipe_too(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     capsys.readouterr()
     assert main(["build", "--recipe", str(recipe), "--output", str(tmp_path / "x")]) == 2
-    assert "to rebuild own-pairs, run eqforge import --recipe" in capsys.readouterr().err
+    assert "build cannot rebuild own-pairs; run eqforge import --recipe" in capsys.readouterr().err
     assert main(["import", "--recipe", str(recipe), str(table), "--output", "x"]) == 2
     assert "--images" in capsys.readouterr().err
 
@@ -382,13 +382,13 @@ def _path(path: str) -> Change:
 HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(dataset="eq-vidoe"), "which eqforge does not know; did you mean"),
     (lambda recipe: recipe.update(dataset="../../x"), "which eqforge does not know"),
-    (lambda recipe: recipe.update(dataset="x\x1b[2J"), "expected a name"),
-    (lambda recipe: recipe.update(format="eqforge dataset"), "expected format eqforge recipe 1"),
-    (lambda recipe: recipe.update(format_version=2), "expected format eqforge recipe 1"),
+    (lambda recipe: recipe.update(dataset="x\x1b[2J"), "expected a printable name"),
+    (lambda recipe: recipe.update(format="eqforge dataset"), "the format 'eqforge recipe 1'"),
+    (lambda recipe: recipe.update(format_version=2), "expected the format 'eqforge recipe 1'"),
     (lambda recipe: recipe.update(mode="evil"), "expected paper or corrected"),
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
-    (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
-    (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
+    (lambda recipe: recipe["tables"].update(evil=[]), "has no table 'evil'"),
+    (lambda recipe: recipe["tables"].update(rejects=[]), "has no table 'rejects'"),
     (_config(mode="corrected"), "the recipe's mode is paper, but its settings say 'corrected'"),
     (_config(shell="rm"), "eqforge has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),

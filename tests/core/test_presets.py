@@ -143,7 +143,7 @@ def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
         ("here --max-sid 3", "unknown option --max-sid; did you mean '--max-side'?"),
         ("here --max_sid=3", "unknown option --max-sid; did you mean '--max-side'?"),
         ("here --name a", "unknown option --name; did you mean '--names'?"),
-        ("here --xyzzy 1", "unknown option --xyzzy; eqforge try --help-all lists the options"),
+        ("here --xyzzy 1", "unknown option --xyzzy. For the options, run eqforge try --help-all"),
         (
             "here --dry-run",
             "unknown option --dry-run; run `eqforge plan` to preview a build",

@@ -254,7 +254,7 @@ def test_a_column_that_is_not_there_is_named_with_the_nearest(
     with pytest.raises(SystemExit, match="2"):
         main([*arguments, "caption=txt", "--output", str(tmp_path / "none")])
 
-    said = "has no column 'txt'; its columns are foil, sort, text; did you mean 'text'?"
+    said = "has no column 'txt'; its columns are 'foil', 'sort' and 'text'; did you mean 'text'?"
     assert f"--columns caption=txt: {path} {said}" in capsys.readouterr().err
     path.write_text('["a.jpg", "b.jpg"]')
     with pytest.raises(SystemExit, match="2"):

@@ -62,7 +62,7 @@ def refuse(
         (["--sample", "0%"], "there is nothing to build"),
         (["--keep-best", "0"], "--keep-best 0: expected 1 or more"),
         (["--max-pairs-per-video", "-1"], "--max-pairs-per-video -1: expected 0 or more"),
-        (["--jpeg-quality", "200"], "jpeg_quality must be 1 to 95, not 200"),
+        (["--jpeg-quality", "200"], "--jpeg-quality 200: expected 1 to 95"),
         (
             ["--min-changed-area", "0.5", "--max-changed-area", "0.3"],
             "--min-changed-area 0.5 is above --max-changed-area 0.3, so nothing would be kept",
@@ -94,7 +94,7 @@ def refuse(
         (["--captions", "nowhere.jsonl"], "nowhere.jsonl: no such file"),
         (
             ["--captions", "."],
-            ".: this folder contains no captions. Pass a file, or a folder with one of these: ",
+            ".: this folder contains no captions. Pass a file, or a folder with subtitles (",
         ),
         (["--output", ""], "--output is empty; expected a folder or URL"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
@@ -136,8 +136,8 @@ MOMENT = {"video": "a.mp4", "timestamp_s": 1.0, "caption": "a cup"}
         ),
         (eq_gebc.main, "annotations", b'{"v": {"boundary_id": "v_0A"}}', "v: expected an array"),
         (eq_gebc.main, "annotations", b'{"v": [{"boundary_id": "v"}]}', "v[0].boundary_id:"),
-        (eq_ag.main, "objects", b"no pickle", "not a readable pickle"),
-        (eq_ag.main, "objects", pickle.dumps(1), "expected a dict or a list, found int"),
+        (eq_ag.main, "objects", b"no pickle", "cannot be read as a pickle"),
+        (eq_ag.main, "objects", pickle.dumps(1), "expected a dict or a list, found the type int"),
         (eq_ag.main, "objects", pickle.dumps({"frame": []}), "expected a key such as 001YG.mp4"),
         (
             eq_ag.main,

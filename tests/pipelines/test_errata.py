@@ -174,7 +174,7 @@ def test_what_is_no_text_cannot_be_corrected(
     path = write(tmp_path / "errata.jsonl", correction)
     assert str(perturbed(tmp_path, "--errata", path)) == "status 2"
     said = capsys.readouterr().err
-    assert "cannot be corrected; you can correct caption and perturbed_caption" in said
+    assert "cannot be corrected; you can correct 'caption' and 'perturbed_caption'" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -169,7 +169,8 @@ def test_captions_of_an_unknown_format_are_rejected_before_wordnet_is_opened(
     command = ["--captions", str(path), "--output", str(tmp_path / "out")]
     with pytest.raises(SystemExit, match="2"):
         retrieval_perturbations.main(command)
-    assert "captions.json: the field 'images' is missing; found only 101" in capsys.readouterr().err
+    said = "captions.json: the field 'images' is missing; found only '101'"
+    assert said in capsys.readouterr().err
 
 
 def test_fine_grained_captions_are_perturbed(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.json",
             '{"videos": []}',
-            "found only videos. Put your own captions in a column or key named caption",
+            "found only 'videos'. Put your own captions in a column or key named caption",
         ),
         (
             "a.jsonl",
@@ -212,7 +212,7 @@ def test_coco_val2017_has_its_25014_captions_of_5000_images(data_folder: Path) -
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (b'"[""a dog""]",a.jpg,\xff', "not UTF-8 text: line 2: the byte 0xff"),
+        (b'"[""a dog""]",a.jpg,\xff', "not UTF-8 text: line 2: invalid byte 0xff"),
         (b'"' + b"x" * 200_000 + b'",a.jpg,test', "line 2: not valid CSV: field larger"),
     ],
 )

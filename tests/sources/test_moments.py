@@ -192,12 +192,12 @@ def test_a_text_beside_a_video_holds_its_captions(tmp_path: Path) -> None:
     assert said(read_captioned_videos(tmp_path / "a" / "clip.txt", 0.01)) == {"clip": clip}
     with pytest.raises(
         InputError,
-        match=r"2 of 4 records .* allows none: lines 4, 5: expected a time before the cap",
+        match=r"2 of 4 records .* none\. The errors: lines 4, 5: expected a time before the cap",
     ):
         read_captioned_videos(tmp_path / "a" / "clip.txt", 0.0)
 
 
 def test_a_text_in_another_encoding_is_an_error_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes("0:01 café\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"a\.txt: not UTF-8 text: line 1: the byte 0xe9$"):
+    with pytest.raises(InputError, match=r"a\.txt: not UTF-8 text: line 1: invalid byte 0xe9$"):
         read_captioned_videos(tmp_path)

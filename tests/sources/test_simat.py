@@ -66,7 +66,7 @@ TRANSFOS = "region_id,field,value,target,norm2,is_test"
         (
             read_retrieval_db,
             "region_id\timage_id\n",
-            "expected a header with the column 'subj_bbox'; found the columns region_id, image_id",
+            "expected a header with the column 'subj_bbox'; found only 'region_id' and 'image_id'",
         ),
         (
             read_retrieval_db,

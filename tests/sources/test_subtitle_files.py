@@ -45,8 +45,9 @@ def test_several_languages_of_a_video_are_an_error_that_names_them(tmp_path: Pat
     write(tmp_path, "a/talk.en.vtt", "a/talk.de.vtt", "b/talk.vtt", "b/talk.srt", "c.en.vtt")
     with pytest.raises(
         InputError,
-        match=r"a video has several subtitle files: 'a/talk' has talk\.de\.vtt and talk\.en\.vtt; "
-        r"'b/talk' has talk\.srt and talk\.vtt\. Choose a language, as in --subtitle-language de",
+        match=r"the video 'a/talk' has the subtitle files talk\.de\.vtt and talk\.en\.vtt; the "
+        r"video 'b/talk' has the subtitle files talk\.srt and talk\.vtt\. Choose a language, "
+        r"as in --subtitle-language de",
     ):
         moment_files(tmp_path)
 

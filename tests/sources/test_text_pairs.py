@@ -154,8 +154,8 @@ def test_eqben_is_read_in_each_form_of_its_loaders(tmp_path: Path, content: obje
     ("content", "message"),
     [
         ({"v": {"s": [EQBEN | {"caption0": []}]}}, "v.s[0].caption0: expected a caption"),
-        ({"v": [EQBEN, {"image0": "x"}]}, "v[1]: expected the fields "),
-        ({"v": {}}, "v: expected the fields "),
+        ({"v": [EQBEN, {"image0": "x"}]}, "v[1]: found only 'image0'; expected the fields "),
+        ({"v": {}}, "v: found no fields; expected the fields "),
     ],
 )
 def test_what_is_no_annotation_of_eqben_is_one_error(
@@ -191,7 +191,7 @@ def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None
     [
         (
             [{"image": "a", "text": "b"}],
-            "f.json: [0]: expected the fields ",
+            "f.json: [0]: found only 'image' and 'text'; expected the fields ",
         ),
         ([{"filename": 3, "caption": "x", "negative_caption": "y"}], "[0].filename: expected a st"),
         ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected equal numbers of POS and NEG"),
@@ -266,7 +266,7 @@ def test_hard_positives_of_a_second_file_are_joined_by_position_and_image() -> N
     assert [found.hard_positive for found in joined] == ["large dog"]
     with pytest.raises(InputError, match="has the image 'j', but the pairs file has 'i'"):
         list(with_hard_positives([pair("i", "x")], [pair("j", "y")]))
-    with pytest.raises(InputError, match="the file ends before record 0 of the pairs file"):
+    with pytest.raises(InputError, match="the file ends before record '0' of the pairs file"):
         list(with_hard_positives([pair("i", "x")], []))
     with pytest.raises(InputError, match="the pairs file has no such record"):
         list(with_hard_positives([], [pair("i", "x")]))
@@ -286,5 +286,5 @@ def test_tables_are_read_by_their_columns(mark: str, tmp_path: Path) -> None:
         "人",
     )
     path.write_text("left,right\na,b\n".replace(",", mark))
-    with pytest.raises(InputError, match="line 2: expected the fields "):
+    with pytest.raises(InputError, match="line 2: found only 'left' and 'right'; "):
         list(read_text_pairs(path))

@@ -69,7 +69,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
     except OSError as error:
         return f"the file cannot be read: {error.strerror}"
     except InputError as error:
-        return str(error)
+        return str(error).replace(dataset.url(file.path), "it")
     return "its bytes do not match the manifest"
 
 

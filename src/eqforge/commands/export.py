@@ -65,10 +65,8 @@ def export(arguments: Arguments) -> "ExportNote":
     from eqforge.transforms.export.run import export_dataset
 
     if arguments.format not in FORMATS:
-        raise InputError(
-            f"--format {arguments.format}: expected {series(sorted(FORMATS), 'or')}"
-            + nearest(arguments.format, FORMATS)
-        )
+        hint = nearest(arguments.format, FORMATS) or f"; the formats are {series(sorted(FORMATS))}"
+        raise InputError(f"--format {arguments.format}: unknown format{hint}")
     values = {field.name: getattr(arguments, field.name) for field in fields(ExportSettings)}
     dataset = open_dataset(arguments.dataset)
     return export_dataset(

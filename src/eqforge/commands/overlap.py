@@ -147,7 +147,8 @@ def overlap_command(arguments: Arguments) -> None:
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
         raise InputError(
-            f"{dataset.folder} contains no image names; pass the folder of images with --images"
+            f"{dataset.folder}: the dataset contains no image names; pass the folder of images "
+            "with --images"
         )
     others = [open_dataset(folder) for folder in arguments.datasets]
     collection = collection_of(dataset) or arguments.names_are

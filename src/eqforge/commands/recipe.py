@@ -152,7 +152,7 @@ def _check_command(command: str, name: str, url: str) -> None:
     if name in MADE_BY[command]:
         return
     if name in MADE_BY[other]:
-        raise InputError(f"{url}: to rebuild {name}, run eqforge {other} {OPTION}")
+        raise InputError(f"{url}: {command} cannot rebuild {name}; run eqforge {other} {OPTION}")
     if name in COMBINED:
         raise InputError(f"{url}: a combined dataset has no recipe; pass the recipes of its parts")
     hint = nearest(name, MADE_BY[command])

@@ -15,7 +15,7 @@ from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.owned import check_outputs
 from eqforge.core.ranges import check_numbers
 from eqforge.core.shell import local_path
-from eqforge.core.visible import nearest, series
+from eqforge.core.visible import counted, nearest, series
 
 Settings = TypeVar("Settings")
 
@@ -36,7 +36,8 @@ def settings_from(
         raise InputError(f"unknown setting {unknown[0]!r}{hint}")
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
-        raise InputError(f"pass a value for {series(missing)}")
+        names = series(map(repr, missing))
+        raise InputError(f"missing {counted(len(missing), 'required arguments')}: {names}")
     check_numbers(made)
     check_outputs(made)
     return made

@@ -84,7 +84,7 @@ def test_what_no_annotation_has_is_one_clear_error(tmp_path: Path, value: bytes)
     (tmp_path / "a.pkl").write_bytes(member(value))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
-    with pytest.raises(InputError, match=r"^a\.pkl: not a readable pickle: ") as caught:
+    with pytest.raises(InputError, match=r"^a\.pkl: cannot be read as a pickle: ") as caught:
         read(tmp_path / "a.pkl")
 
     assert len(str(caught.value)) < 400
@@ -104,7 +104,7 @@ def test_a_pickle_that_asks_for_anything_else_is_refused_by_name(
 ) -> None:
     (tmp_path / "a.pkl").write_bytes(pickle.dumps({"key": [hostile]}))
 
-    with pytest.raises(InputError, match=rf"a\.pkl: not a readable pickle: it contains {name}"):
+    with pytest.raises(InputError, match=rf"cannot be read as a pickle: it contains {name}"):
         read(tmp_path / "a.pkl")
 
 
@@ -125,7 +125,7 @@ def test_a_hostile_pickle_is_not_executed(tmp_path: Path) -> None:
 def test_a_damaged_pickle_is_one_clear_error(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.pkl").write_bytes(data)
 
-    with pytest.raises(InputError, match="not a readable pickle"):
+    with pytest.raises(InputError, match="cannot be read as a pickle"):
         read(tmp_path / "a.pkl")
 
 

@@ -55,7 +55,7 @@ def test_youcook2_segments_keep_their_published_ids(tmp_path: Path) -> None:
         ({"duration": True}, "database.v1.duration: expected a number"),
         (
             {"annotations": [{"id": 0, "segment": [1], "sentence": "a"}]},
-            r"database.v1.annotations\[0\].segment: expected an array of the start and the end",
+            r"database.v1.annotations\[0\].segment: expected \[start, end\] in seconds",
         ),
         (
             {"annotations": [{"id": 0, "segment": [1, 2]}]},
@@ -63,7 +63,7 @@ def test_youcook2_segments_keep_their_published_ids(tmp_path: Path) -> None:
         ),
         (
             {"annotations": [{"id": 0, "segment": [1, 2], "sentence": "a"}] * 2},
-            "the segment id 000 appears twice",
+            "the segment id '000' appears twice",
         ),
     ],
 )

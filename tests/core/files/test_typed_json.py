@@ -24,7 +24,7 @@ class File(msgspec.Struct):
     ("data", "type_", "said"),
     [
         ("{}", list[Image], "f.json: expected a list, found an object"),
-        ('{"imgs": []}', File, "f.json: the field 'images' is missing; found only imgs"),
+        ('{"imgs": []}', File, "f.json: the field 'images' is missing; found only 'imgs'"),
         ('{"images": {}}', File, "f.json: images: expected a list, found an object"),
         ('{"images": [3]}', File, "f.json: images[0]: expected an object, found 3"),
         (

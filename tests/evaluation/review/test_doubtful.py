@@ -180,7 +180,7 @@ def test_of_an_empty_dataset_it_is_said_that_it_is_empty(tmp_path: Path) -> None
     empty = tmp_path / "empty"
     lines = write_lines(tmp_path / "captions.jsonl", ["Xq zrt."])
     assert hard_positives.main(["--captions", lines, "--output", str(empty)]) == 0
-    opened, message = open_dataset(str(empty)), "has no samples; run eqforge inspect to see why"
+    opened, message = open_dataset(str(empty)), "has no samples. To see why, run eqforge inspect"
     with pytest.raises(InputError, match=message):
         doubtful(opened, unlikely=0.9)
     with pytest.raises(InputError, match=message):

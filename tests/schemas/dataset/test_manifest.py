@@ -48,7 +48,10 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
         (b"\xff\xfe", "not a dataset manifest"),
         (b'{"format": "eqforge dataset", "dataset": "d"}', "not a dataset manifest"),
         (to_json(MANIFEST).replace(b'"format_version": 1', b'"format_version": 9'), "expected"),
-        (to_json(MANIFEST).replace(b"eqforge dataset", b"other dataset"), "expected format"),
+        (
+            to_json(MANIFEST).replace(b"eqforge dataset", b"other dataset"),
+            "expected the format",
+        ),
     ],
 )
 def test_anything_else_is_refused(tmp_path: Path, content: bytes | None, message: str) -> None:

@@ -157,7 +157,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
             "mmvp-vlm",
             "x.csv",
             STATEMENTS,
-            "1 has no partner; expected statement 2 with the same Type",
+            "1 needs a statement 2 with the same 'Type'",
         ),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
         ("negclip", "x.tsv", CODE, "a list of strings"),

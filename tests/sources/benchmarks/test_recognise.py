@@ -65,7 +65,8 @@ def test_what_holds_the_records_is_looked_into(tmp_path: Path) -> None:
     path.write_text(json.dumps({"video": {"chair": [pair]}}))
     with pytest.raises(InputError, match="this looks like a file for `eqforge import eqben`"):
         list(read_items("winoground", path))
-    with pytest.raises(InputError, match=r"found ag.json; ag.json has chair; .*import eqben`"):
+    said = r"found 'ag\.json'\. The first record of ag\.json contains chair; .*import eqben`"
+    with pytest.raises(InputError, match=said):
         list(read_items("winoground", tmp_path))
 
 

@@ -80,5 +80,5 @@ def test_shrinking_averages_rather_than_drops_pixels() -> None:
     ],
 )
 def test_settings_out_of_range_are_refused_by_name(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match=next(iter(wrong))):
+    with pytest.raises(InputError, match=next(iter(wrong)).replace("_", "-")):
         FrameSettings(**wrong)  # type: ignore[arg-type]

@@ -101,7 +101,7 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
 
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")
-    assert "contains 2 unknown or changed files: data/test/mine.txt, mine.txt. Move them" in said
+    assert "contains 2 unknown or changed files: data/test/mine.txt, mine.txt. Move every" in said
     assert files(output) == before
     (output / "data" / "test" / "mine.txt").unlink()
     (output / "mine.txt").rename(output / ".mine")
