@@ -186,8 +186,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
         found = by_sample.setdefault(answer.sample_id, {})
         if answer.orders in found:
             raise InputError(
-                f"the pair {answer.sample_id!r} has two answers for image_order "
-                f"{answer.orders[0]} and caption_order {answer.orders[1]}; keep one"
+                f"the pair {answer.sample_id!r} has two answers with image_order "
+                f"{answer.orders[0]!r} and caption_order {answer.orders[1]!r}; keep one"
             )
         found[answer.orders] = answer
     keys = sorted(by_sample)
@@ -195,8 +195,8 @@ def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Cre
     for key in keys:
         if missing := [orders for orders in wanted if orders not in by_sample[key]]:
             raise InputError(
-                f"the pair {key!r} has no answer for image_order {missing[0][0]} and "
-                f"caption_order {missing[0][1]}; every pair needs answers for the same orders"
+                f"the pair {key!r} has no answer with image_order {missing[0][0]!r} and "
+                f"caption_order {missing[0][1]!r}; each pair needs all {len(wanted)} orders"
             )
     rows = [[by_sample[key][orders] for orders in wanted] for key in keys]
     left = np.array([[one.left or 0 for one in row] for row in rows]).reshape(-1, len(wanted))
@@ -277,7 +277,7 @@ def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) ->
         pair_captions = captions.get(row.sample_id)
         if pair_captions is None:
             raise InputError(
-                f"{path}: line {line}: sample_id {shown(row.sample_id)} is not the id of a pair "
+                f"{path}: line {line}: sample_id: no pair with the id {shown(row.sample_id)} was "
                 "chosen from the dataset"
             )
         orders = row.image_order, row.caption_order

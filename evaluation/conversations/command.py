@@ -105,7 +105,7 @@ class ConverseSettings:
         if self.answers is not None and self.endpoint is not None:
             raise InputError("pass either --endpoint or --answers, not both")
         if (self.answers is None) == (self.model is None):
-            raise InputError("pass either --model or --answers")
+            raise InputError("pass either --model or --answers, not both")
         usual = {each.name: each.default for each in fields(self)}
         for name in ("chat_template", "precision", "device", "threads"):
             if self.endpoint is not None and getattr(self, name) != usual[name]:

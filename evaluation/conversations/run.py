@@ -75,7 +75,7 @@ def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed:
     if schema.names and missing:
         raise InputError(
             f"{dataset.folder}: its samples have no column {missing[0]!r}; pass a dataset of pairs "
-            f"(with the columns {', '.join(wanted)})"
+            f"with the columns {', '.join(wanted)}"
         )
     if schema.names and by is not None:
         check_label_column(schema, by, dataset.folder)

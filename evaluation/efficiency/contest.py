@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import clipped, name_of
+from eqforge.core.files.checked import clipped, shown
 from eqforge.core.files.foreign_tables import csv_rows
-from eqforge.core.visible import counted
+from eqforge.core.visible import counted, series
 from eqforge.evaluation.efficiency.result import (
     Efficiency,
     draw_medians,
@@ -29,7 +29,7 @@ from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.tables.scores import places_of
-from eqforge.evaluation.tasks.gap import Number, read_numbers
+from eqforge.evaluation.tasks.gap import Number, named, read_numbers
 from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -38,9 +38,8 @@ _SIGMAS = 1.959963984540054
 _MACHINE = ("cpu", "gpu", "cuda", "cudnn", "tf32", "torch_threads", "python")
 _GPU = ("driver_version", "clocks.max.sm", "power.limit")
 _SETTINGS = ("task", "items", "seed", "warm_up", "max_pixels", "decoder")
-_COLUMNS = {"model"} | {
-    f"{name}{end}" for name in ("score", "seconds") for end in ("", "_low", "_high")
-}
+_REQUIRED = {"model", "score", "seconds"}
+_COLUMNS = _REQUIRED | {f"{name}_{end}" for name in ("score", "seconds") for end in ("low", "high")}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -153,11 +152,11 @@ def from_table(path: Path, rules: Rules) -> Contest:
     names: list[str] = []
     rows = []
     for line, row in enumerate(csv_rows(path), start=2):
-        if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
+        if wrong := _REQUIRED - row.keys() or row.keys() - _COLUMNS:
             raise InputError(
-                f"{path}: expected the columns model, score and seconds (optional: "
-                f"{', '.join(sorted(_COLUMNS - {'model', 'score', 'seconds'}))}); found "
-                f"{', '.join(name_of(name) for name in row)}"
+                f"{path}: the column {shown(min(wrong, key=str))} is "
+                f"{'missing' if wrong <= _REQUIRED else 'unknown'}. Required columns: model, score "
+                f"and seconds. Optional columns: {series(sorted(_COLUMNS - _REQUIRED))}"
             )
         where = f"{path}: line {line}"
         rows.append([_bounds_of(row, name, where) for name in ("score", "seconds")])
@@ -190,7 +189,7 @@ def from_numbers(
         found = read_numbers(path)
         if twice := numbers.keys() & found.keys():
             raise InputError(
-                f"{path}: the row for {', '.join(min(twice))} also appears in an earlier --metrics "
+                f"{path}: the row with {named(*min(twice))} also appears in an earlier --metrics "
                 "file; remove one of the two"
             )
         numbers |= found
@@ -203,10 +202,10 @@ def from_numbers(
         try:
             parts = [numbers[model, subset, metric].bounds for subset in subsets]
         except KeyError as error:
-            known = sorted({f"{name}, {s}, {m}" for name, s, m in numbers if m == metric})
+            known = sorted({named(name, s) for name, s, m in numbers if m == metric})
             raise InputError(
-                f"{', '.join(map(str, tables))}: there is no row for {', '.join(error.args[0])}. "
-                f"Rows for this metric: {'; '.join(known[:20]) or 'none'}"
+                f"{', '.join(map(str, tables))}: there is no row with {named(*error.args[0])}. "
+                f"Rows with this metric: {'; '.join(known[:20]) or 'none'}"
             ) from None
         values, lows, highs = np.array(parts).T
         value, sides = float(values.mean()), np.nan_to_num([values - lows, highs - values])
@@ -243,7 +242,7 @@ def _times(
             continue
         for line, row in enumerate(csv_rows(path), start=2):
             if not row.get("model"):
-                raise InputError(f"{path}: line {line}: expected the columns model and seconds")
+                raise InputError(f"{path}: line {line}: the column 'model' is missing or empty")
             yield row["model"], _bounds_of(row, "seconds", f"{path}: line {line}")
 
 
@@ -253,7 +252,7 @@ def _drawn(
     """Return models whose scores and times are drawn from their intervals [models, 2, 3]."""
     if len(set(names)) < len(names):
         raise InputError(
-            f"the model {max(names, key=names.count)} appears twice; rename one of the two"
+            f"the model {max(names, key=names.count)!r} appears twice; rename one of the two"
         )
     scores, seconds = np.array(rows).transpose(1, 0, 2)
     noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
@@ -276,10 +275,11 @@ def _bounds_of(row: Mapping[str, str], name: str, where: str) -> tuple[float, ..
     try:
         value = float(row[name])
         bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
+        if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
+            above, found = " above 0" * (name == "seconds"), dict.fromkeys(map(str, bounds))
+            raise ValueError(f"expected finite numbers{above}; found {series(found)}")
         if not bounds[0] <= value <= bounds[1]:
             raise ValueError(f"{value} is outside its interval, {bounds[0]} to {bounds[1]}")
-        if not math.isfinite(sum(bounds)) or (name == "seconds" and bounds[0] <= 0):
-            raise ValueError("expected finite numbers, and seconds above 0")
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: {name}: {clipped(str(error))}") from error
     return value, *bounds

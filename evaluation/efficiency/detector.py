@@ -24,8 +24,8 @@ class Detector:
             raise InputError(f"{model.name} reads pixels; omit --detector and --detector-s")
         if not reads_pixels and len(passed) != 1:
             raise InputError(
-                f"{model.name} reads features from a detector, whose time counts too; pass "
-                "either --detector MODEL or --detector-s (the detector's seconds per image)"
+                f"{model.name} reads features from a detector. To include the detector's time, "
+                "pass either --detector MODEL or --detector-s SECONDS (per image)"
             )
         self.stages = ("detector",) * len(passed)
         if settings.detector is not None:

@@ -154,7 +154,7 @@ def _load_answerer(dataset: Dataset, settings: EfficiencySettings) -> Loaded:
     for name in ("batches", "repeats"):
         if getattr(settings, name) != usual[name]:
             flag = name.replace("_", "-")
-            raise InputError(f"--{flag} applies only to models that score; omit it")
+            raise InputError(f"--{flag} cannot be used with --model {ANSWERER}; omit --{flag}")
     options = frozenset({"precision", "device", "list", "features"})
     spec = parse_spec(settings.model, {ANSWERER: options})
     if settings.task is None:

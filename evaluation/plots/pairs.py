@@ -68,7 +68,7 @@ def read_pair_scores(
             )
     if not paths:
         raise InputError(
-            f"pass scores for {dataset.folder} after the dataset; eqforge score computes them"
+            f"{dataset.folder}: pass scores after the dataset; to compute any, run eqforge score"
         )
     if by is not None:
         check_label_column(dataset.schema("samples"), by, dataset.folder)

@@ -106,8 +106,8 @@ def doubtful(
     if unlikely is not None and all(row.probability is None for row in rows):
         how = judgement_advice(dataset, "the rules of corrected mode")
         raise InputError(
-            f"--unlikely: the samples in {dataset.folder} have no probability of being correct; "
-            f"{how}"
+            f"--unlikely: {dataset.folder} does not store how probable it is that a sample "
+            f"is correct; {how}"
         )
     if unlikely is not None:
         generated = [row for row in rows if row.basis != OF_SOURCE]
@@ -118,8 +118,8 @@ def doubtful(
         is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
         rows = [row for row in rows if is_disputed(row.answers)]
     if not rows:
-        hint = f"; judges were not asked about {counted(unjudged, 'samples')}" if unjudged else ""
-        raise InputError(f"{dataset.folder}: no samples are in doubt{hint}")
+        hint = f", but judges were not asked about {counted(unjudged, 'samples')}"
+        raise InputError(f"{dataset.folder}: no samples are in doubt{hint if unjudged else ''}")
     return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
 
@@ -155,7 +155,7 @@ def judgement_advice(dataset: Dataset, options: str = "--verify") -> str:
     name = dataset.manifest.dataset
     if table_type(name, "judgements") is None:
         return f"eqforge judges only hard-positives and training-captions, not {name}"
-    verb = "combine datasets that you built" if name in COMBINED else "build it"
+    verb = "combine datasets that you built" if name in COMBINED else "build the dataset"
     return f"{verb} with {options}"
 
 

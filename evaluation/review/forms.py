@@ -228,7 +228,7 @@ def _wrong_box(vote: Vote) -> str:
     x, y, width, height = vote.box
     inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
     right = inside and min(width, height) >= _LEAST - _SLACK
-    return "" if right else "box: expected a box inside the image, in fractions of its size"
+    return "" if right else "box: expected a box inside the image, as fractions of the image's size"
 
 
 FORMS: Final[Mapping[Form, AnswerForm]] = {

@@ -201,8 +201,8 @@ def _check(
         raise InputError("--reviewers: specify at least one name")
     if not 1 <= overlap <= len(reviewers):
         raise InputError(
-            f"--overlap {overlap}: expected a number from 1 to the number of reviewers, "
-            f"{len(reviewers)}"
+            f"--overlap {overlap}: expected at least 1, and at most the number of reviewers "
+            f"({len(reviewers)})"
         )
     if settings.each is not None and protocol.unit not in ("samples", "captions"):
         raise InputError(f"--each {settings.each} works only with protocols that review samples")

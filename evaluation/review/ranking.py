@@ -67,7 +67,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
         for reviewer, order in orders.items():
             if sorted(order) != images:
                 raise InputError(
-                    f"{name}: the votes of {reviewer} do not rank the same images as the task"
+                    f"{name}: the vote of {reviewer!r} does not rank exactly the images of the task"
                 )
         if orders:
             ranks = [[1 + order.index(image) for image in images] for order in orders.values()]

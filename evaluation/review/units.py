@@ -258,7 +258,7 @@ def check_fits(
     fitting = [name for name, each in decided if fits[each.needs]]
     if not fitting:
         raise InputError(
-            f"--protocol {protocol.name}: the items in {dataset.folder} have no images; "
+            f"--protocol {protocol.name}: {dataset.folder} contains no images for its items; "
             f"{dataset.remedy}, or write your own protocol"
         )
     options = ", ".join(f"--protocol {name}" for name in fitting)

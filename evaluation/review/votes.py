@@ -162,8 +162,8 @@ def _read(path: Path) -> VoteFile:
         raise InputError(f"{path}: its fields differ from the fields of the {known.name} protocol")
     if known is None and file.form in ("write", "box") and not file.fields:
         raise InputError(
-            f"{path}: fields: expected the fields of the protocol {shown(file.protocol)}, found "
-            "none; pass the file that the page saved"
+            f"{path}: the fields of the protocol {shown(file.protocol)} are missing; pass the file "
+            "that the page saved"
         )
     return file
 

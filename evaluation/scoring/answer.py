@@ -124,7 +124,7 @@ def answer_dataset(settings: AnswerSettings) -> str:
         if without := dataset.manifest.num_rows(settings.task) - len(questions):
             failures["no image"] = without
         reasons = ", ".join(
-            f"{count:,} left out ({why})" for why, count in sorted(failures.items())
+            f"{counted(n, 'questions')} left out ({why})" for why, n in sorted(failures.items())
         )
         if not lines:
             raise InputError(f"{settings.dataset}: no question could be answered: {reasons}")
@@ -139,7 +139,7 @@ def questions_of(dataset: "Dataset", task: str) -> list[tuple[dict[str, Any], Qu
     known = [name for name in VLUE if name in dataset.manifest.tables]
     if task not in known:
         raise InputError(
-            f"--task {task} is not in {dataset.folder}; its tasks are {', '.join(known) or 'none'}"
+            f"--task {task}: the tasks of {dataset.folder} are {', '.join(known) or 'none'}"
         )
     form = VLUE[task]
     more = ("image", "width_px", "height_px") if task == "grounding" else ()

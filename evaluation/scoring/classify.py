@@ -87,7 +87,7 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     values, size = np.frombuffer(read_bytes(data), np.uint8), labels + 3 * _SIDE_PX**2
     if not values.size or values.size % size:
         raise InputError(
-            f"{data}: expected images of {size:,} bytes each, found {values.size:,} bytes"
+            f"{data}: expected images of {size:,} bytes each, found {values.size:,} bytes in all"
         )
     records = values.reshape(-1, size)
     targets, pixels = (
@@ -96,7 +96,8 @@ def _cifar(names: Path, data: Path, labels: int) -> dict[str, list[Image]]:
     )
     if targets.max() >= len(classes):
         raise InputError(
-            f"{data} uses class {targets.max()}, but {names} names only {len(classes)} classes"
+            f"{data} uses class {targets.max()} (counted from 0), but {names} names only "
+            f"{len(classes)} classes"
         )
     pixels = pixels.transpose(0, 2, 3, 1)
     return {name: [*pixels[targets == number]] for number, name in enumerate(classes)}
@@ -144,8 +145,8 @@ def _finite(vectors: NDArray[np.float32], names: Sequence[object]) -> NDArray[np
     bad = ~np.isfinite(vectors).all(axis=1)
     if bad.any():
         raise InputError(
-            f"{names[int(bad.argmax())]}: the model's vector is not finite. Lower precisions can "
-            "overflow; pass precision=float32"
+            f"{names[int(bad.argmax())]}: the model's vector is not finite. Low precision can "
+            "cause this; pass precision=float32 with --model"
         )
     return vectors
 

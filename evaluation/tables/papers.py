@@ -84,8 +84,8 @@ def read_measured(paths: Sequence[str]) -> dict[str, Numbers]:
             key = name or measured.title.partition(":")[0], one.subset, one.metric
             if key in found.setdefault(one.model, {}):
                 raise InputError(
-                    f"{one.model}: the number for {', '.join(key)} appears twice; name the dataset "
-                    "of each folder, such as SWAP=out/swap"
+                    f"{one.model}: the number for dataset {key[0]!r}, subset {key[1]!r} and metric "
+                    f"{key[2]!r} appears twice; name each folder's dataset, such as SWAP=out/swap"
                 )
             found[one.model][key] = one
     return found
@@ -149,7 +149,7 @@ def tables_command(settings: TablesSettings) -> None:
     if unknown := [c for c in settings.columns if not any(places_of(t, [c]) for t in paper.tables)]:
         raise InputError(
             f"--columns {unknown[0]}: no such heading. Known headings: {_headings(paper)}. For a "
-            "single column, pass the heading, a space and a name from the parentheses"
+            "single column, pass 'HEADING NAME', with a NAME from the parentheses"
         )
     measured = read_measured(settings.paths)
     named = labels_of(list(measured), settings.labels)
@@ -188,7 +188,7 @@ def tables_command(settings: TablesSettings) -> None:
             f"{', '.join(settings.paths)}: found no numbers for the columns "
             f"{', '.join(settings.columns) or 'of ' + settings.paper}. Known headings: "
             f"{_headings(paper)}. eqforge looks for numbers named DATASET|SUBSET|METRIC, such as "
-            f"{paper.tables[0].columns[0].find[-1]}"
+            f"{paper.tables[0].columns[0].find[-1]!r}"
         )
 
 

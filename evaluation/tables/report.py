@@ -210,8 +210,8 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
     if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
         raise InputError(
-            f"--labels {' '.join(labels)}: expected {len(models)} different names, one for each "
-            f"model: {', '.join(models)}"
+            f"--labels {' '.join(labels)}: expected {len(models)} different names, one for each of "
+            f"these models, in this order: {', '.join(models)}"
         )
     return dict(zip(models, labels or models, strict=True))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.core.visible import counted, visible
+from eqforge.core.visible import counted, shortened, visible
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.sources.errata import by_reason, read_errata, unknown, unmatched
 
@@ -99,7 +99,8 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
     kind = schema.field(column).type
     if not any(test(kind) for test in _LABELS):
         raise InputError(
-            f"{where}: the column {column!r} has the type {kind}; expected text or whole numbers"
+            f"{where}: the column {column!r} has the type {shortened(str(kind), 60)}; expected "
+            "text or whole numbers"
         )
 
 

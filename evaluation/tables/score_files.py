@@ -81,13 +81,13 @@ class Layout(NamedTuple):
         expected = f"Expected columns: sample_id, {', '.join(self.columns)} ({self})"
         if wrong := [name for name in ("sample_id", *form) if name not in names]:
             raise InputError(
-                f"{path} lacks the columns {', '.join(wrong)}. {expected}. Alternatively, a "
+                f"{path}: missing columns: {', '.join(wrong)}. {expected}. Alternatively, a "
                 "column named 'values' can hold a list of the scores in this order. Example row: "
                 f"{self._example(path)}. For columns with other names, pass --columns "
                 f"{wrong[0]}=NAME"
             )
         if more := [name for name in names if _IS_SCORE.fullmatch(name) and name not in form]:
-            raise InputError(f"{path}: unexpected column {more[0]}; remove it. {expected}")
+            raise InputError(f"{path}: unexpected column {more[0]!r}; remove it. {expected}")
         return form
 
     def _example(self, path: Path) -> str:
@@ -152,7 +152,7 @@ def from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floa
     keys = found.pop(ids).to_list()
     is_list = pa.types.is_nested(kinds[chosen[0]])
     if None in keys or (is_list and found[chosen[0]].null_count):
-        raise InputError(f"{path}: a row lacks its sample_id or its list of scores")
+        raise InputError(f"{path}: a row has no sample_id or no list of scores")
     if not is_list:
         return keys, np.column_stack(
             [found[name].to_numpy(zero_copy_only=False) for name in chosen]
@@ -197,8 +197,8 @@ def from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[np
         else:
             raise InputError(
                 f"{path}: found {counted(len(arrays), 'arrays')}: {names_of(arrays)}. "
-                f"Expected arrays: sample_id, {', '.join(layout.columns)} ({layout}). One array of "
-                "numbers also works, with or without a text array of ids"
+                f"Expected arrays: sample_id, {', '.join(layout.columns)} ({layout}). Otherwise, "
+                "pass one array of numbers, with or without a text array of ids"
             )
         keys = None if keys is None else keys.tolist()
     ids = path.with_suffix(".ids.txt")
@@ -210,13 +210,13 @@ def from_array(path: Path, layout: Layout) -> tuple[list[str] | None, NDArray[np
 
 
 def check_shape(path: Path, values: NDArray[Any], layout: Layout, count: int) -> None:
-    shapes = (layout.width,), (len(layout.images), len(layout.captions))
-    if values.shape not in [(count, *shape) for shape in shapes]:
+    shapes = (count, layout.width), (count, len(layout.images), len(layout.captions))
+    if values.shape not in shapes:
         raise InputError(
-            f"{path}: expected {layout.width} scores for each of the {count:,} ids, found an array "
-            f"of shape {values.shape}. Order of the scores: {layout}. Put the ids into "
-            f"{path.stem}.ids.txt, one per line, or into a text array of an .npz file. Without "
-            "ids, the rows must follow the order of the dataset's samples"
+            f"{path}: expected an array of shape {shapes[0]} or {shapes[1]}, with {layout.width} "
+            f"scores for each id; found the shape {values.shape}. Order of the scores: "
+            f"{layout}. Put the ids into {path.stem}.ids.txt, one per line, or into a text array "
+            "of an .npz file. Without ids, the rows must follow the order of the dataset's samples"
         )
 
 

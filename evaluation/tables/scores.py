@@ -61,9 +61,9 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
-            f"{scores.folder} contains scores for {scores.manifest.dataset} "
-            f"{scores.manifest.dataset_sha256[:12]}. {dataset.folder} is a different dataset or "
-            f"version ({found[:12]}); score the dataset again"
+            f"{scores.folder} contains scores for {scores.manifest.dataset} (SHA-256 "
+            f"{scores.manifest.dataset_sha256[:12]}), but {dataset.folder} is a different dataset "
+            f"or version (SHA-256 {found[:12]}); score the dataset again"
         )
     return scores
 

@@ -10,7 +10,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines
-from eqforge.core.visible import counted
+from eqforge.core.visible import counted, series
 
 RELEASED_IDS: Final = {
     "question_id": "vqa",
@@ -78,12 +78,12 @@ def _sample_of(line: _Line, by_source: Mapping[tuple[str, str], Sequence[str]], 
     name, value = next((each for each in released if each[1] is not None), ("", None))
     if not name:
         raise InputError(
-            f"{where}: expected one of the fields sample_id, {', '.join(RELEASED_IDS)}"
+            f"{where}: expected one of the fields sample_id, {series(RELEASED_IDS, 'or')}"
         )
     keys = by_source.get((name, str(value)), ())
     if len(keys) != 1:
         raise InputError(
-            f"{where}: {name} {shown(str(value))}: {len(keys):,} samples have this id; "
+            f"{where}: {name} {shown(str(value))}: {len(keys) or 'no'} samples have this id; "
             "use sample_id instead"
         )
     return keys[0]

@@ -85,8 +85,8 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
         missing = [key for key in expected if key not in boundaries]
         if missing and not settings.allow_missing:
             raise InputError(
-                f"{path} lacks {counted(len(missing), 'boundaries')} found in other files, such as "
-                f"{missing[0]!r}; pass --allow-missing to skip them"
+                f"{path} lacks {counted(len(missing), 'boundaries')} that other files contain, "
+                f"such as {missing[0]!r}; pass --allow-missing to skip them"
             )
     judged = {
         name: {EVERYTHING: _judge(list(map(_search, boundaries.values())), len(expected), settings)}
@@ -179,11 +179,11 @@ def _read(path: Path) -> dict[str, _Boundary]:
         sizes = len(line.before), len(line.after)
         if sizes[0] != sizes[1] or sizes[0] < 2:
             raise InputError(
-                f"{path}: line {number}: 'before' and 'after' need equally many scores, at least 2 "
-                f"each; found {sizes[0]} and {sizes[1]}"
+                f"{path}: line {number}: expected as many scores in 'before' as in 'after', and at "
+                f"least 2; found {sizes[0]} and {sizes[1]}"
             )
         if line.fps <= 0:
-            raise InputError(f"{path}: line {number}: fps is {line.fps:g}, but must be above 0")
+            raise InputError(f"{path}: line {number}: fps {line.fps:g}: expected more than 0")
         if line.boundary_id in found:
             raise InputError(f"{path}: line {number}: {line.boundary_id!r} appears twice; keep one")
         found[line.boundary_id] = line

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import read_text_lines, shown
+from eqforge.core.files.checked import clipped, read_text_lines
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.pairs import WINOGROUND
 from eqforge.evaluation.statistics.bootstrap import (
@@ -127,7 +127,8 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
             text = read_bytes(path).decode("utf-8").replace(",", " ")
             found = np.array(text.split(), dtype=np.float64)
     except ValueError as error:
-        raise InputError(f"{path}: expected only numbers: {shown(str(error))}") from error
+        what = str(error).replace("could not convert string to float: ", "found ")
+        raise InputError(f"{path}: expected only numbers; {clipped(what)}") from error
     vector: NDArray[Any] = found.ravel()
     exact = vector if vector.dtype.kind == "f" else vector.astype(np.float64)
     bad = np.flatnonzero(~(np.abs(exact.astype(np.float64)) <= LARGEST_SCORE))

@@ -12,8 +12,10 @@ import numpy as np
 from more_itertools import map_reduce
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.visible import series
 from eqforge.evaluation.metrics.pairs import COSTS
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers
@@ -132,10 +134,15 @@ def read_numbers(path: Path) -> dict[tuple[str, str, str], Number]:
             continue
         key = one.model, one.subset, one.metric
         if key in found:
-            row = ", ".join(filter(None, key))
-            raise InputError(f"{path}: the row for {row} appears twice; keep one")
+            raise InputError(f"{path}: the row with {named(*key)} appears twice; keep one")
         found[key] = one
     return found
+
+
+def named(model: str, subset: str, metric: str | None = None) -> str:
+    """Return the names of a row for a message."""
+    names = {"model": model, "subset": subset, "metric": metric}
+    return series(f"{name} {shown(value)}" for name, value in names.items() if value is not None)
 
 
 def _of_csv(path: Path) -> Iterator[Number]:
@@ -144,8 +151,9 @@ def _of_csv(path: Path) -> Iterator[Number]:
         try:
             yield msgspec.convert(values, Number, strict=False)
         except msgspec.ValidationError as error:
+            what = str(error).replace("Object missing required field", "missing or empty column")
             raise InputError(
-                f"{path}: line {line}: {error}. Required columns: model, metric and value. "
+                f"{path}: line {line}: {what}. Required columns: model, metric and value. "
                 "Optional columns: subset, unit, low and high"
             ) from error
 

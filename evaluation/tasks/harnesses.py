@@ -62,8 +62,8 @@ class _ExportedTask:
             raise InputError(f"{path}: no sample has answers to all its questions{why}")
         if missing and not self.allow_missing:
             raise InputError(
-                f"{path}: {len(missing):,} of {len(self.samples.keys):,} samples lack "
-                f"answers{why}, for example {shown(min(missing))}; pass --allow-missing to skip "
+                f"{path}: answers are missing for {len(missing):,} of {len(self.samples.keys):,} "
+                f"samples{why}, for example {shown(min(missing))}; pass --allow-missing to skip "
                 "them"
             )
 

@@ -31,7 +31,7 @@ def dataset_report(settings: MetricsSettings) -> Report:
     dataset.check_samples()
     if not scores and not settings.human:
         raise InputError(
-            f"pass scores for {settings.paths[0]} after the dataset; eqforge score computes them"
+            f"{settings.paths[0]}: pass scores after the dataset; to compute any, run eqforge score"
         )
     if is_answered(dataset) and all(map(has_answers, scores)):
         return answers_report(dataset, scores, settings)

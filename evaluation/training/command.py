@@ -157,7 +157,8 @@ class FinetuneSettings:
                 raise InputError(f"{flag} {value}: expected at least {least[name]}")
         if self.warmup_steps > 1 and self.warmup_steps % 1:
             raise InputError(
-                f"--warmup-steps {self.warmup_steps}: values above 1 must be whole numbers"
+                f"--warmup-steps {self.warmup_steps}: expected a whole number of steps, or a "
+                "fraction (below 1) of all steps"
             )
         if self.max_grad_norm is not None and not self.max_grad_norm > 0:
             raise InputError(f"--max-grad-norm {self.max_grad_norm}: expected more than 0")

@@ -18,6 +18,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.core.files.table_file import ADVICE
 from eqforge.core.visible import counted
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
@@ -47,7 +48,7 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
         if missing:
             raise InputError(
                 f"{dataset.folder}: {counted(len(missing), 'images')} of its samples cannot be "
-                f"found, such as {name_of(min(missing))}; run eqforge verify to find all damage"
+                f"found, such as {name_of(min(missing))}; {ADVICE}"
             )
 
 

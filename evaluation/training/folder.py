@@ -65,8 +65,8 @@ class RunFolder:
         name = next((n for n in names if self._identity.get(n) != there.get(n)), None)
         if name is not None:
             raise InputError(
-                f"{self.folder} {state} with different settings: {name_of(name)} is "
-                f"{shown(there.get(name))} instead of {shown(self._identity.get(name))}; "
+                f"{self.folder} {state} with different settings: {name_of(name)!r} is "
+                f"{shown(there.get(name))} there, but {shown(self._identity.get(name))} here; "
                 "choose a different folder, or delete this one"
             )
 
@@ -94,10 +94,10 @@ class RunFolder:
         try:
             accelerator.load_state(str(found[step]))
         except Exception as error:  # readers of damaged files raise anything
+            what = " ".join(str(error).split()).partition(". ")[0]
             raise InputError(
-                f"{found[step]} is damaged or belongs to a different training run "
-                f"({type(error).__name__}: {clipped(' '.join(str(error).split()))}). To start "
-                "over, delete it."
+                f"{found[step]} is damaged or belongs to a different training run; to start over, "
+                f"delete {found[step].name} ({type(error).__name__}: {clipped(what)})"
             ) from error
         return step
 

@@ -52,7 +52,7 @@ def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     for name in settings.weights():
         if name not in _LOSSES[kind]:
             raise InputError(
-                f"--loss {name}{origin} cannot be used with {kind} models. Their losses: "
+                f"--loss {name}{origin} cannot be used with {kind} models. Supported losses: "
                 f"{', '.join(_LOSSES[kind])}"
             )
     if not any(name in settings.weights() for name in MATCHING):

@@ -198,7 +198,7 @@ def test_people_are_asked_and_heard(tmp_path: Path, capsys: pytest.CaptureFixtur
 
     with pytest.raises(eqforge.InputError, match=r"output .* already exists; add overwrite=True"):
         eqforge.review_import(dataset, files[0], output=decisions)
-    with pytest.raises(eqforge.InputError, match="overlap 3: expected a number from 1"):
+    with pytest.raises(eqforge.InputError, match="overlap 3: expected at least 1"):
         eqforge.review_plan(dataset, **asked, output=tmp_path / "x", overlap=3)
     assert not (tmp_path / "x").exists()
 

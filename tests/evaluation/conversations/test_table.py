@@ -85,9 +85,9 @@ def test_chance_is_what_all_throws_of_a_coin_give(orders: int) -> None:
 
 def test_answers_have_to_be_complete() -> None:
     whole = answered("a", [1, 2, 2, 1])
-    with pytest.raises(InputError, match="has two answers for image_order"):
+    with pytest.raises(InputError, match="has two answers with image_order '"):
         judge_answers([*whole, whole[0]])
-    with pytest.raises(InputError, match="no answer for image_order 1"):
+    with pytest.raises(InputError, match="no answer with image_order '1"):
         judge_answers(whole[:3])
 
 
@@ -113,7 +113,7 @@ def test_answers_of_another_program_are_measured_alike(
         ({"sample_id": "x"}, "the field 'image_order' is missing"),
         (
             lines[0] | {"sample_id": "x"},
-            "sample_id 'x' is not the id of a pair chosen from",
+            "sample_id: no pair with the id 'x' was chosen from the dataset",
         ),
         (lines[0] | {"answer": None}, "answer: expected a string, found null"),
         (lines[0] | {"image_order": "11"}, "image_order: unknown value '11'"),

@@ -93,10 +93,10 @@ def test_intervals_of_a_table_are_drawn_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("model,score\na,1\n", "expected the columns"),
+        ("model,score\na,1\n", "the column 'seconds' is missing. Required columns"),
         ("model,score,seconds\n", "no model"),
         ("model,score,seconds\na,x,1\n", "line 2"),
-        ("model,score,seconds\na,1,0\n", "seconds above 0"),
+        ("model,score,seconds\na,1,0\n", "seconds: expected finite numbers above 0; found 0.0"),
         ("model,score,seconds\na,nan,1\n", "line 2"),
         ("model,score,seconds,score_low\na,1,1,2\n", "outside its interval"),
         ("model,score,seconds\na,1,1\na,1,1\n", "appears twice"),
@@ -153,8 +153,8 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     times.write_text("model,seconds\na,1\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert (
-        "there is no row for a, nlvr2, accuracy. Rows for this metric: a, vqa, accuracy"
-        in capsys.readouterr().err
+        "there is no row with model 'a', subset 'nlvr2' and metric 'accuracy'. Rows with this "
+        "metric: model 'a' and subset 'vqa'" in capsys.readouterr().err
     )
     assert main(["pareto", str(times), "--metrics", str(table), str(table)]) == 2
     assert "also appears in an earlier --metrics file" in capsys.readouterr().err
@@ -166,7 +166,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert "--subsets: pass at least one subset" in capsys.readouterr().err
     for content, message in (
         ("model,seconds\n", "found no models"),
-        ("seconds\n1\n", "line 2: expected the columns model and seconds"),
+        ("seconds\n1\n", "line 2: the column 'model' is missing or empty"),
     ):
         times.write_text(content)
         assert main(["pareto", str(times), "--metrics", str(table)]) == 2
@@ -174,7 +174,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     times.write_text("model,seconds\na,1\n")
     table.write_text(table.read_text() + "a,vqa,accuracy,0.9\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
-    assert "a, vqa, accuracy appears twice" in capsys.readouterr().err
+    assert "model 'a', subset 'vqa' and metric 'accuracy' appears twice" in capsys.readouterr().err
     table.write_text("model,value\na,0.5\n")
     assert main(["pareto", str(times), "--metrics", str(table)]) == 2
     assert "Required columns: model, metric and value" in capsys.readouterr().err

@@ -85,7 +85,7 @@ def _other_score(rows: list[dict[str, str]]) -> None:
             lambda rows: rows.append(rows[0]),
             "line 6: the caption 'caption 2' appears more often than",
         ),
-        (lambda rows: rows.pop(), "1 of 4 samples lack answers"),
+        (lambda rows: rows.pop(), "answers are missing for 1 of 4 samples"),
         (
             lambda rows: rows[0].update(caption="strange"),
             "the dataset does not contain 1 of the 4 captions",
@@ -191,7 +191,7 @@ def test_a_task_of_ones_own_is_judged_by_its_scores(
             own_lines(scores)[1:],
             "lines per sample vary from 1 to 2, so some questions are missing",
         ),
-        (own_lines(scores)[2:], "1 of 4 samples lack answers"),
+        (own_lines(scores)[2:], "answers are missing for 1 of 4 samples"),
         ([*own_lines(scores), own_lines(scores)[3]], "the doc_id '3' appears twice"),
         (own_lines({"strange": [1]}), "the dataset does not contain 1 of the 1 samples"),
     ):

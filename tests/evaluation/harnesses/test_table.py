@@ -177,7 +177,7 @@ def _drop(questions: list[Any]) -> list[Any]:
     [
         (
             _drop,
-            "18 samples lack answers, for example 'made/v002/2-3'; pass --allow-missing",
+            "18 samples, for example 'made/v002/2-3'; pass --allow-missing",
         ),
         (lambda found: [*found, found[3]], "line 145: the question 'q"),
         (lambda found: [], "contains no scores"),

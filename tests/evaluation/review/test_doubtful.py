@@ -140,7 +140,9 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     opened = open_dataset(str(dataset))
     with pytest.raises(InputError, match="no samples are in doubt"):
         doubtful(opened, unlikely=0)
-    with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
+    with pytest.raises(
+        InputError, match="has no answers from judges; build the dataset with --verify"
+    ):
         doubtful(opened, disputed="rules")
     with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80%"):
         doubtful(opened, unlikely=80)
@@ -148,9 +150,11 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     plain = tmp_path / "plain"
     arguments = ["--captions", lines, "--mode", "paper", "--output", str(plain)]
     assert hard_positives.main(arguments) == 0
-    with pytest.raises(InputError, match="has no answers from judges; build it with --verify"):
+    with pytest.raises(
+        InputError, match="has no answers from judges; build the dataset with --verify"
+    ):
         doubtful(open_dataset(str(plain)), disputed="judges")
-    with pytest.raises(InputError, match=r"no probability of .* the rules of corrected mode"):
+    with pytest.raises(InputError, match=r"not store how probable .* the rules of corrected mode"):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
     with pytest.raises(
         InputError, match=r"judges only hard-positives and training-captions, not vlue"
@@ -162,7 +166,7 @@ def test_what_no_judge_was_asked_about_is_told_where_nothing_is_in_doubt(
     dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS[:1]))
-    message = "no samples are in doubt; judges were not asked about 3 samples"
+    message = "no samples are in doubt, but judges were not asked about 3 samples"
     with pytest.raises(InputError, match=message):
         doubtful(open_dataset(str(dataset)), disputed="judges")
 

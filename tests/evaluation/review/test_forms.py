@@ -400,7 +400,7 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
 
     other = [saved(plan, "ada", lambda item, one: {"order": sorted(one["images"])[1:]})]
     argv = ["import", dataset, *other, "--output", tmp_path / "x.jsonl"]
-    assert "do not rank the same images as the task" in refused(argv, capsys)
+    assert "does not rank exactly the images of the task" in refused(argv, capsys)
 
 
 # --- VLUE: what is written and drawn becomes rows that its build reads
@@ -641,7 +641,7 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     assert {row["item"] for row in rows} == {r["sample_id"] for r in rows_in(dataset, "samples")}
     assert all(row["mood"] == f"calm {row['item']}" and len(row["images"]) == 2 for row in rows)
     argv = ["import", dataset, saved(plan, "ada", always(None), fields=[]), "--output", own]
-    assert "fields: expected the fields of the protocol 'mood', found none" in refused(
+    assert "the fields of the protocol 'mood' are missing" in refused(
         [*argv, "--overwrite"], capsys
     )
     file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))

@@ -326,7 +326,7 @@ def test_protocols_are_refused_where_nobody_could_answer(
     decided = [name for name, each in protocols().items() if each.form == "decide"]
     for dataset, protocol in itertools.product((texts, unseen), decided):
         said = refused(dataset, protocol, tmp_path / "r", capsys)
-        assert f"--protocol {protocol}: the items in" in said
+        assert f"--protocol {protocol}: {dataset} contains no images for its items" in said
         assert "build it with --images FOLDER" in said
     planned(texts, tmp_path / "own", "--protocol", str(own))
 

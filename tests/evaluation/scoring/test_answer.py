@@ -290,7 +290,7 @@ def test_lxmert_needs_the_features_of_each_image_and_no_other_model_takes_them(
     (tmp_path / "some.tsv").write_text(first)
     some, output = ["--features", str(tmp_path / "some.tsv")], tmp_path / "some.jsonl"
     assert answer(dataset, "vqa", folder, output, *some).keys() == {"vqa/0"}
-    assert "2 left out (some.tsv has no line for this image)" in capsys.readouterr().out
+    assert "2 questions left out (some.tsv has no line for this image)" in capsys.readouterr().out
     for model, more, message in (
         (folder, [], "needs region features. Pass their TSV file with --features"),
         (
@@ -346,7 +346,7 @@ def test_the_time_of_lxmert_includes_its_detector(
     assert all(any(np.array_equal(one, each) for one in timed) for each in expected)
 
     for more, message in (
-        ([], "pass either --detector MODEL or --detector-s (the detector's seconds"),
+        ([], "pass either --detector MODEL or --detector-s SECONDS (per image)"),
         (["--detector", str(detector), "--detector-s", "1"], "pass either --detector MODEL"),
         (["--detector", str(images)], "the model cannot be loaded"),
     ):
@@ -512,7 +512,7 @@ def test_a_model_s_answers_and_their_time_make_a_front(
         ),
         (["--task", "nlvr2"], "is a model for the task vqa, not nlvr2"),
         ([], "--task: expected one of"),
-        (["--task", "vqa", "--repeats", "3"], "--repeats applies only to models"),
+        (["--task", "vqa", "--repeats", "3"], "--repeats cannot be used with --model answer"),
     ):
         arguments = ["--model", model, "--output", str(tmp_path / "x.json"), *options]
         assert efficiency([str(dataset), *arguments]) == 2
@@ -565,7 +565,10 @@ def test_blip_chooses_the_region_that_its_attention_points_at(
 
     for text, message in (
         ('{"0": [[0, 0, 0, 5]]}', "dets.json"),
-        ('{"1": [[0, 0, 2, 5]]}', "no question could be answered: 1 left out (no regions)"),
+        (
+            '{"1": [[0, 0, 2, 5]]}',
+            "no question could be answered: 1 question left out (no regions)",
+        ),
         (None, "cannot propose boxes; pass candidate boxes with --regions"),
     ):
         regions.write_text(text or "{}")

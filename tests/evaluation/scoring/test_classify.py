@@ -182,7 +182,9 @@ def test_a_cut_file_of_cifar_is_one_error(
     (tmp_path / "batches.meta.txt").write_text("cat\ndog\n")
     (tmp_path / "test_batch.bin").write_bytes(bytes(3_000))
     assert main([str(tmp_path), "--model", model]) == 2
-    assert "expected images of 3,073 bytes each, found 3,000" in capsys.readouterr().err
+    assert (
+        "expected images of 3,073 bytes each, found 3,000 bytes in all" in capsys.readouterr().err
+    )
     (tmp_path / "test_batch.bin").write_bytes(bytes([2]) + bytes(3_072))
     assert main([str(tmp_path), "--model", model]) == 2
-    assert "uses class 2, but" in capsys.readouterr().err
+    assert "uses class 2 (counted from 0), but" in capsys.readouterr().err

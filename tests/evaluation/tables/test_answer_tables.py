@@ -188,7 +188,7 @@ def test_concepts_are_folders_and_clusters_may_be_any_column(
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"question_id": 99, "answer": "x"}, "question_id '99': 0 samples have this id"),
+        ({"question_id": 99, "answer": "x"}, "question_id '99': no samples have this id"),
         ({"answer": "x"}, "expected one of the fields sample_id, question_id"),
     ],
 )

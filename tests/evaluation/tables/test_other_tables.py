@@ -62,7 +62,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     part.write_text(_boundary(1))
     arguments = ["--format", "boundaries", str(whole), str(part)]
     assert main(arguments) == 2
-    assert "lacks 3 boundaries found in other files, such as 'b0'" in capsys.readouterr().err
+    assert "lacks 3 boundaries that other files contain, such as 'b0'" in capsys.readouterr().err
     assert main([*arguments, "--allow-missing", "--output", str(tmp_path)]) == 0
     row = rows_by(tmp_path, "model", "subset", "metric")["part", "all", "1 s"]
     assert (row["expected"], row["scored"], row["missing"]) == ("4", "1", "3")
@@ -71,8 +71,8 @@ def test_boundaries_that_one_file_lacks_are_missing(
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([_boundary(0, after=[1.0])], "at least 2 each; found 20 and 1"),
-        ([_boundary(0, fps=0)], "line 1: fps is 0, but must be above 0"),
+        ([_boundary(0, after=[1.0])], "and at least 2; found 20 and 1"),
+        ([_boundary(0, fps=0)], "line 1: fps 0: expected more than 0"),
         ([_boundary(0), _boundary(0)], "appears twice"),
         ([_boundary(0, video=1)], "line 1"),
         ([], "contains no boundaries"),

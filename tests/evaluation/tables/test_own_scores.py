@@ -53,7 +53,7 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
     )
     with pytest.raises(InputError, match=rf"c1_i1 \({order}\). Alternatively, a column") as error:
         read_file(path, pairs.images, pairs.captions)
-    assert "m.csv lacks the columns c0_i0, c1_i0, c0_i1, c1_i1. Expected" in str(error.value)
+    assert "m.csv: missing columns: c0_i0, c1_i0, c0_i1, c1_i1. Expected" in str(error.value)
     assert "sample_id,c0_i0,c1_i0,c0_i1,c1_i1 / a/1,0.31,0.29,0.27,0.25" in str(error.value)
     assert "pass --columns c0_i0=NAME" in str(error.value)
     scores = np.arange(12.0).reshape(3, 2, 2)
@@ -72,7 +72,7 @@ def test_an_archive_that_unpacks_to_more_than_memory_is_refused(tmp_path: Path) 
     with pytest.raises(InputError, match="do not fit in memory"):
         read_file(tmp_path / "m.npz", *TWO)
     np.savez(tmp_path / "m.npz", a=np.zeros(2), b=np.zeros(2))
-    with pytest.raises(InputError, match=r"found 2 arrays: .* One array of numbers also works"):
+    with pytest.raises(InputError, match=r"found 2 arrays: .* pass one array of numbers"):
         read_file(tmp_path / "m.npz", *TWO)
 
 
@@ -95,7 +95,7 @@ def test_every_form_says_the_same(tmp_path: Path) -> None:
         ),
         ({"a": [1, "x"]}, r"m.json: a.values\[1\]: expected a number, found 'x'"),
         ({"a": 1}, "m.json: a: expected 2 scores, found 1"),
-        ([{"sample_id": "a"}], "lacks the columns c0_i0, c1_i0. Expected"),
+        ([{"sample_id": "a"}], "missing columns: c0_i0, c1_i0. Expected"),
         ([{"sample_id": "\ud800", "values": [1, 2]}], "expected valid Unicode text"),
         ({"a": [1, 10**400]}, "expected a finite number"),
         ([RECORDS[0], RECORDS[0]], "the sample 'a/1' appears twice"),
@@ -126,7 +126,7 @@ def test_an_array_has_an_id_for_each_row_or_none(tmp_path: Path) -> None:
     assert found.keys.tolist() == ["row 0", "row 1", "row 2"]
     assert found.warnings == ("3 rows without ids were numbered.",)
     (tmp_path / "m.ids.txt").write_text("a\nb\n")
-    with pytest.raises(InputError, match=r"each of the 2 ids, found an array of shape \(3, 2\)"):
+    with pytest.raises(InputError, match=r"of shape \(2, 2\) or .* found the shape \(3, 2\)"):
         read_file(tmp_path / "m.npy", *TWO)
 
 
@@ -192,7 +192,7 @@ def test_arrays_without_ids_have_the_samples_of_the_dataset_in_order(tmp_path: P
             "3 rows without ids were joined with the dataset's samples in order.",
         )
     np.save(tmp_path / "m.npy", MATRICES[:2])
-    with pytest.raises(InputError, match=r"each of the 3 ids, found an array of shape \(2, 2, 2\)"):
+    with pytest.raises(InputError, match=r"or \(3, 2, 2\), .* found the shape \(2, 2, 2\)"):
         TASKS["pairs"].read(tmp_path / "m.npy", dataset, None)
     (tmp_path / "m.jsonl").write_text('{"sample_id": "a"}')
     with pytest.raises(InputError, match=r'Example row: {"sample_id": "[abc]", "c0_i0": 0.31'):

@@ -327,7 +327,7 @@ def test_what_does_not_fit_is_said(tmp_path: Path, capsys: pytest.CaptureFixture
     one = write_metrics(tmp_path / "a", "eq-ag: t", cells)
     two = write_metrics(tmp_path / "b", "eq-ag: t", cells)
     with pytest.raises(
-        InputError, match="m: the number for eq-ag, all, text appears twice; name the dataset"
+        InputError, match=r"m: .* 'eq-ag', subset 'all' and metric 'text' appears twice; name each"
     ):
         read_measured([one, two])
     assert set(read_measured([f"eq-ag={one}", f"eq-sd={two}"])["m"]) == {

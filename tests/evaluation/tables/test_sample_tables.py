@@ -233,12 +233,12 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "sample_id,value_0\nx,1\n", "lacks the columns value_1, value_2, value_3"),
+        ("a.csv", "sample_id,value_0\nx,1\n", "missing columns: value_1, value_2, value_3"),
         ("a.csv", "sample_id,value_0,value_1,value_2,value_3\nx,1,2,3,a\n", "line 2"),
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "a.csv: unexpected column value_4; remove it. Expected columns: sample_id, c0_i0",
+            "a.csv: unexpected column 'value_4'; remove it. Expected columns: sample_id, c0_i0",
         ),
         ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "expected 4 scores, found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
@@ -277,11 +277,11 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "lacks the columns c0_i0, c1_i0, c0_i1, c1_i1"),
-        ({"values": [[1.0]]}, "lacks the columns sample_id"),
+        ({"sample_id": ["x"]}, "missing columns: c0_i0, c1_i0, c0_i1, c1_i1"),
+        ({"values": [[1.0]]}, "missing columns: sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "lists of numbers"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "c1_i0 is caption_1 with image_0_id"),
-        ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "lacks its sample_id"),
+        ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "a row has no sample_id"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "found NaN, empty or null"),
     ],
 )

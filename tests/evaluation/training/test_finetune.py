@@ -178,7 +178,7 @@ def test_an_unfinished_training_goes_on_only_as_itself(
     assert main(arguments(folder, plain, "--steps", "120")) == 0
     assert "the training is already complete" in capsys.readouterr().out
     assert main(arguments(folder, plain, "--steps", "121")) == 2
-    assert "steps is 120 instead of 121" in capsys.readouterr().err
+    assert "'steps' is 120 there, but 121 here" in capsys.readouterr().err
     assert (plain / "model.safetensors").read_bytes() == weights
 
 
@@ -294,7 +294,7 @@ def _raw_images(path: Path, pixels: Any) -> Any:
         (["--loss", "infonce", "--loss", "infonce=2"], "infonce appears twice"),
         (["--batch-size", "9"], "--batch-size 9: expected at most 8"),
         (["--steps", "0"], "--steps 0: expected at least 1"),
-        (["--warmup-steps", "1.5"], "--warmup-steps 1.5: values above 1 must be whole numbers"),
+        (["--warmup-steps", "1.5"], "--warmup-steps 1.5: expected a whole number of steps"),
         (["--fusion-factor", "5"], "--fusion-factor applies only to fusion encoders"),
         (["--learning-rate", "0"], "--learning-rate 0.0: expected more than 0"),
         (["--margin", "nan"], "--margin nan: expected a finite number"),

@@ -180,7 +180,11 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
 @pytest.mark.parametrize(
     ("kind", "more", "message"),
     [
-        ("vilt", [], "--loss infonce cannot be used with vilt models. Their losses: itm, ranking"),
+        (
+            "vilt",
+            [],
+            "--loss infonce cannot be used with vilt models. Supported losses: itm, ranking",
+        ),
         (
             "vilt",
             ["--preset", "eqsim-fiber"],
