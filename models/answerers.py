@@ -134,9 +134,9 @@ class LxmertAnswerer(Lxmert):
         if len(names) != count or names == {n: f"LABEL_{n}" for n in range(count)}:
             if len(answers) != count:
                 raise InputError(
-                    f"{weights.source} does not name its {count:,} answers, but --answer-list has "
-                    f"{len(answers):,}. Pass all {count:,} answers in the model's order, as in "
-                    "LXMERT's trainval_label2ans.json."
+                    f"{weights.source}: the model has {count:,} answers without names, but "
+                    f"--answer-list has {len(answers):,}. Pass all {count:,} answers in the "
+                    "model's order, as in LXMERT's trainval_label2ans.json."
                 )
             names = dict(enumerate(answers))
         self._classes = _Classes(names, answers)
@@ -315,10 +315,10 @@ def load_answerer(
     architecture = next(iter(config.architectures or ()), ARCHITECTURE)
     if (architecture == LxmertAnswerer.architecture) != (features is not None):
         raise InputError(
-            f"{weights.source} needs region features. Pass their TSV file with --features FILE; "
-            "for eqforge efficiency, append ,features=FILE."
+            f"{weights.source}: the model needs region features. Pass their TSV file with "
+            "--features FILE; in `eqforge efficiency`, append ,features=FILE to the model."
             if features is None
-            else f"{weights.source} reads no region features; omit --features"
+            else f"{weights.source}: the model reads no region features; omit --features"
         )
     if architecture not in HEADS:
         if type(config) not in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING:

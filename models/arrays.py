@@ -64,7 +64,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         with np.load(path, allow_pickle=False) as found:
             return {name: found[name] for name in found.files}
     except Exception as error:  # as above
-        raise _unreadable(path, "arrays of numbers and texts", error) from error
+        raise _unreadable(path, "arrays of numbers and strings", error) from error
 
 
 def _npy(path: Path) -> NDArray[Any]:
@@ -110,6 +110,6 @@ def _tensor(path: Path) -> NDArray[Any]:
         raise ValueError("it is sparse or quantized, or has no numbers")
     stored = tensor.untyped_storage().nbytes()
     if tensor.numel() * tensor.element_size() > stored:
-        raise ValueError(f"{tensor.numel():,} numbers do not fit in {stored:,} stored bytes")
+        raise ValueError(f"it declares {tensor.numel():,} numbers, but has only {stored:,} bytes")
     known = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
     return np.asarray(known.detach().numpy())

@@ -176,7 +176,7 @@ def load_chat_model(
             raise InputError(message) from error
     if needs_template and not processor.chat_template:
         raise InputError(
-            f"{weights.source} has no chat template; pass a Jinja file with --chat-template"
+            f"{weights.source}: found no chat template; pass a Jinja file with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
     parts = [processor.image_processor.to_json_string(), tokenizer_digest(processor.tokenizer)]

@@ -189,7 +189,7 @@ def _check_folder(folder: Path) -> None:
     if text.get("hf_model_name"):
         raise InputError(
             f"{folder} does not contain its text encoder, {text['hf_model_name']!r}. eqforge does "
-            "not download it, because its commit is not fixed. Choose a different model."
+            f"not download it, because {_CONFIG} gives no commit. Choose a different model."
         )
 
 
@@ -201,8 +201,8 @@ def _loading(source: str) -> Iterator[None]:
         raise MissingExtra(f"{error.name}, which {source} needs,", "models") from error
     except Exception as error:
         raise InputError(
-            f"{source}: the model cannot be loaded: {first_line(error)}. Pass a folder or a commit "
-            f"on the hub with {_CONFIG} and safetensors, or an open_clip name with ,weights=FILE."
+            f"{source}: the model cannot be loaded: {first_line(error)}. Pass a folder or Hub "
+            f"commit with {_CONFIG} and safetensors, or append ,weights=FILE to an open_clip name."
         ) from error
 
 

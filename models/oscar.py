@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqforge.core.errors import InputError, first_line
+from eqforge.core.errors import InputError, first_line, readable
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.models.fusion import match_classes, run_head
@@ -245,7 +245,8 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
                 module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
             except RuntimeError as error:
                 raise InputError(
-                    f"{folder}: the weights of {prefix!r} do not match the architecture: {error}"
+                    f"{folder}: the tensors of {prefix!r} do not match config.json. Error from "
+                    f"PyTorch: {error}"
                 ) from error
             dtype = "float32" if module is network.classifier else precision
             module.to(device=device, dtype=getattr(torch, dtype)).eval()
@@ -277,14 +278,15 @@ def _read_tensors(folder: Path) -> dict[str, Any]:
 def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
     torch = import_torch()
     transformers: Any = importlib.import_module("transformers")
+    file = folder / "config.json"
     try:
-        found = json.loads((folder / "config.json").read_text())
+        with readable(file):
+            found = json.loads(file.read_text())
         # The file also holds training settings, which transformers would take as its own.
         architecture = {name: found[name] for name in _ARCHITECTURE}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(
-            f"{folder}: config.json does not describe an OSCAR model: {error}"
-        ) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise InputError(f"{file} does not describe an OSCAR model ({why})") from error
     config = transformers.BertConfig(**architecture, attn_implementation="eager")
     hidden = int(config.hidden_size)
     with_norm = "bert.LayerNorm.weight" in tensors

@@ -48,10 +48,10 @@ class Weights:
                 f"{self.revision!r}"
             )
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
-            found = "" if self.revision is None else f", and {self.revision!r} is not a commit"
+            found = "" if self.revision is None else f", not {self.revision!r}"
             raise InputError(
-                f"{self.source}: no such folder{found}. For a model on the Hugging Face hub, write "
-                "ID@COMMIT with all 40 digits of the commit; branches and tags can change."
+                f"{self.source}: no such folder. For a model on the Hugging Face Hub, write "
+                f"ID@COMMIT with all 40 digits of the commit{found}; branches and tags can change."
             )
 
     @property
@@ -168,7 +168,7 @@ def check_device(device: str) -> None:
     try:
         torch.empty(1, device=device_here(device))
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"device={device}: {first_line(error)}") from error
+        raise InputError(f"device={device}: error from PyTorch: {first_line(error)}") from error
 
 
 def onto_device(model: Any, device: str) -> Any:
@@ -253,8 +253,8 @@ def load_model(weights: Weights, architecture: str) -> Any:
         raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
-            f"{weights.source} is not a complete {architecture}. It lacks "
-            f"{counted(len(missing), 'tensors')}, such as {missing[0]!r}. Choose a complete model."
+            f"{weights.source}: the model lacks {counted(len(missing), 'tensors')} of "
+            f"{architecture}, such as {missing[0]!r}; choose a complete model"
         )
     return onto_device(model, weights.device)
 
@@ -293,10 +293,10 @@ def unloadable(weights: Weights, error: Exception, architecture: str = "") -> In
         advice = "Pass a folder saved by Transformers, with weights in safetensors."
     else:
         advice = (
-            f"Commit {weights.revision} on the Hugging Face hub must have weights in safetensors. "
+            f"Commit {weights.revision} on the Hugging Face Hub must have weights in safetensors. "
             "If you are offline, pass a folder or a model in the cache."
         )
     first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown
-        first = f"its tensor shapes do not match a {architecture}"
-    return InputError(f"{weights.source}: the model cannot be loaded: {first}. {advice}")
+        first = f"the tensor shapes do not match the class {architecture}"
+    return InputError(f"{weights.source}: the model cannot be loaded. {advice} Details: {first}")

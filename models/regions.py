@@ -80,13 +80,13 @@ class _Lines:
             stream.seek(self._starts[key])
             found, *fields = stream.readline().decode().rstrip("\r\n").split("\t")
         if found != key:
-            raise _bad_index(self._path, f"maps {key!r} to the line of {found!r}")
+            raise _bad_index(self._path, f"gives the line of {found!r} for {key!r}")
         return fields
 
 
 def _bad_index(path: Path, problem: str) -> InputError:
     return InputError(
-        f"{path}: its .lineidx or imageid2idx.json {problem}; delete or recreate these files"
+        f"{path}: its index {problem}; delete or recreate {path.stem}.lineidx and imageid2idx.json"
     )
 
 
@@ -102,7 +102,7 @@ def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
             starts = msgspec.convert(places.read_text("ascii").split(), list[_Place], strict=False)
             by_key = msgspec.json.decode(numbers.read_bytes(), type=dict[str, _Place])
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise _bad_index(path, f"is damaged: {error}") from error
+            raise _bad_index(path, f"is damaged ({error})") from error
         if all(number < len(starts) for number in by_key.values()):
             return {key: starts[number] for key, number in by_key.items()}
     return dict(_scan(path))
@@ -112,11 +112,11 @@ def _scan(path: Path) -> Iterator[tuple[str, int]]:
     seen: set[str] = set()
     place = 0
     with open(path, "rb") as stream:
-        for line in stream:
+        for number, line in enumerate(stream, start=1):
             try:
                 key = line.partition(b"\t")[0].strip().decode()
             except UnicodeDecodeError as error:
-                raise InputError(f"{path}: a line's key is not UTF-8: {error}") from error
+                raise InputError(f"{path}: line {number}: the key is not valid UTF-8") from error
             if key in seen:
                 raise InputError(f"{path} has two lines for the image {key!r}; keep one")
             if key:

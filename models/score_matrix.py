@@ -20,6 +20,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import read_text_lines, shown
 from eqforge.core.identity import fingerprint
+from eqforge.core.visible import counted
 from eqforge.models.arrays import read_array
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 
@@ -112,16 +113,17 @@ def read_table(files: MatrixFiles) -> ScoreTable:
     is_list = files.scores.suffix == ".parquet"
     table = _read_parquet(files.scores) if is_list else _read_matrix(files)
     # The comparisons are false for NaN, too.
-    if not ((table.probabilities >= 0) & (table.probabilities <= 1)).all():
-        raise InputError(f"{files.scores}: a score is not a probability between 0 and 1")
+    wrong = table.probabilities[~((table.probabilities >= 0) & (table.probabilities <= 1))]
+    if len(wrong):
+        raise InputError(f"{files.scores}: expected probabilities from 0 to 1, found {wrong[0]:g}")
     return table
 
 
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
     if files.rows is None or files.columns is None:
         raise InputError(
-            f"{files.scores} does not name its images and captions. Append ,rows=FILE (one image "
-            "key per line) and ,columns=FILE (one caption per line)."
+            f"{files.scores} does not name its images and captions. After the file name, append "
+            ",rows=FILE (one image key per line) and ,columns=FILE (one caption per line)."
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
     matrix = read_array(files.scores)
@@ -129,13 +131,14 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
         matrix = matrix.astype(np.float32)  # a tensor of 0 and 1
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating):
         raise InputError(
-            f"{files.scores}: expected a matrix of floats; found {matrix.dtype} of "
-            f"shape {matrix.shape}"
+            f"{files.scores}: expected a two-dimensional array of floats, found "
+            f"{counted(matrix.ndim, 'dimensions')} of {matrix.dtype}"
         )
     if matrix.shape != (len(images), len(captions)):
         raise InputError(
-            f"{files.scores} has the shape {matrix.shape}; expected {len(images), len(captions)}, "
-            f"the numbers of lines in {files.rows.name} and {files.columns.name}"
+            f"{files.scores}: expected {len(images)} x {len(captions)} scores, one for each line "
+            f"of {files.rows.name} and {files.columns.name}, found "
+            f"{len(matrix)} x {matrix.shape[1]}"
         )
     return ScoreTable(images=images, captions=captions, cells=None, probabilities=matrix.ravel())
 

@@ -118,7 +118,7 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
         known = ", ".join(sorted(kinds[kind]))
         hint = nearest(unknown[0], kinds[kind])
         raise InputError(
-            f"{text!r}: {kind} has no option {unknown[0]!r}; its options are {known}{hint}"
+            f"{text!r}: unknown option {unknown[0]!r}; {kind} has the options {known}{hint}"
         )
     commit = _COMMIT.fullmatch(source)
     # A path may contain an @; an id on the hub cannot.

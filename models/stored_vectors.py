@@ -11,7 +11,7 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import name_of, shown
 from eqforge.core.identity import fingerprint
 from eqforge.core.visible import counted
 from eqforge.models.arrays import read_arrays
@@ -51,7 +51,7 @@ class StoredVectors:
             if missing := sorted(set(wanted) - known.keys()):
                 raise InputError(
                     f"{self.path} has no vectors for {counted(len(missing), kind)} of the dataset, "
-                    f"such as {name_of(missing[0])}; add them"
+                    f"such as {shown(missing[0])}; add all missing vectors"
                 )
 
 
@@ -62,19 +62,21 @@ def _read(
         raise InputError(f"{path} contains no array {min(missing)!r}; add it with numpy.savez")
     names, vectors = arrays[keys], arrays[values]
     kinds, sizes = names.dtype.kind + vectors.dtype.kind, (names.ndim, vectors.ndim)
-    if kinds != "Uf" or sizes != (1, 2) or len(names) != len(vectors) or not vectors.shape[1]:
+    if kinds != "Uf" or sizes != (1, 2) or not vectors.shape[1]:
         raise InputError(
             f"{path}: {keys!r} must contain N strings, and {values!r} N x D floats. Found "
             f"{names.dtype} of shape {names.shape} and {vectors.dtype} of shape {vectors.shape}."
         )
+    if len(names) != len(vectors):
+        raise InputError(f"{path}: found {len(names):,} {keys!r}, but {len(vectors):,} {values!r}")
     rows = {name: row for row, name in enumerate(names.tolist())}
     if len(rows) < len(names):
         twice = next(name for row, name in enumerate(names.tolist()) if rows[name] != row)
-        raise InputError(f"{path}: {keys} contains {name_of(twice)} twice")
+        raise InputError(f"{path}: {keys!r} contains {shown(twice)} twice")
     with np.errstate(over="ignore"):
         single = vectors.astype(np.float32)
     for row in np.flatnonzero(~np.isfinite(single).all(axis=1)).tolist():
-        raise InputError(f"{path}: the vector of {name_of(str(names[row]))} is not finite")
+        raise InputError(f"{path}: the vector of {shown(str(names[row]))} has a non-finite value")
     return rows, single
 
 
@@ -101,8 +103,8 @@ class StoredScorer(VectorScorer):
         if self._images.shape[1] != self._captions.shape[1]:
             raise InputError(
                 f"{path}: image vectors have {self._images.shape[1]} dimensions, but caption "
-                f"vectors have {self._captions.shape[1]}; append ,heads=FOLDER with heads trained "
-                "by eqforge finetune"
+                f"vectors have {self._captions.shape[1]}; after the file name, append "
+                ",heads=FOLDER, with heads that `eqforge finetune` trained"
             )
 
     @cached_property

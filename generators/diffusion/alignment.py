@@ -158,9 +158,10 @@ def refinement(
         for prompt, places in zip((first, second), changed, strict=True)
     )
     if [word.text for word in kept] != [word.text for word in others]:
+        here, there = (", ".join(map(str, places)) or "none" for places in changed)
         raise InputError(
-            f"the prompts {first.prompt!r} and {second.prompt!r} differ outside the words at "
-            f"positions {changed[0]} and {changed[1]}; change only these words"
+            f"the prompts {first.prompt!r} and {second.prompt!r} may differ only at these word "
+            f"positions, counted from 0: {here} in the first; {there} in the second"
         )
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.ones(second.length, dtype=np.float32)

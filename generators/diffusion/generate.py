@@ -150,10 +150,10 @@ def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
-        inpaints = "; this is an inpainting model: use `eqforge build eq-edit --editor inpaint`"
+        advice = ". To use an inpainting model, run `eqforge build eq-edit --editor inpaint`."
         raise InputError(
-            f"{settings.model}: the model cannot draw from text alone, because its network reads "
-            f"{channels} channels, not {latent}{inpaints if channels == 2 * latent + 1 else ''}"
+            f"{settings.model}: the model cannot draw from text alone: its network has {channels} "
+            f"input channels, not {latent}{advice if channels == 2 * latent + 1 else ''}"
         )
     size = settings.size_px
     if size is None:

@@ -36,9 +36,8 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     index = read_index(folder, settings.model)
     if index.pipeline not in _DRAWS:
         raise InputError(
-            f"{settings.model}: expected a pipeline that draws from text alone "
-            f"({' or '.join(_DRAWS)}), found {index.pipeline}; to use a model that edits images, "
-            "run `eqforge build eq-edit`"
+            f"{settings.model}: a {index.pipeline} does not draw from text alone; choose a "
+            f"{' or '.join(_DRAWS)}. To use a model that edits images, run `eqforge build eq-edit`."
         )
     pipeline, identity = load_weights(folder, index, settings)
     check_texts(pipeline, settings.model)
@@ -86,8 +85,8 @@ def revision_of(settings: ModelSettings) -> str | None:
         )
     if _COMMIT.fullmatch(settings.revision) is None:
         raise InputError(
-            f"{settings.model}: revision {settings.revision!r}: expected a commit of 40 "
-            "hexadecimal digits, because branches and tags can change"
+            f"{settings.model}: expected a commit of 40 hexadecimal digits, found "
+            f"{settings.revision!r}; branches and tags can change"
         )
     return settings.revision
 
@@ -131,9 +130,9 @@ def read_index(folder: Path, model: str) -> ModelIndex:
         libraries = {value[0] for value in parts.values() if isinstance(value, list)}
         pipeline = index["_class_name"]
     except (OSError, ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        why = f"cannot be read ({error.strerror})" if isinstance(error, OSError) else "is not valid"
         raise InputError(
-            f"{model} is not a pipeline saved by diffusers, because its model_index.json cannot be "
-            f"used: {first_line(error)}"
+            f"{model}: expected a pipeline saved by diffusers, but model_index.json {why}"
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
         raise InputError(f"{model}: the pipeline requires custom code, which eqforge never runs")
@@ -188,7 +187,7 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
     except (RuntimeError, AssertionError) as error:
         raise InputError(
             f"the model {settings.model!r} cannot be loaded on {settings.device!r} in "
-            f"{settings.precision}: {first_line(error)}"
+            f"{settings.precision}. Error from PyTorch: {first_line(error)}"
         ) from error
 
 

@@ -131,7 +131,7 @@ def _families(
         if family is None:
             element.fail("the name of a family under `families`")
         if family.position not in positions:
-            element.fail(f"a family of phrases {positions[0]} the noun")
+            element.fail(f"a family with the position {positions[0]!r}")
         found.append(family)
     _check_once(node, "family", (family.name for family in found))
     return tuple(found)
@@ -150,7 +150,7 @@ def _phrase(node: Node) -> Phrase:
     words = node.name().split(" ")
     article = words.pop(0) if words[0] in _ARTICLES else ""
     if not words or not all(word.replace("-", "").isalnum() for word in words):
-        node.fail("words of letters, digits and hyphens with single spaces between them")
+        node.fail("words of letters, digits and hyphens, one space apart", repr(node.value))
     return Phrase(article, tuple(words))
 
 
@@ -159,7 +159,7 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
     found = []
     for text, other in node.items():
         if text not in known:
-            node.fail("keys that are phrases of a family", repr(text))
+            node.fail("phrases of the families as keys", repr(text))
         found.append((text, _phrase(other).text))
     return tuple(found)
 

@@ -360,13 +360,12 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
-            f"{settings.model}: a {pipeline} cannot edit images. These editors and pipelines can: "
-            f"{describe_editors()}"
+            f"{settings.model}: a {pipeline} cannot edit images. Choose a pipeline of one of these "
+            f"editors: {describe_editors()}."
         )
     if settings.editor not in (None, found):
         raise InputError(
-            f"{settings.model}: a {pipeline} needs --editor {found}; --editor {settings.editor} "
-            f"runs only {' or '.join(EDITORS[settings.editor].runs)}"
+            f"{settings.model}: a {pipeline} needs --editor {found}, not --editor {settings.editor}"
         )
     return found
 

@@ -72,9 +72,7 @@ class EditorSettings:
         expect(self, "image_guidance", least is None or least >= 1, "1 or more")
         check_precision(self.precision, self.device)
         if self.device.partition(":")[0] == "cpu" and self.offload:
-            raise InputError(
-                "--offload needs a GPU; specify it with --device, such as --device cuda:0"
-            )
+            raise InputError("--offload needs a GPU; also pass its name, such as --device cuda:0")
 
     def on(self, device: str) -> "EditorSettings":
         """Return the settings for another device, to try there whether the model loads."""

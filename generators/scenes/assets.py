@@ -91,7 +91,7 @@ class AssetLibrary:
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
-                f"{self.url}: asset {asset_id!r} has no sha256. To get a manifest with digests, "
+                f"{self.url}: asset {asset_id!r} has no 'sha256'. To get a manifest with digests, "
                 f"run `eqforge assets fetch --manifest {shlex.quote(self.url)}`."
             )
         # An image without an archive has no name in its bytes.
@@ -296,7 +296,7 @@ def one_error() -> Iterator[None]:
         *(tarfile.TarError, gzip.BadGzipFile, zlib.error),
         *(EOFError, ValueError, RecursionError),
     ) as error:
-        raise BadArchive(f"not a gzipped tar archive: {error}") from error
+        raise BadArchive(f"damaged, or not a .tar.gz archive ({error})") from error
 
 
 def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int]:

@@ -64,7 +64,7 @@ class Vocabulary:
         self.counts = tuple(combinations(range(1, max_count + 1), 2))
         if len(self.nouns) < 3:
             raise InputError(
-                "the asset manifest needs `words` for 3 or more kinds of objects, but has them for "
+                "expected 3 or more nouns of objects in `words` of the asset manifest, found "
                 f"{len(self.nouns)}; to add words, run `eqforge assets fetch --words FILE`"
             )
 

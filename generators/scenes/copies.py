@@ -99,10 +99,10 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
             for name in sorted(_named_in(path)):
                 why = None
                 if not (folder / name).is_file():
-                    why = "but this file does not exist"
+                    why = "which does not exist"
                 elif PurePosixPath(name).suffix.lower() in FILE_SUFFIXES:
                     found = why_unreadable((folder / name).read_bytes())
-                    why = found and f"but this file cannot be read: {found}"
+                    why = found and f"which is unusable: {found}"
                 if why:
                     yield Finding(text=f"asset {asset.asset_id!r}: {path.name} uses {name}, {why}")
         for text in plain_surfaces(files.render):

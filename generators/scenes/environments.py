@@ -296,5 +296,5 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     except cv2.error as error:
         raise ValueError(f"the image is too large: {width} x {height} pixels") from error
     if found is None:
-        raise ValueError("a scan line is damaged or missing, or the header names no format")
+        raise ValueError("a scan line is damaged or missing, or the header states no format")
     return np.ascontiguousarray(found[..., ::-1], np.float32)

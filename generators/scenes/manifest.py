@@ -164,9 +164,10 @@ def read_manifest(url: str) -> Manifest:
         raise
     except Exception as error:
         # Every file system of fsspec has its own errors.
+        is_missing = isinstance(error, FileNotFoundError)
+        why = f"cannot be read ({type(error).__name__}: {public(str(error))})"
         raise InputError(
-            f"{public(url)}: the asset manifest cannot be read: {type(error).__name__}: "
-            f"{public(str(error))}"
+            f"{public(url)}: the asset manifest {'does not exist' if is_missing else why}"
         ) from error
     node = parse_json(text, public(url))
     folder, _, name = url.replace("\\", "/").rpartition("/")
@@ -175,8 +176,8 @@ def read_manifest(url: str) -> Manifest:
     for asset in assets.values():
         if storage.is_local(asset.archive) and not storage.is_below(asset.archive, folder or "."):
             raise InputError(
-                f"{public(url)}: asset {asset.asset_id!r}: {asset.archive} is not in the folder of "
-                "the manifest; move both into the same folder"
+                f"{public(url)}: asset {asset.asset_id!r}: the archive {asset.archive} is outside "
+                "the manifest's folder; move the archive into this folder"
             )
     return Manifest(
         name=optional(node, "name", Node.text, name.partition(".")[0]),
@@ -193,8 +194,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
-            f"{public(url)}: its data_dir is a different folder, {public(folder)}. eqforge cannot "
-            "add archives there; choose a different --output."
+            f"{public(url)}: 'data_dir' is {public(folder)}, where eqforge cannot add archives; "
+            "choose a different --output"
         )
     return known
 
@@ -233,14 +234,14 @@ def read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
 
 def read_words(node: Node) -> AssetWords:
     """Read how captions name an asset; a missing plural is the noun with an s."""
-    _check_fields(node, AssetWords, "words")
+    _check_fields(node, AssetWords, "`words`")
     noun, parts = node["noun"].name(), optional(node, "parts", Node.names, None)
     is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
         if not set(PALETTE).isdisjoint(optional(node, key, Node.text, "").split()):
             raise InputError(
-                f"{node[key].place} names a colour; remove the colour, or list the materials that "
-                "change in `parts` ([] for none)"
+                f"{node[key].place} names a colour; remove the colour, or add `parts` with the "
+                "list of materials that can change colour ([] for none)"
             )
     return AssetWords(
         noun=noun,
@@ -325,7 +326,7 @@ def _read_bounds(node: Node) -> tuple[Vector, Vector]:
         node.fail("two corners of three numbers")
     low, high = corners
     if not all(a < b for a, b in zip(low, high, strict=True)):
-        node.fail("a first corner that is below the second")
+        node.fail("a first corner with every coordinate less than the second's")
     return (low[0], low[1], low[2]), (high[0], high[1], high[2])
 
 

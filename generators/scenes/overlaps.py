@@ -43,7 +43,7 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
     try:
         robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
         if (links := len(robot.findall("link"))) != 1:
-            raise ValueError(f"expected one link, found {links}")
+            raise ValueError(f"expected one 'link' element, found {links}")
         parts = (_placed(collision, urdf) for collision in robot.iterfind("link/collision"))
         return tuple(itertools.chain.from_iterable(parts))
     except Exception as error:  # of whatever kind trimesh and Qhull have for bad files
@@ -53,7 +53,7 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
 
 class _Builder(ElementTree.TreeBuilder):
     def doctype(self, name: str, *_others: object) -> None:
-        raise ValueError(f"the document type {name} is not allowed; remove its declaration")
+        raise ValueError(f"the document type {name!r} is not allowed; remove its declaration")
 
 
 def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
@@ -77,7 +77,8 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     name = PurePosixPath(shape.get("filename", "")).name
     file = urdf.parent / name
     if not name.lower().endswith(MESHES):
-        raise ValueError(f"expected a mesh file ({', '.join(MESHES)}), found {name!r}")
+        found = repr(name) if name else "no file name"
+        raise ValueError(f"expected a mesh file ({', '.join(MESHES)}), found {found}")
     if not file.is_file():
         raise ValueError(f"the collision mesh {name} does not exist")
     scene = trimesh.load_scene(

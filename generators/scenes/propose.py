@@ -57,8 +57,8 @@ class SceneProposer:
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
             raise InputError(
-                f"--kinds {' '.join(new)}: --mode paper supports only the kinds attribute, "
-                "counting and location; choose from these, or pass --mode corrected"
+                f"--kinds {' '.join(new)}: --mode paper supports only the kinds 'attribute', "
+                "'counting' and 'location'; choose from these, or pass --mode corrected"
             )
         self._settings, self._library, self._seed = settings, library, seed
         able = [
@@ -71,8 +71,8 @@ class SceneProposer:
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
-                    f"--pairs {settings.pairs} needs {wanted:,} pairs of the kind {kind}, but the "
-                    f"assets allow only {most:,}{self._what_lacks(kind)}"
+                    f"--pairs {settings.pairs} needs {wanted:,} pairs of the kind {kind!r}, but "
+                    f"the assets allow only {most:,}{self._what_lacks(kind)}"
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:

@@ -140,7 +140,7 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
             return _of_gltf(folder, mesh, axis_up)
         return _of_obj(folder, mesh)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{mesh}: the file is damaged: {type(error).__name__}: {error}") from error
+        raise InputError(f"{mesh} is damaged ({type(error).__name__}: {error})") from error
 
 
 class _Packer:
@@ -180,7 +180,7 @@ class _Packer:
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path} refers to {reference[:200]}, but this file does not exist")
+        raise InputError(f"{path} refers to {reference[:200]!r}, which does not exist")
 
 
 class _Names:
@@ -199,7 +199,7 @@ class _Names:
 def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
     for name, data in pictures.items():
         if why := why_unreadable(data):
-            raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
+            raise InputError(f"{mesh}: texture {name}: {why}")
 
 
 def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
@@ -210,7 +210,7 @@ def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     scene = scene.stood_up() if axis_up == "Y" else scene
     data = packer.data()
     pictures = {each: data[each] for each in scene.pictures_named()}
-    pictures |= {f"number {at}": each for at, each in enumerate(scene.pictures_inside())}
+    pictures |= {f"{at} (counted from 0)": each for at, each in enumerate(scene.pictures_inside())}
     _check_pictures(mesh, pictures)
     return ScanFiles(mesh=name, data={**data, name: scene.encoded()})
 
@@ -259,7 +259,7 @@ def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str
     colours = "have the colours of their .mtl file" if has_library else "are grey"
     why = "there is no texture"
     if missing:
-        why = f"the .mtl file refers to {missing[0][:100]}, but this file does not exist"
+        why = f"the .mtl file refers to {missing[0][:100]!r}, which does not exist"
     elif others:
         names = ", ".join(path.name for path in others[:3])
         why = f"no .mtl file refers to a texture, although the folder contains {names}"

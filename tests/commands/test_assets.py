@@ -55,7 +55,7 @@ def test_ours_are_listed_with_their_words_and_are_sound(capsys: pytest.CaptureFi
 def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
     google: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match="has no sha256"):
+    with pytest.raises(InputError, match="has no 'sha256'"):
         AssetLibrary(f"{google}/GSO.json", str(tmp_path / "cache")).unpack("Bath_Duck")
     output = tmp_path / "gso"
     status, out = run(capsys, "fetch", "--manifest", f"{google}/GSO.json", "--output", str(output))
@@ -168,14 +168,14 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
         ({"object.urdf": None}, "does not contain object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
-            "visual_geometry.obj uses texture.png, but this file does not exist",
+            "visual_geometry.obj uses texture.png, which does not exist",
         ),
         (
             {
                 "visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nbump -bm 2 b.png\n",
                 "b.png": b"version https://git-lfs.github.com/spec/v1\n",
             },
-            "visual_geometry.obj uses b.png, but this file cannot be read",
+            "visual_geometry.obj uses b.png, which is unusable",
         ),
     ],
 )
@@ -243,7 +243,7 @@ def test_environment_pictures_without_archives_are_copied(tmp_path: Path) -> Non
         (["check", "--ids", "mugs"], "no asset 'mugs'; the closest ids are mug"),
         (
             ["list", "--manifest", "/nowhere.json"],
-            "/nowhere.json: the asset manifest cannot be read",
+            "/nowhere.json: the asset manifest does not exist",
         ),
     ],
 )

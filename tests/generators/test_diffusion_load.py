@@ -75,7 +75,7 @@ def test_a_folder_has_no_revision(tiny_sd):
 def test_a_pipeline_that_does_not_draw_from_text_alone_is_refused(copy, pipeline):
     index = json.loads((copy / "model_index.json").read_text())
     (copy / "model_index.json").write_text(json.dumps({**index, "_class_name": pipeline}))
-    with pytest.raises(InputError, match=f"from text alone .*, found {pipeline}"):
+    with pytest.raises(InputError, match=f"a {pipeline} does not draw from text alone"):
         load(copy)
 
 
@@ -89,7 +89,7 @@ def test_the_default_model_is_pinned_and_the_error_says_how_to_get_it():
 def test_a_folder_without_pipeline_is_an_error(tmp_path, content):
     if content is not None:
         (tmp_path / "model_index.json").write_text(content)
-    with pytest.raises(InputError, match="not a pipeline saved by diffusers, because"):
+    with pytest.raises(InputError, match="a pipeline saved by diffusers, but model_index"):
         load(tmp_path)
 
 

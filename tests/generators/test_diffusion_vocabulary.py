@@ -99,7 +99,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     [
         ("styles", [], "styles: expected 1 or more phrases"),
         ("styles", ["a photo", "a photo"], "every phrase once, found 'a photo' twice"),
-        ("styles", ["a  photo"], "single spaces"),
+        ("styles", ["a  photo"], "one space apart, found 'a  photo'"),
         ("styles", ["a photo."], "words of letters, digits and hyphens"),
         ("styles", ["a"], "words of letters"),
         (
@@ -116,7 +116,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
             "families.unused: no group uses this family; add it",
         ),
         ("groups.0.objects", ["a horse"], "groups[0].objects: expected 2 or more phrases"),
-        ("groups.0.places", ["colour"], "groups[0].places[0]: expected a family of phrases after"),
+        ("groups.0.places", ["colour"], "places[0]: expected a family with the position 'after'"),
         ("groups.0.places", ["hills"], "groups[0].places[0]: expected the name of a family"),
         (
             "groups.0.places",

@@ -267,7 +267,7 @@ def test_a_redirect_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
         moved = (307, {"error": "moved", "to": f"{other.url}/chat/completions"})
         with (
             serving(lambda prompt, body: moved) as server,
-            pytest.raises(InputError, match="answered with 307: moved"),
+            pytest.raises(InputError, match="answered with status 307: moved"),
         ):
             ask(opened(server), questions("a"))
     assert not other.headers
@@ -296,15 +296,15 @@ def test_a_refusal_is_of_one_question(status: int) -> None:
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ((404, {"error": {"message": "no such model"}}), "answered with 404: no such model"),
+        ((404, {"error": {"message": "no such model"}}), "answered with status 404: no such model"),
         (
             (404, b"<html>Not Found</html>"),
-            "answered with 404: <html>Not Found</html> .does the address",
+            "answered with status 404: <html>Not Found</html>; check that the address",
         ),
         ((200, b"<html>hello</html>"), "OpenAI-compatible server: <html>hello</html>"),
         ((200, {"choices": []}), "not from an OpenAI-compatible server"),
         ((200, [1, 2]), r"OpenAI-compatible server: \[1, 2\]"),
-        ((200, {"error": {"message": "upstream", "code": 500}}), "answered with 200: upstream"),
+        ((200, {"error": {"message": "upstream", "code": 500}}), "status 200: upstream"),
     ],
 )
 def test_a_server_of_another_kind_is_told(said: Any, message: str) -> None:

@@ -126,7 +126,7 @@ def test_a_wrong_digest_names_the_asset_what_was_expected_and_what_was_found(
 
 def test_an_asset_that_is_not_pinned_is_refused(tmp_path: Path) -> None:
     manifest = write(tmp_path, {"thing": entry()}, {"thing": tar({"a.obj": CUBE})})
-    with pytest.raises(InputError, match=r"has no sha256\. To get"):
+    with pytest.raises(InputError, match=r"has no 'sha256'\. To get"):
         AssetLibrary(manifest, str(tmp_path / "cache")).unpack("thing")
 
 
@@ -206,7 +206,7 @@ def test_a_damaged_archive_is_refused(
         "cut": whole[:middle],
         "flipped": whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :],
     }[damage]
-    with pytest.raises(InputError, match="not a gzipped tar archive"):
+    with pytest.raises(InputError, match=r"not a \.tar\.gz archive"):
         library(data).unpack("thing")
 
 
@@ -396,7 +396,7 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         document = {"data_dir": data_dir, "assets": {"thing": entry(**kind)}}
         (tmp_path / "a.json").write_text(json.dumps(document))
 
-        with pytest.raises(InputError, match=r"'thing': .* is not in the folder of the manifest"):
+        with pytest.raises(InputError, match=r"'thing': .* is outside the manifest's folder"):
             read_manifest(str(tmp_path / "a.json"))
 
 
@@ -410,7 +410,7 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         ({"words": {"noun": "thing", "size": 0}}, "a number above 0"),
         (
             {"words": {"noun": "thing", "color": "red"}},
-            r"words\.color: unknown field; the fields of words are",
+            r"words\.color: unknown field; the fields of `words` are",
         ),
         ({"words": {"noun": "thing", "role": ["support"]}}, r"words\.role: unknown field"),
         ({"words": {"noun": "thing", "roles": ["suport"]}}, r"roles\[0\]: expected one of object"),
@@ -435,7 +435,7 @@ def test_no_archive_outside_the_folder_of_its_manifest_is_opened(
         ({"kwargs": {"bounds": [[0, 0], [1, 1]], "render_filename": "a.obj"}}, "two corners"),
         (
             {"kwargs": {"bounds": [[0] * 3, [0] * 3], "render_filename": "a.obj"}},
-            "below the second",
+            "less than the second's",
         ),
         (
             {"kwargs": {"bounds": [[0] * 3, [1] * 3], "render_filename": "/tmp/.."}},

@@ -253,7 +253,7 @@ def test_two_thousand_of_each_kind_say_two_thousand_things(
 
 def test_asking_for_more_than_there_is_is_refused(library: AssetLibrary) -> None:
     with pytest.raises(
-        InputError, match=r"--pairs 40000 needs 40,000 pairs of the kind counting.* 7,\d\d\d"
+        InputError, match=r"--pairs 40000 needs 40,000 pairs of the kind 'counting'.* 7,\d\d\d"
     ):
         SceneProposer(SceneSettings(pairs=40_000, kinds=("counting",)), library, "corrected", 0)
 
@@ -345,7 +345,7 @@ def test_scanned_objects_keep_their_colour_and_those_with_one_name_count_as_one(
 
 def test_a_manifest_that_names_too_little_is_refused() -> None:
     with pytest.raises(
-        InputError, match=r"for 3 or more kinds of objects, but has them for 1; .*--words FILE"
+        InputError, match=r"3 or more nouns of objects in .*, found 1; .*--words FILE"
     ):
         Vocabulary([asset("a", named("mug")), asset("b", None)], max_count=3)
 

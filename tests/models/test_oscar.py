@@ -317,7 +317,7 @@ class Harmful:
             "contains no tensor 'classifier.weight'; expected an OSCAR model fine-tuned",
         ),
         ("bert.img_embedding.weight", "contains no tensor 'bert.img_embedding.weight'"),
-        ("bert.encoder.layer.1.output.dense.bias", "the weights of 'bert' do not match"),
+        ("bert.encoder.layer.1.output.dense.bias", "the tensors of 'bert' do not match config"),
     ],
 )
 def test_a_checkpoint_with_a_part_missing_is_refused(
@@ -407,7 +407,7 @@ def test_the_authors_index_is_used_and_checked(published: Published, tmp_path: P
     (stale.parent / "features.lineidx").write_text(f"0\n{len(lines[0])}\n")
     (stale.parent / "imageid2idx.json").write_text(json.dumps({"7": 1, "11": 0}))
     with pytest.raises(
-        InputError, match="maps '7' to the line of '11'; delete or recreate these files"
+        InputError, match="gives the line of '11' for '7'; delete or recreate features"
     ):
         RegionFiles(stale, None)["7"]
 
@@ -431,7 +431,7 @@ def test_a_damaged_index_is_one_error(
     path.with_suffix(".lineidx").write_text(places)
     (tmp_path / "imageid2idx.json").write_text(numbers, errors="surrogateescape")
     with pytest.raises(
-        InputError, match=f"features.tsv: .*damaged: .*{message}.*; delete or recreate these files"
+        InputError, match=rf"its index is damaged \(.*{message}.*\); delete or recreate features\."
     ):
         RegionFiles(path, None)
 
@@ -439,7 +439,7 @@ def test_a_damaged_index_is_one_error(
 def test_a_key_that_is_not_utf8_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "features.tsv"
     path.write_bytes(b"7\xff\t1\tAAAA\n")
-    with pytest.raises(InputError, match=r"features.tsv: a line's key is not UTF-8"):
+    with pytest.raises(InputError, match=r"features.tsv: line 1: the key is not valid UTF-8"):
         RegionFiles(path, None)
 
 

@@ -109,7 +109,7 @@ def test_keys_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (["1", "2"], r"has the shape \(3, 2\); expected \(2, 2\), the numbers of lines in rows"),
+        (["1", "2"], r"expected 2 x 2 scores, .* of rows\.txt and c.*, found 3 x 2"),
         (["1", "2", "1"], "the key '1' appears twice"),
     ],
 )
@@ -123,10 +123,10 @@ def test_keys_that_do_not_fit_are_an_error(tmp_path: Path, rows: list[str], mess
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (SCORES * 2, "a score is not a probability"),
-        (SCORES * np.nan, "a score is not a probability"),
-        (SCORES[0], "expected a matrix of floats; found float32 of shape"),
-        ((SCORES * 9).astype(int), "expected a matrix of floats; found int64"),
+        (SCORES * 2, "expected probabilities from 0 to 1, found"),
+        (SCORES * np.nan, "from 0 to 1, found nan"),
+        (SCORES[0], "array of floats, found 1 dimension of float32"),
+        ((SCORES * 9).astype(int), "array of floats, found 2 dimensions of int64"),
     ],
 )
 def test_what_is_no_matrix_of_probabilities_is_refused(
@@ -166,7 +166,7 @@ class Harmful:
             [{"image": "7", "caption": "a", "probability": 0.5}] * 2,
             "an image-caption pair appears twice",
         ),
-        ([{"image": "7", "caption": "a", "probability": None}], "a score is not a probability"),
+        ([{"image": "7", "caption": "a", "probability": None}], "from 0 to 1, found nan"),
     ],
 )
 def test_a_list_of_scores_has_each_once(

@@ -57,8 +57,8 @@ class LintSettings:
         for kind in self.errata_kinds:
             if kind not in KINDS:
                 raise InputError(
-                    f"--errata-kinds {kind}: unknown kind of finding; the kinds are "
-                    f"{', '.join(KINDS)}{nearest(kind, KINDS)}"
+                    f"--errata-kinds {kind}: unknown kind of finding"
+                    f"{nearest(kind, KINDS) or '.'} The kinds are {', '.join(KINDS)}."
                 )
 
 

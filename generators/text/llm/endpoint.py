@@ -184,7 +184,7 @@ class Endpoint:
             )
         if details.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
-        hint = " (does the address end in /v1?)" if status == 404 else ""
+        hint = "; check that the address ends in /v1" if status == 404 else ""
         raise InputError(f"{self.title}: the server answered with status {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:

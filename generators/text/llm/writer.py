@@ -157,7 +157,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
         torch.empty(1, device=settings.device)
     except (RuntimeError, AssertionError) as error:
         first = str(error).strip().splitlines()[0]
-        raise InputError(f"device={settings.device}: {first}") from error
+        raise InputError(f"device={settings.device}: error from PyTorch: {first}") from error
     common: Any = {"revision": settings.revision, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)

@@ -274,7 +274,7 @@ def test_a_list_names_the_answers_of_an_lxmert_without_names(
     for listed, count in (([], 0), (["--answer-list", str(file)], 3)):
         assert main([*command, *listed, "--output", str(tmp_path / "no.jsonl")]) == 2
         said = " ".join(capsys.readouterr().err.split())
-        assert f"does not name its 4 answers, but --answer-list has {count}. Pass all" in said
+        assert f"4 answers without names, but --answer-list has {count}. Pass all" in said
 
 
 def test_lxmert_needs_the_features_of_each_image_and_no_other_model_takes_them(
