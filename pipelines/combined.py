@@ -65,6 +65,7 @@ class Combined(Pipeline[Config, "Piece"]):
     steps = (("combined", SAMPLES),)
 
     def __init__(self, config: Any) -> None:
+        from eqforge.core.files.table_file import ADVICE
         from eqforge.transforms.dataset.part_pictures import Part
         from eqforge.transforms.dataset.parts import CombineRules, kind_of, open_parts
 
@@ -81,8 +82,7 @@ class Combined(Pipeline[Config, "Piece"]):
             for stage, counts in each.manifest.stages.items():
                 if not counts.is_balanced():
                     raise InputError(
-                        f"{each.folder}: the counts of the stage {stage!r} do not add up; run "
-                        "eqforge verify to find all damage"
+                        f"{each.folder}: the counts of the stage {stage!r} do not add up; {ADVICE}"
                     )
                 known = stage_of(each.manifest, stage) or Stage(stage)
                 stages.append(Stage(f"{label}: {stage}", known.reasons))

@@ -153,7 +153,7 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
     it has the same settings, inputs and versions.
     """
     if not run.output:
-        raise InputError("--output is empty; expected a folder or URL")
+        raise InputError("--output: expected a folder or URL, found ''")
     manifest = storage.join(run.output, FILE_NAME)
     started = storage.join(run.output, WORK, IDENTITY)
     storage.check_reachable(manifest)
@@ -199,7 +199,8 @@ def _check_same(
     found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output} {state} {dataset}; choose a separate folder for --only"
+            f"--output {run.output} {state} {dataset}, which a build with --only cannot replace; "
+            "choose a different folder"
         )
     check_differences(run, f"{state} {dataset}", found)
 

@@ -12,7 +12,7 @@ import msgspec
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import clipped, name_of, shown
+from eqforge.core.files.checked import clipped, shown
 from eqforge.core.identity import Trace, TraceOf, trace_of
 from eqforge.core.visible import counted, nearest
 from eqforge.pipelines import pipeline_of
@@ -63,8 +63,8 @@ class RecipeSettings:
             if _is_named(name, hint) and value and value != usual and name not in labels:
                 flag = name.replace("_", "-")
                 raise InputError(
-                    f"the recipe {self.url} needs --{flag} {shown(value)}; pass this option "
-                    "yourself, because recipes do not load code or models"
+                    f"{self.url}: the recipe used --{flag}. Recipes do not load code or models, so "
+                    f"pass --{flag} yourself. Its value in the recipe is {shown(value)}."
                 )
 
 
@@ -75,7 +75,7 @@ def settings_of_recipe(
     if mode is None:
         raise InputError(f"{url}: the mode is {shown(recipe.mode)}; expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: the recipe's mode is {mode}, but its settings say {shown(named)}")
+        raise InputError(f"{url}: 'mode' is {mode!r}, but 'mode' in 'config' is {shown(named)}")
     usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
     if isinstance(recipe.max_error_rate, float):
@@ -110,7 +110,7 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
     if unknown := [name for name in values if name not in names]:
         hint = nearest(unknown[0], names)
         raise InputError(
-            f"{url}: this version of eqforge has no setting {name_of(unknown[0])}{hint}; use "
+            f"{url}: this version of eqforge has no setting {shown(unknown[0])}{hint}; use "
             "the version that wrote the recipe"
         )
     found = {}

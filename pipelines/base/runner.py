@@ -18,7 +18,7 @@ from eqforge.core.files import storage
 from eqforge.core.files.objects import fetch_inputs
 from eqforge.core.files.source_file import one_content
 from eqforge.core.identity import fingerprint
-from eqforge.core.visible import counted, in_lines
+from eqforge.core.visible import counted, in_lines, series
 from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.base.identity import (
     check_differences,
@@ -303,11 +303,11 @@ def warning_of(
     ]
     warning = f"WARNING: {output} contains no samples"
     if not found:
-        return f"{warning}, because no record has the id {', '.join(only)}" if only else warning
+        return f"{warning}, because no record has the id {series(only, 'or')}" if only else warning
     # Of equally frequent reasons, the last stage's: its candidates came closest to samples.
     count, known, reason = max(reversed(found), key=lambda entry: entry[0])
-    why = f"{counted(count, 'candidates')} for {reason}: {_sentence(known, reason)}"
-    return f"{warning}; {known.name} rejected {why}"
+    why = f"{counted(count, 'candidates')} for {reason!r}: {_sentence(known, reason)}"
+    return f"{warning}; the stage {known.name!r} rejected {why}"
 
 
 def _num_samples(manifest: Manifest) -> int:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 VIDEO_STAGES = (FRAMES_STAGE, PAIRS_STAGE)
 """The stages after the one that proposes pairs."""
 SHOWN_SAMPLES, SHOWN_MISSING = 3, 10
-_ENDINGS = "an ending such as .mp4"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,8 +166,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
             raise InputError(
-                f"--videos {folder.root}: --frames-fps cannot read folders on a web server. Copy "
-                "the folders to this machine, or put the frames into tar shards."
+                f"--videos {folder.root}: with --frames-fps, eqforge cannot read folders on a web "
+                "server. Copy the folders to this machine, or put the frames into tar shards."
             )
         if find_spec("av") is None:
             raise MissingExtra("av", "video")
@@ -285,8 +284,8 @@ class VideoPipeline(Pipeline[Videos, Clip]):
         if first is None:
             return ""
         name, why = first
-        looked_for = f"eqforge looked for {storage.join(videos, name)}, also with {_ENDINGS}"
-        advice = looked_for if why == MISSING else why.detail
+        looked_for = f"{storage.join(videos, name)}, with or without an added ending such as .mp4"
+        advice = f"eqforge looked for {looked_for}" if why == MISSING else why.detail
         hint = namesakes(self.folder("videos"), [name], VIDEO_SUFFIXES).get(name, "")
         return f"--videos {videos}: the folder contains none of the planned videos; {advice}{hint}"
 

@@ -244,18 +244,18 @@ class WrittenPipeline(TextPipeline[Configured, Record]):
 
     def _check_budget(self, found: Estimate) -> None:
         config, most = self.config, found.tries * found.questions
-        less = "raise this limit, or lower --model-retries, --limit or --sample"
+        less = "or lower --model-retries, --limit or --sample"
         if config.model_requests is not None and most > config.model_requests:
             raise InputError(
                 f"the build may need {most:,} requests, but --model-requests allows only "
-                f"{config.model_requests:,}; {less}"
+                f"{config.model_requests:,}; raise --model-requests, {less}"
             )
         if config.model_budget is not None and config.model_prices is not None:
             price = found.tries * found.price(config.model_prices)
             if price > config.model_budget:
                 raise InputError(
                     f"--model-budget {config.model_budget:,.2f}: the answers may cost "
-                    f"{price:,.2f}; {less}"
+                    f"{price:,.2f}; raise --model-budget, {less}"
                 )
 
 

@@ -232,7 +232,7 @@ def test_another_export_is_replaced_only_where_that_is_asked_for(
     before = write(both, tmp_path / "files")
 
     message = refused(capsys, one, tmp_path / "files")
-    assert "already contains a different export (hard-positives as vl-checklist)" in message
+    assert "already contains an export of hard-positives as vl-checklist, made from" in message
     assert "pass --overwrite to replace it" in message
     below = tmp_path / "files" / "data" / "vl_checklist_relations.json"
     assert f"--output {below}: cannot be written: Not a directory" in refused(capsys, one, below)
@@ -253,6 +253,6 @@ def test_what_cannot_be_exported_is_one_message_and_no_file(
 
     other = small(tmp_path / "pairs")
     message = refused(capsys, other, tmp_path / "files")
-    assert "--format vl-checklist: expected rows with a caption, a hard positive and" in message
+    assert "--format vl-checklist: the table 'samples' has no column" in message
     assert f"{tmp_path}/none" in refused(capsys, tmp_path / "none", tmp_path / "files")
     assert not (tmp_path / "files").exists()

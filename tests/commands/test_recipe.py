@@ -389,8 +389,8 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe.update(config=[]), "not a recipe"),
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table 'evil'"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table 'rejects'"),
-    (_config(mode="corrected"), "the recipe's mode is paper, but its settings say 'corrected'"),
-    (_config(shell="rm"), "eqforge has no setting shell"),
+    (_config(mode="corrected"), "'mode' is 'paper', but 'mode' in 'config' is 'corrected'"),
+    (_config(shell="rm"), "eqforge has no setting 'shell'"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
     (_config(frames_fps=-1.0), "--frames-fps -1.0: expected more than 0"),
@@ -398,7 +398,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (_run(limit=-1), "--limit -1: expected 0 or more"),
     (
         lambda recipe: recipe["config"]["settings"]["oracle"].update(oracle=[{"model": "e/v"}]),
-        "pass this option yourself",
+        "pass --oracle yourself",
     ),
     (_path("../../etc/passwd"), "not a recipe"),
     (_path("/etc/passwd"), "not a recipe"),
@@ -546,8 +546,7 @@ def test_a_revision_of_weights_is_named_by_the_user(
     assert main(given) == 2
 
     message = capsys.readouterr().err
-    assert name.replace("_", "-") in message
-    assert "pass this option yourself" in message
+    assert f"pass --{name.replace('_', '-')} yourself" in message
     assert not (tmp_path / "out").exists()
 
 

@@ -78,13 +78,13 @@ def refuse(
         (["--sample", "101%"], "--sample 101%: expected a percentage"),
         (
             ["--only", "eq-video/nobody/1-2"],
-            "--only eq-video/nobody/1-2: the plan (with --limit and --sample) contains no such",
+            "--only eq-video/nobody/1-2: after --limit and --sample, the plan contains no sample",
         ),
         (["--", "--nonsense"], "--nonsense: Beam's local runner does not have this option"),
         (["--", "nonsense"], "nonsense: Beam's local runner does not have this option"),
         (["--", "--runner", "NoRunner"], "--runner NoRunner: Unexpected pipeline runner"),
-        (["--", "--runner"], "after --: argument --runner: expected one argument"),
-        (["--", "--direct_num_workers", "two"], "invalid int value: 'two'"),
+        (["--", "--runner"], "--runner: expected one argument"),
+        (["--", "--direct_num_workers", "two"], "--direct_num_workers: invalid int value: 'two'"),
         (
             ["--workers", "2", "--", "--runner=FlinkRunner"],
             "--workers works only with the local runner",
@@ -96,7 +96,7 @@ def refuse(
             ["--captions", "."],
             ".: this folder contains no captions. Pass a file, or a folder with subtitles (",
         ),
-        (["--output", ""], "--output is empty; expected a folder or URL"),
+        (["--output", ""], "--output: expected a folder or URL, found ''"),
         (["--output", "nothing://bucket/out"], "Protocol not known: nothing"),
     ],
 )
@@ -239,7 +239,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "choose a separate folder for --only" in err
+    assert "which a build with --only cannot replace" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 

@@ -230,7 +230,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
         (["--object-pairs", "99999"], "pairs that change the object, but the build needs 99,999"),
         (
             ["--pairs", "2", "--only", "eq-sd/object/999999"],
-            "--only eq-sd/object/999999: the plan (with --limit and --sample) contains no such",
+            "--only eq-sd/object/999999: after --limit and --sample, the plan contains no",
         ),
         (["--pairs", "0"], "there is nothing to build"),
         (

@@ -181,7 +181,7 @@ def test_a_web_server_is_refused_where_a_rate_says_that_frames_are_meant(
     said = captions(tmp_path / "said.jsonl", (("a", time_s) for time_s in (0.1, 0.9)))
     with WebServer(frames).running() as server:
         argv = arguments(said, server.url, tmp_path / "out", "--frames-fps", "25")
-        assert "cannot read folders on a web server" in refused(argv, capsys)
+        assert "eqforge cannot read folders on a web server" in refused(argv, capsys)
     assert not (tmp_path / "out").exists()
 
 

@@ -308,7 +308,7 @@ def test_a_name_that_only_begins_like_a_record_is_refused(
 
     assert left.value.code == 2
     assert (
-        f"--only {name}: the plan (with --limit and --sample) contains no such sample"
+        f"--only {name}: after --limit and --sample, the plan contains no sample with"
         in capsys.readouterr().err
     )
     assert not (tmp_path / "out").exists()

@@ -289,7 +289,7 @@ def test_a_server_says_yes_or_no_and_is_asked_each_question_once(
         assert len(server.prompts) == before
         with pytest.raises(SystemExit):
             build(tmp_path / "no", "--captions", path, judge, "--verify-requests", 23)
-    assert "--verify-requests 23: this build may ask 24 questions" in capsys.readouterr().err
+    assert "--verify-requests 23: this build may need 24 requests" in capsys.readouterr().err
     rejects = {row["candidate_id"]: row["reason"] for row in rows(tmp_path / "out", "rejects")}
     assert rejects == {"one": "not_judged"}
     for row in verdicts(tmp_path / "out").values():
@@ -341,7 +341,7 @@ def test_where_the_rules_precision_is_not_known_there_is_no_column(
     assert not open_dataset(str(tmp_path / "out")).files("judgements")
     with pytest.raises(SystemExit):
         build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
-    assert "--probability-min works only with texts" in capsys.readouterr().err
+    assert "--probability-min works only with rows" in capsys.readouterr().err
 
 
 def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path: Path) -> None:

@@ -76,7 +76,10 @@ def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
 
 def test_an_empty_dataset_names_its_most_frequent_reason_and_on_a_tie_the_last_stage() -> None:
     stages = [Stage(name, {"a": "A.", "b": "B."}) for name in ("frames", "pairs")]
-    for last, said in ((2, "frames rejected 3 candidates for b"), (3, "pairs rejected 3")):
+    for last, said in (
+        (2, "'frames' rejected 3 candidates for 'b'"),
+        (3, "'pairs' rejected 3"),
+    ):
         counts = {
             "frames": StageCounts(candidates=9, kept=5, rejected=4, reasons={"a": 1, "b": 3}),
             "pairs": StageCounts(candidates=last, kept=0, rejected=last, reasons={"a": last}),

@@ -84,7 +84,7 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
     with pytest.raises(SystemExit):
         eq_video.main([*("--captions", str(wrong)), *inputs[2:], "--output", str(tmp_path / "out")])
     assert capsys.readouterr().err.endswith(
-        "corridor.mp4, also with an ending such as .mp4; did you mean 'people/corridor.MP4'?\n"
+        "with or without an added ending such as .mp4; did you mean 'people/corridor.MP4'?\n"
     )
 
 

@@ -145,9 +145,9 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
                 f"{one}: two samples have the id {name}; run eqforge verify for details"
             )
         raise InputError(
-            f"{one} and {other} have different contents for "
-            f"{counted(int(differs.sum()), 'samples')} with the same id, such as {name}; run "
-            f"eqforge diff {one} {other} to compare them"
+            f"{one} and {other} have {counted(int(differs.sum()), 'samples')} with the same id but "
+            f"different contents; the first is {name}. To compare them, run eqforge diff {one} "
+            f"{other}"
         )
     doubles = np.zeros(len(scan.keys), dtype=bool)
     doubles[order[1:][again]] = True
@@ -200,8 +200,8 @@ def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piec
         yield piece
     if num_found != len(wanted):
         raise InputError(
-            f"{part.folder} contains only {num_found:,} of the {len(wanted):,} images of its "
-            "samples; run eqforge verify to list the missing images"
+            f"{part.folder} lacks {len(wanted) - num_found:,} of the {len(wanted):,} images that "
+            "its samples use; run eqforge verify to list the missing images"
         )
 
 

@@ -179,8 +179,8 @@ def _check_counts(manifest: Manifest, seen: set[str], target: DatasetTarget) -> 
         if failed > target.max_error_rate * counts.candidates:
             raise BuildError(
                 f"the stage {stage.name!r} failed for {failed} of {counts.candidates} candidates, "
-                f"more than --max-error-rate {target.max_error_rate} allows; the rejects in "
-                f"{target.output}/data give the reasons"
+                f"more than --max-error-rate {target.max_error_rate} allows; for the reasons, see "
+                f"the rejects in {target.output}/data"
             )
     kept = manifest.stages[target.stages[-1].name].kept
     if kept != manifest.num_rows("samples"):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files import storage
+from eqforge.core.files.table_file import ADVICE
 from eqforge.core.identity import bucket, sha256_hex
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
@@ -66,10 +67,9 @@ class PartPictures:
                 if sha256_hex(data) == image_id:
                     return data
                 raise BuildError(
-                    f"{part.open().url(path)}: the bytes of image {image_id} have changed; run "
-                    "eqforge verify to find all damage"
+                    f"{part.open().url(path)}: the bytes of image {image_id} have changed; {ADVICE}"
                 )
-        raise BuildError(f"no part has the image {image_id}; run eqforge verify to find all damage")
+        raise BuildError(f"no part contains the image {image_id}; {ADVICE}")
 
     def path(self, image_id: str, suffix: str) -> str:
         return f"{image_id}{suffix}"

@@ -12,7 +12,9 @@ import msgspec
 import pyarrow as pa
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import shown
+from eqforge.core.files.checked import clipped
+from eqforge.core.files.table_file import ADVICE
+from eqforge.core.visible import series
 from eqforge.schemas.dataset.reader import Dataset, columns_of, open_dataset, records_of
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.stages import Stage
@@ -47,13 +49,14 @@ def open_parts(arguments: Sequence[str]) -> list[tuple[str, Dataset]]:
     for (_, one), (_, other) in itertools.pairwise(opened):
         if one.sha256 == other.sha256:
             raise InputError(
-                f"{one.folder} and {other.folder} are the same dataset; leave one of them out"
+                f"{one.folder} and {other.folder} are the same dataset; omit one of them"
             )
     names = Counter(name or each.manifest.dataset for name, each in opened)
     for name, each in opened:
         if name and names[name] > 1:
             raise InputError(
-                f"{name}={each.folder}: another part has the same name; rename one of them"
+                f"{name}={each.folder}: another dataset has the name {name!r}; choose a different "
+                "NAME"
             )
     return opened
 
@@ -65,9 +68,9 @@ def _name_and_folder(text: str) -> tuple[str, str]:
     name, folder = found.groups()
     if not _NAME.fullmatch(name) or not folder:
         raise InputError(
-            f"{shown(text)}: expected NAME=FOLDER. NAME begins with a letter or digit, and has up "
-            "to 64 characters: A-Z, a-z, digits, '.', '_' and '-'. If the name of the folder "
-            "contains =, write ./FOLDER."
+            f"{clipped(text)}: expected NAME=FOLDER. NAME begins with a letter or digit, and has "
+            "up to 64 characters: A-Z, a-z, digits, '.', '_' and '-'. If the name of the folder "
+            "contains '=', write ./FOLDER."
         )
     return name, folder
 
@@ -88,20 +91,20 @@ def kind_of(datasets: dict[str, str]) -> str:
             if kind.table("samples").record is record:
                 return name
         raise InputError(
-            f"{', '.join(datasets)}: eqforge cannot combine "
-            f"{' and '.join(sorted(set(datasets.values())))} datasets; it combines only pairs, "
-            "foils, rewordings, questions, hard-positives and training-captions"
+            f"{series(datasets)}: eqforge cannot combine "
+            f"{series(sorted(set(datasets.values())))} datasets; it combines only datasets of "
+            "pairs, foils, rewordings, questions, hard positives or training captions"
         )
     columns = {folder: [*table.schema.names] for folder, table in tables.items()}
     common = set.intersection(*(set(names) for names in columns.values()))
     differences = "; ".join(
-        f"{folder} ({datasets[folder]}) has {_some([c for c in names if c not in common])}"
+        f"{folder} ({datasets[folder]}): {_some([repr(c) for c in names if c not in common])}"
         for folder, names in columns.items()
     )
     raise InputError(
-        f"the datasets have different columns: besides the common columns, {differences}. Combine "
-        "datasets with the same columns, or datasets of pairs (with the columns "
-        f"{', '.join(PAIR_COLUMNS)})."
+        "the datasets have different columns. Combine datasets with the same columns, or datasets "
+        f"of pairs, which have the columns {series(map(repr, PAIR_COLUMNS))}. Columns that not all "
+        f"of these datasets have: {differences}"
     )
 
 
@@ -205,8 +208,7 @@ def read_group(
                     yield from records_of(batch, described)
             except (msgspec.ValidationError, KeyError, TypeError) as error:
                 raise InputError(
-                    f"{dataset.url(path)}: a row does not fit the table {table}: {error}; run "
-                    "eqforge verify to find all damage"
+                    f"{dataset.url(path)}: a row does not fit table {table!r}: {error}; {ADVICE}"
                 ) from error
 
 

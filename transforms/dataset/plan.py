@@ -106,7 +106,7 @@ def select_whole(
 def no_sample(name: str, known: Iterable[str]) -> str:
     hint = nearest(name, known)
     return (
-        f"--only {name}: the plan (with --limit and --sample) contains no such sample"
+        f"--only {name}: after --limit and --sample, the plan contains no sample with this id"
         f"{hint or '; `eqforge plan` and `eqforge inspect` show ids'}"
     )
 

@@ -198,8 +198,8 @@ def end_left_job(output: str) -> None:
             raise ValueError("expected HOST:PORT and printable names")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(
-            f"--output {output}: a killed run left a job on a Flink cluster, but its file {note} "
-            "is damaged. Check that the job has stopped, then delete the file."
+            f"--output {output}: a killed run left a job on a Flink cluster, but {note}, which "
+            "names the job, is damaged. Check that the job has stopped, then delete this file."
         ) from error
     try:
         is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK

@@ -76,7 +76,8 @@ def _unknown(beam_args: Sequence[str]) -> list[str]:
         PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
         return parsers[0].parse_known_args(list(beam_args))[1]
     except argparse.ArgumentError as error:
-        raise InputError(f"the options after --: {error}") from error
+        option = error.argument_name or "the options after '--'"
+        raise InputError(f"{option}: {error.message}") from error
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import msgspec
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import series
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
@@ -82,9 +83,9 @@ class Format:
         """Explain why a table cannot have this format; return an empty text if it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
-                f"the table {table!r} lacks columns that this format needs "
-                f"({', '.join(sorted(missing))}); choose --format pairs, hf, "
-                "webdataset or jsonl, which accept any columns"
+                f"the table {table!r} has no column {series(map(repr, sorted(missing)), 'or')}, "
+                "which this format needs; --format pairs, hf, webdataset and jsonl accept any "
+                "columns"
             )
         return self._writer.refusal(dataset, table)
 
@@ -148,6 +149,7 @@ _ALL: Final = (
         "order. `data/` contains captions and negatives. `swapped_data/` contains hard positives "
         "and the same negatives. Datasets built from VL-CheckList with --mode paper, and datasets "
         "from `eqforge import replace-swap`, reproduce the four published files byte for byte.",
+        columns=frozenset(("caption", "hard_positive", "hard_negative")),
     ),
     Format(
         name="winoground",

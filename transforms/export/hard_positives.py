@@ -32,12 +32,10 @@ Row = dict[str, Any]
 
 
 def _refusal(dataset: Dataset, table: str) -> str:
-    columns, name = dataset.columns(table), dataset.manifest.dataset
-    if not {*_TRUE, "hard_negative"}.issubset(columns):
-        return "expected rows with a caption, a hard positive and a hard negative"
+    name = dataset.manifest.dataset
     if name == _IMPORTED:
         return ""
-    if missing := sorted({"sample_id", *_OWN_COLUMNS} - set(columns)):
+    if missing := sorted({"sample_id", *_OWN_COLUMNS} - set(dataset.columns(table))):
         if name != _OWN:
             return f"expected a hard-positives or {_IMPORTED} dataset, found {name}"
         return (

@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of, shown
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.lettered import LETTERS
@@ -117,14 +118,14 @@ def _refusal(dataset: Dataset, table: str, unreadable: Container[str] = ()) -> s
     for row in dataset.rows(table, ["sample_id", *form.columns]):
         for name in form.columns:
             if row[name] is None:
-                return f"the sample {name_of(row['sample_id'])} has no {name}; all samples need one"
+                return f"sample {shown(row['sample_id'])} has no {name!r}; every sample needs one"
             for text in row[name] if isinstance(row[name], list) else [row[name]]:
                 if text in unreadable:
                     where = f"{name_of(row['sample_id'])}: the harness would read the {name}"
                     return f"{where} {shown(text)} as a missing value"
         if not form.questions(row):
             return (
-                f"the sample {name_of(row['sample_id'])} has the answer {shown(row['answer'])}; "
+                f"the sample {shown(row['sample_id'])} has the answer {shown(row['answer'])}; "
                 f"expected yes, no, a letter, or one of up to {len(LETTERS)} options"
             )
     return ""
@@ -300,11 +301,15 @@ def _refuse_clip_benchmark(dataset: Dataset, table: str) -> str:
     if reason := _refusal(dataset, table):
         return reason
     if form_of(set(dataset.columns(table)), dataset.folder) not in (FOILS, REWORDINGS):
-        return "CLIP_benchmark reads only samples with one image; the only exception is Winoground"
+        return (
+            "expected images with a caption and a foil; CLIP_benchmark reads no other samples, "
+            "except Winoground"
+        )
     for row in dataset.rows(table, ["sample_id", *_FOIL_CAPTIONS]):
         for name in _FOIL_CAPTIONS:
-            if len(row[name].splitlines()) != 1:
-                return f"the {name} of {name_of(row['sample_id'])} must be a single line"
+            if (number := len(row[name].splitlines())) != 1:
+                found = counted(number, "lines")
+                return f"the {name!r} of {shown(row['sample_id'])} has {found}; expected one line"
     return ""
 
 

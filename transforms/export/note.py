@@ -112,9 +112,9 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         ledger.is_finished = unfinished is None and len(ledger.done) == len(earlier.files)
     elif not overwrite:
         raise InputError(
-            f"{folder} already contains a different export ({earlier.dataset} as "
-            f"{earlier.settings.get('format')}): its data, settings or versions differ; pass "
-            "--overwrite to replace it"
+            f"{folder} already contains an export of {earlier.dataset} as "
+            f"{earlier.settings.get('format')}, made from different data, settings or versions; "
+            "pass --overwrite to replace it"
         )
     else:
         listed = {(f.path, f.sha256) for each in (finished, unfinished) if each for f in each.files}
@@ -163,8 +163,7 @@ def _read(folder: str, name: str) -> ExportNote | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        reason = clipped(" ".join(str(error).split()))
-        raise InputError(f"{url}: not an export note: {reason}") from error
+        raise InputError(f"{url}: not an export note, or damaged; choose another folder") from error
     if (note.format, note.format_version) != (_FORMAT, 1):
-        raise InputError(f"{url}: this version of eqforge cannot read this list of exported files")
+        raise InputError(f"{url}: this version of eqforge cannot read this export note")
     return note

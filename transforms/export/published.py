@@ -104,7 +104,7 @@ class _Pictures:
                 self._export.put(f"{IMAGES}/{chosen}", picture.data)
                 return chosen
         raise InputError(
-            f"{self._export.folder}: no file name is left for the image {column} of {record.id!r}; "
+            f"{self._export.folder}: no file name is left for {column!r} of {record.id!r}; "
             f"other images have the names {stem + picture.suffix!r} and {chosen!r}"
         )
 

@@ -68,8 +68,8 @@ def export_dataset(
     changes = settings.redistributable or settings.max_side or settings.image_format != "keep"
     if settings.format == RECIPE and changes:
         raise InputError(
-            "--format recipe: a recipe contains no images or texts; leave out "
-            "--redistributable, --max-side and --image-format"
+            "--format recipe: a recipe contains no images or text; omit --redistributable, "
+            "--max-side and --image-format"
         )
     if settings.image_files and not form.image_files:
         able = " or ".join(name for name, each in FORMATS.items() if each.image_files)
@@ -160,11 +160,11 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
         counts["others"] = rest
     if not any(mask.any() for mask in kept.values()):
         rows = counted(left_out.total(), "rows")
-        licences = "; ".join(f"{name}: {count:,}" for name, count in counts.items())
+        licences = "; ".join(f"{name} ({count:,})" for name, count in counts.items())
         raise InputError(
             f"{dataset.folder}: --redistributable leaves out all {rows}, because no licence allows "
-            f"redistribution ({licences}). To let others rebuild the dataset from their own "
-            "sources, use --format recipe."
+            f"redistribution. Rows by licence: {licences}. To let others rebuild the dataset from "
+            "their own sources, use --format recipe."
         )
     files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]
     tables = {table: files, "images": dataset.files("images")}

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import name_of, shown
 from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.transforms.export.formats import Writer
@@ -104,8 +104,8 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 def _line(caption: str, name: str) -> bytes:
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
-            f"captions.txt: the caption of {name_of(name)} must be a single line that is not "
-            "empty. Correct it in your --captions file, and build again."
+            f"captions.txt: the caption of {shown(name)} is empty, or has several lines. Correct "
+            "it in your --captions file, and build again."
         )
     return caption.encode() + b"\n"
 

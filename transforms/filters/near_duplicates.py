@@ -17,6 +17,7 @@ from eqforge.core.files.pictures import (
     TooManyPixels,
     read_pixels,
 )
+from eqforge.core.visible import series
 from eqforge.transforms.filters.minimality import HASH_BITS, perceptual_hash
 
 _COMPARED_AT_ONCE = 4_000_000
@@ -47,7 +48,9 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
         if file.lower().endswith(FILE_SUFFIXES)
     )
     if not names:
-        raise InputError(f"{root} contains no images ({', '.join(FILE_SUFFIXES)})")
+        raise InputError(
+            f"{root} contains no images; expected files ending in {series(FILE_SUFFIXES, 'or')}"
+        )
     paths = [os.path.join(root, name) for name in names]
     if workers == 1:
         hashes = [*map(hash_file, paths)]
@@ -79,7 +82,7 @@ def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
         if len(phash) != HASH_BITS // 4:
             raise InputError(
                 f"the perceptual hashes have {4 * len(phash)} bits, but this version of eqforge "
-                f"compares {HASH_BITS} bits; build the dataset again"
+                f"compares hashes of {HASH_BITS} bits; build the dataset again"
             )
         rows.append([int(phash[place : place + 16], 16) for place in range(0, len(phash), 16)])
     return np.array(rows, dtype=np.uint64).reshape(-1, HASH_BITS // 64)

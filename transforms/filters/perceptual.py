@@ -51,7 +51,7 @@ class PerceptualSettings:
             _spec_of(self.perceptual)
         elif self.max_perceptual is not None:
             raise InputError(
-                f"--max-perceptual {self.max_perceptual}: also specify the model, such as "
+                f"--max-perceptual {self.max_perceptual}: also pass a model, such as "
                 "--perceptual dinov2:FOLDER"
             )
 

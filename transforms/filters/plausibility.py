@@ -52,8 +52,8 @@ class PlausibilitySettings:
             _spec_of(self.plausibility)
         elif self.max_implausibility is not None:
             raise InputError(
-                f"--max-implausibility {self.max_implausibility}: also specify the model, such "
-                "as --plausibility FOLDER"
+                f"--max-implausibility {self.max_implausibility}: also pass a model, such as "
+                "--plausibility FOLDER"
             )
 
 

@@ -70,7 +70,7 @@ class JudgeSettings:
         limits = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
         if self.verify and self.refuse_by == "all" and not limits:
             raise InputError(
-                "--refuse-by all rejects texts only if you also pass a limit, such as "
+                "--refuse-by all has no effect without a limit; also pass one, such as "
                 "--entailed-min"
             )
         if self.verify:
@@ -93,8 +93,8 @@ class JudgeSettings:
         most = self.questions(rows)
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
-                f"--verify-requests {self.verify_requests:,}: this build may ask {most:,} "
-                "questions; raise this limit, or lower --limit or --sample"
+                f"--verify-requests {self.verify_requests:,}: this build may need {most:,} "
+                "requests; raise --verify-requests, or lower --limit or --sample"
             )
         return most
 
@@ -148,8 +148,8 @@ def prepare_judges(
     """Return the requested judges with their identities; None if nothing judges the texts."""
     if settings.probability_min is not None and not by_rules:
         raise InputError(
-            "--probability-min works only with texts from the rules of corrected mode; other "
-            "texts have no known probability"
+            "--probability-min works only with rows from the rules of corrected mode; the "
+            "probability of other rows is unknown"
         )
     if not settings.verify and not by_rules:
         return None
@@ -160,7 +160,7 @@ def prepare_judges(
     judges = judges_of(settings.verify)
     names = [judge.name for judge in judges]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"--verify: {twice[0]} appears twice")
+        raise InputError(f"--verify: two judges have the name {twice[0]!r}")
     return Judging(
         settings=settings,
         judges=judges,

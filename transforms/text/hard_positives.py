@@ -258,7 +258,7 @@ def check_balance(captions: object, model: str | None) -> None:
     if captions is None:
         raise InputError(
             "--balance text works only with --captions, because other sources have their own "
-            "hard negatives; leave out --balance"
+            "hard negatives; omit --balance"
         )
     if model is not None:
         raise InputError("--balance text works only with the built-in rules; omit --model")

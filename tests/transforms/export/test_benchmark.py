@@ -199,7 +199,7 @@ def test_other_rows_are_refused(
     with pytest.raises(SystemExit, match="2"):
         run("export", tmp_path / "in", "--format", form, "--output", tmp_path / "out")
     said = capsys.readouterr().err
-    assert "lacks columns that this format needs" in said
+    assert ", which this format needs" in said
     assert "hard_negative" not in said
     assert "dataset, too" not in said
     assert not (tmp_path / "out").exists()

@@ -328,18 +328,18 @@ def _free(folder: Path) -> Path:
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA' as a missing value"),
         (lambda folder: built("simat"), "lmms-eval", "no task fits the columns"),
-        (lambda folder: write_imageless(folder), "lmms-eval", "f has no image_id"),
-        (questions, "clip-benchmark", "CLIP_benchmark reads only samples with one image"),
+        (lambda folder: write_imageless(folder), "lmms-eval", "'f' has no 'image_id'"),
+        (questions, "clip-benchmark", "expected images with a caption and a foil"),
         (
             _free,
             "lmms-eval",
-            "own-questions/a has the answer 'a dog'; expected yes, no, a letter, or one of up to",
+            "'own-questions/a' has the answer 'a dog'; expected yes, no, a letter, or one of",
         ),
-        (pairs, "clip-benchmark", "the only exception is Winoground"),
+        (pairs, "clip-benchmark", "except Winoground"),
         (
             lambda folder: foils(folder, "a\u2028dog"),
             "clip-benchmark",
-            "of f must be a single line",
+            "of 'f' has 2 lines; expected one line",
         ),
     ],
 )

@@ -97,7 +97,7 @@ def test_overwriting_deletes_what_the_note_lists_and_stops_at_anything_else(
     output = run(dataset, "imagefolder", tmp_path / "out")
     (output / "data" / "test" / "mine.txt").write_text("mine")
     (output / "mine.txt").write_text("mine")
-    assert "already contains a different export" in refused(capsys, dataset, "jsonl", output)
+    assert "made from different data, settings or" in refused(capsys, dataset, "jsonl", output)
 
     before = files(output)
     said = refused(capsys, dataset, "jsonl", output, "--overwrite")

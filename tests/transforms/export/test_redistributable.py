@@ -101,13 +101,13 @@ def test_nothing_left_and_pictures_are_errors_before_any_work(
     said = refused(capsys, there, "hf", tmp_path / "out", "--redistributable")
 
     assert "leaves out all 9 rows, because no licence" in said
-    assert "(not stated: 9)" in said
+    assert "Rows by licence: not stated (9)." in said
     assert "--format recipe" in said
     images = refused(capsys, there, "hf", tmp_path / "out", "--table", "images")
     assert "--table images: this table cannot be exported alone" in images
     assert not (tmp_path / "out").exists()
     recipe = refused(capsys, there, "recipe", tmp_path / "out", "--redistributable")
-    assert "contains no images or texts; leave out --redistributable" in recipe
+    assert "contains no images or text; omit --redistributable" in recipe
 
 
 def test_the_texts_of_a_benchmark_have_its_licence_and_its_pictures_their_own(
@@ -126,7 +126,7 @@ def test_the_texts_of_a_benchmark_have_its_licence_and_its_pictures_their_own(
     assert check_note(kept)["left_out"] == {}
     assert json.loads((kept / "swap_obj.json").read_text())["0"]["caption"] == "a cat"
     said = refused(capsys, tmp_path / "shown", "jsonl", tmp_path / "x", "--redistributable")
-    assert "(not stated: 1)" in said
+    assert "Rows by licence: not stated (1)." in said
 
 
 def test_a_record_of_your_own_may_state_its_licence(tmp_path: Path) -> None:

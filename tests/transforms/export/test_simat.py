@@ -101,6 +101,6 @@ def test_captions_of_several_lines_are_refused(
     from eqforge.transforms.export.simat import _line
 
     for caption in ("a\nb", "a\u2028b", " ", ""):
-        with pytest.raises(InputError, match="must be a single line"):
+        with pytest.raises(InputError, match="is empty, or has several lines"):
             _line(caption, "x")
     assert _line("ein Kätzchen", "x") == "ein Kätzchen\n".encode()

@@ -110,7 +110,7 @@ def test_beyond_the_limit_a_pair_is_refused(model: Perceptual) -> None:
 
 def test_what_cannot_measure_is_said_before_any_work(tmp_path: Path) -> None:
     for settings, message in (
-        ({"max_perceptual": 0.5}, r"--max-perceptual 0\.5: also specify the model"),
+        ({"max_perceptual": 0.5}, r"--max-perceptual 0\.5: also pass a model"),
         ({"perceptual": "dinov2:x", "max_perceptual": 3.0}, r"--max-perceptual 3\.0: expected 0"),
         (
             {"perceptual": "dino:x"},

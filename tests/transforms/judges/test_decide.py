@@ -118,7 +118,7 @@ def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAn
         ({"refuse_by": "all"}, "--refuse-by needs judges; specify them with --verify"),
         (
             {"verify": ("nli:x",), "refuse_by": "all"},
-            "--refuse-by all rejects texts only if you also pass a limit, such as",
+            "--refuse-by all has no effect without a limit; also pass one, such as",
         ),
         ({"verify_requests": 9}, "--verify-requests needs judges"),
     ],
@@ -138,7 +138,7 @@ def test_a_judge_that_sees_needs_pictures() -> None:
 def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
     assert prepare_judges(JudgeSettings(), "unused") is None
     least = JudgeSettings(probability_min=0.5)
-    with pytest.raises(InputError, match="--probability-min works only with texts"):
+    with pytest.raises(InputError, match="--probability-min works only with rows"):
         prepare_judges(least, "unused")
     assert prepare_judges(least, "unused", by_rules=True) is not None
     assert decide.JUDGE_REASONS.keys() >= {each.reason for each in QUESTIONS.values()}
@@ -147,5 +147,5 @@ def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
 def test_servers_are_asked_no_more_than_allowed() -> None:
     server = JudgeSettings(verify=("llm:m@http://localhost:1/v1", "nli:x"), verify_requests=400)
     assert server.check_requests(100) == 400
-    with pytest.raises(InputError, match="--verify-requests 400: this build may ask 404 questions"):
+    with pytest.raises(InputError, match="--verify-requests 400: this build may need 404 requests"):
         server.check_requests(101)
