@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from eqforge.core.files.checked import name_of
+from eqforge.core.files.checked import shown
 from eqforge.schemas.dataset.manifest import DataFile, to_json
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.recipe import (
@@ -55,7 +55,7 @@ def _write_flat(export: Export) -> None:
 def _refuse_unknown_tables(dataset: Dataset, table: str) -> str:
     name = dataset.manifest.dataset
     unknown = [each for each in dataset.manifest.tables if table_type(name, each) is None]
-    return f"{name} datasets have no table {name_of(unknown[0])}" if unknown else ""
+    return f"{name} datasets have no table {shown(unknown[0])}" if unknown else ""
 
 
 def _write_hub(export: Export) -> None:
@@ -95,11 +95,11 @@ def _write_rows(export: Export, prefix: str = "") -> list[Files]:
             while (piece := coming.result()) is not None:
                 coming = thread.submit(next, pieces, None)
                 columns = [column.combine_chunks() for column in piece.rows.columns]
-                for shown in piece.pictures.values():
-                    paths = pc.binary_join_element_wise(shown.ids, shown.suffixes, "")
+                for images in piece.pictures.values():
+                    paths = pc.binary_join_element_wise(images.ids, images.suffixes, "")
                     columns.append(
                         pa.StructArray.from_arrays(
-                            [shown.data, paths], fields=list(IMAGE), mask=shown.ids.is_null()
+                            [images.data, paths], fields=list(IMAGE), mask=images.ids.is_null()
                         )
                     )
                 writer.write_table(pa.Table.from_arrays(columns, schema=schema))
@@ -130,7 +130,7 @@ def _refuse_recipe(dataset: Dataset, table: str) -> str:
     if dataset.manifest.dataset in COMBINED:
         return "a combined dataset has no recipe; write one recipe for each part"
     if table != "samples":
-        return "a recipe contains the records of all tables; leave out --table"
+        return "a recipe contains the records of all tables; omit --table"
     return ""
 
 
