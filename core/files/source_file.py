@@ -335,6 +335,6 @@ def _readable(path: str | Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         raise InputError(
-            f"{path}: cannot be unpacked: {str(error).replace('File is', 'it is')}. Unpack it "
-            "yourself, and pass the file or folder inside."
+            f"{path}: cannot be unpacked: {error}. Unpack it yourself, and pass the file or "
+            "folder inside."
         ) from error

@@ -19,7 +19,7 @@ from eqforge.core.files import storage, untrusted
 from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, names_of
 from eqforge.core.files.untrusted import Unreadable, check_expansion
 
-ADVICE: Final = "run eqforge verify to find all damage"
+ADVICE: Final = "run eqforge verify to check for other damage"
 MAX_DEPTH: Final = 8
 """Maximum nesting of structs and lists."""
 

@@ -318,7 +318,7 @@ def test_inspect_of_a_damaged_dataset_says_what_to_do(
         inspection.main([str(dataset)])
 
     assert left.value.code == 2
-    assert "run eqforge verify to find all damage" in capsys.readouterr().err
+    assert "run eqforge verify to check for other damage" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -401,7 +401,7 @@ UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
         lambda p: p.write_bytes(gzip.compress(LINE)[:-12]),
         "cannot be unpacked: Compressed file ended",
     ),
-    "no zip": ("t.zip", lambda p: p.write_bytes(LINE), "cannot be unpacked: it is not a zip"),
+    "no zip": ("t.zip", lambda p: p.write_bytes(LINE), "cannot be unpacked: File is not a zip"),
     "several files": (
         "t.zip",
         lambda p: _packed(p, {"a.jsonl": LINE, "b.jsonl": LINE}),

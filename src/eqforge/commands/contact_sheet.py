@@ -16,6 +16,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.core.files.table_file import ADVICE
 from eqforge.evaluation.report.items import Item, Text
 from eqforge.evaluation.report.kinds import some_items
 from eqforge.schemas.dataset.reader import Dataset
@@ -46,9 +47,7 @@ def draw_sheet(
     pictures = make_shelf(dataset).read(wanted)
     if lost := wanted - pictures.keys():
         name = name_of(min(map(str, lost)))
-        raise InputError(
-            f"{dataset.folder}: image {name} is missing; run eqforge verify to find all damage"
-        )
+        raise InputError(f"{dataset.folder}: image {name} is missing; {ADVICE}")
     return draw_items(dataset, items, pictures, file, boxes)
 
 

@@ -36,8 +36,8 @@ def settings_from(
         raise InputError(f"unknown setting {unknown[0]!r}{hint}")
     made = _make(kind, given, default)
     if missing := list(_missing(made)):
-        names = series(map(repr, missing))
-        raise InputError(f"missing {counted(len(missing), 'required arguments')}: {names}")
+        count = counted(len(missing), "required arguments")
+        raise InputError(f"missing {count}: {series(map(repr, missing))}")
     check_numbers(made)
     check_outputs(made)
     return made

@@ -134,7 +134,7 @@ def test_an_export_without_a_task_says_which_tables_there_are(
 ) -> None:
     command = ["export", str(vlue), "--format", "lmms-eval", "--output", str(tmp_path / "o")]
     assert main(command) == 2
-    assert "choose a --table: nlvr2, vqa, captioning, grounding" in capsys.readouterr().err
+    assert "pass --table nlvr2, vqa, captioning or grounding" in capsys.readouterr().err
 
 
 def test_a_log_of_another_dataset_is_one_clear_error(
