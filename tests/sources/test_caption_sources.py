@@ -147,7 +147,7 @@ def test_own_json_lines_default_id_and_split(tmp_path: Path) -> None:
         (
             "a.csv",
             "image,titel\na,x\n",
-            "the column 'caption', found image, titel. Put your own captions",
+            "the column 'caption'; found only 'image' and 'titel'. Put your own captions",
         ),
         ("a.csv", "id,caption\n1,x, y\n", "a.csv: line 2: expected 2 cells, as in the header"),
         (

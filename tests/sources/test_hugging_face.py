@@ -357,7 +357,7 @@ def test_configurations_of_which_none_is_the_default_are_named(tmp_path: Path) -
     configs = [{"config_name": name, "data_dir": name} for name in ("en", "fr")]
     folder = configured(tmp_path / "d", configs, "en/a.parquet", "fr/deep/a.parquet")
     with pytest.raises(
-        InputError, match=r"configurations en and fr; pass one of them, such as .*/d/en"
+        InputError, match=r"configurations 'en' and 'fr'; pass one of them, such as .*/d/en"
     ):
         row_folder(folder)
     configs[1]["config_name"] = "french"

@@ -69,7 +69,9 @@ def test_a_language_chooses_among_several(tmp_path: Path) -> None:
 
 def test_a_language_that_is_still_several_is_an_error(tmp_path: Path) -> None:
     write(tmp_path, "a.en-US.vtt", "a.en-GB.vtt")
-    with pytest.raises(InputError, match=r"'a' has a\.en-GB\.vtt and a\.en-US\.vtt"):
+    with pytest.raises(
+        InputError, match=r"'a' has the subtitle files a\.en-GB\.vtt and a\.en-US\.vtt"
+    ):
         moment_files(tmp_path, "en")
     assert [file.name for file in moment_files(tmp_path, "en-us")] == ["a.en-US.vtt"]
 

@@ -23,7 +23,7 @@ def test_records_keep_order_and_captions(tmp_path: Path) -> None:
         ("{}", "size.json: expected a list, found an object"),
         (
             '[["a.jpg", {"POS": ["x"]}]]',
-            "size.json: [0][1]: the field 'NEG' is missing; found only POS",
+            "size.json: [0][1]: the field 'NEG' is missing; found only 'POS'",
         ),
         ('[["a.jpg", {"POS": ["x", "z"], "NEG": ["y"]}]]', "found 2 POS and 1 NEG"),
         ('[["", {"POS": ["x"], "NEG": ["y"]}]]', "[0][0]: expected an image path"),

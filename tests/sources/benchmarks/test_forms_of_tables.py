@@ -133,7 +133,7 @@ READ: dict[str, tuple[str, Write]] = {
 }
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 57569\n"
-TEXT_FORMS = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .feather, .ipc"
+TEXT_FORMS = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .feather or .ipc"
 REFUSED: dict[str, tuple[str, Write, str]] = {
     "Latin-1": ("t.csv", save(b"id,caption\n1,d\xe9\n"), "UTF-8 text: line 2: invalid byte 0xe9"),
     "an array in .jsonl": ("t.jsonl", save(ARRAY), "a file with a JSON array must end in .json"),
