@@ -43,7 +43,7 @@ def read_array(path: Path) -> NDArray[Any]:
     except Exception as error:  # a damaged file can make readers raise anything
         raise _unreadable(path, "a single tensor or array", error) from error
     if found.dtype.kind not in "fiu":
-        raise InputError(f"{path}: expected numbers, found {shortened(str(found.dtype), 80)}")
+        raise InputError(f"{path}: expected real numbers, found {shortened(str(found.dtype), 80)}")
     return np.array(found)
 
 

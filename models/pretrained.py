@@ -51,7 +51,8 @@ class Weights:
             found = "" if self.revision is None else f", not {self.revision!r}"
             raise InputError(
                 f"{self.source}: no such folder. For a model on the Hugging Face Hub, write "
-                f"ID@COMMIT with all 40 digits of the commit{found}; branches and tags can change."
+                f"ID@COMMIT with the full commit hash (40 digits){found}. Branches and tags can "
+                "change, so eqforge does not accept them."
             )
 
     @property

@@ -52,7 +52,7 @@ class DrawingSettings(DrawnSettings):
     """Filters for generated pairs, and selection of the best seed."""
 
     scenes_keep_background: bool = False
-    """Also apply the limits on changed area to pairs whose scene changes."""
+    """Also apply the changed-area limits to pairs of two scenes, so that the background stays."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

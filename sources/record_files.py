@@ -24,7 +24,7 @@ from eqforge.schemas.records.scores import compact_json
 
 TIMES = ("timestamp_s", "start_s", "end_s")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
-_DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
+_DETAIL = re.compile("[,;] found|(?<=not valid JSON): ")  # differs between records of one mistake
 _LONGEST_LINE: Final = 16 << 20
 """Maximum characters of a record of JSON lines or of a table."""
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")

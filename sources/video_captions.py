@@ -30,7 +30,7 @@ from itertools import chain, groupby
 from pathlib import Path
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, name_of, shown
+from eqforge.core.files.checked import Node, name_of, names_of, shown
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import near_name
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
@@ -208,7 +208,7 @@ def _moment(time: Node) -> Moment:
     if isinstance(time.value, list | tuple):
         bounds = [_moment(bound) for bound in time.elements()]
         pair = bounds[0].to(bounds[1]) if len(bounds) == 2 else None
-        return pair or time.fail("an array of two times, start and end")
+        return pair or time.fail("an array with the start and end time")
     return Moment(start=time.number(), end=time.number())
 
 
@@ -224,7 +224,7 @@ def _frames(field: Node) -> Moment:
 def _named(line: Node) -> str:
     """Return the fields of a line without a time, and the names of missing ones."""
     names = list(line.mapping())
-    found = ", ".join(sorted(map(name_of, names))[:12])
+    found = names_of(sorted(names))
     near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
     meant = " and ".join(
         f"{there} instead of {name_of(name)}" for name, there in near.items() if there

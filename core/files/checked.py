@@ -80,13 +80,6 @@ def name_of(key: Any) -> str:
     return str(key) if is_plain else shown(key)
 
 
-def plain_names(keys: Iterable[Any]) -> str:
-    """Return sorted names without quotes, as in details of rejects that datasets store."""
-    names = sorted(map(name_of, keys))
-    more = len(names) - _SHOWN_NAMES
-    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
-
-
 def names_of(keys: Iterable[Any]) -> str:
     """Return names in quotes and in order, such as `'id' and 'text'`; of many, the first."""
     names = list(map(shown, keys))
@@ -123,14 +116,15 @@ class Node:
     def fail(self, expected: str, found: str = "") -> NoReturn:
         """Raise an InputError with the expected and the found value (default: this one)."""
         text = found or _described(self.value)
-        raise InputError(f"{self.place}: expected {expected}, found {text}")
+        stop = ";" if "," in expected else ","
+        raise InputError(f"{self.place}: expected {expected}{stop} found {text}")
 
     def __getitem__(self, key: str) -> "Node":
         members = self.mapping()
         if key not in members:
             raise InputError(
                 f"{self.place}: the field {key!r} is missing; found "
-                f"{f'only {plain_names(members)}' if members else 'no fields'}"
+                f"{f'only {names_of(sorted(members))}' if members else 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 

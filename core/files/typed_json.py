@@ -15,6 +15,7 @@ import msgspec
 from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import clipped, name_of, names_of, shown
 from eqforge.core.files.source_file import open_input, read_input
+from eqforge.core.visible import series
 
 T = TypeVar("T")
 
@@ -90,7 +91,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         message += _found(problem, value, known)
         if "Invalid enum value" in problem and isinstance(type_, type):
             choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
-            message += f"; expected {', '.join(map(str, choices))}" if choices else ""
+            message += f"; expected {series(map(repr, choices), 'or')}" if choices else ""
         raise InputError(f"{prefix}{location}: {message}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         text = str(error).replace("Input data was truncated", "unexpected end of data")

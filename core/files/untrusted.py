@@ -38,8 +38,8 @@ def check_expansion(num_bytes: int, memory_bytes: int, free: int = FREE_BYTES) -
     """Check that reading `num_bytes` of a file has not taken more memory than allowed."""
     if memory_bytes > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
-            f"reading it needs at least {memory_bytes:,} bytes of memory; the limit for its size "
-            f"is {MAX_EXPANSION * num_bytes + free:,} bytes"
+            f"reading it needs at least {memory_bytes:,} bytes of memory, but the limit for a file "
+            f"of this size is {MAX_EXPANSION * num_bytes + free:,} bytes"
         )
 
 

@@ -276,8 +276,8 @@ def _begin(folder: Path, header: AnswersManifest) -> None:
 
 def _other(folder: str, content: str) -> InputError:
     return InputError(
-        f"{folder} contains {content} from a run with a different dataset, model, setting or "
-        "version; choose another --output, or delete the folder"
+        f"the folder {folder} contains {content} from a run with a different dataset, model, "
+        "setting or version; choose another --output, or delete the folder"
     )
 
 

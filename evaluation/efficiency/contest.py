@@ -196,7 +196,7 @@ def from_numbers(
     models = {model for model, *_ in numbers}
     times = list(_times(results, models, rules))
     if not times:
-        raise InputError(f"{', '.join(map(str, results))}: found no models")
+        raise InputError(f"{', '.join(map(str, results))}: no models found")
     rows = []
     for model, seconds in times:
         try:

@@ -34,7 +34,8 @@ class Reviewer:
       answers: number of times each answer was given, excluding repeats.
       others: on this reviewer's items, the fraction of other reviewers' votes that match this
         reviewer's votes.
-      alpha: Krippendorff's alpha between this reviewer and the others.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks). It is None for texts
+        and boxes, and if all votes are equal.
       repeats: number of items answered twice.
       same: number of items answered the same way both times. `same_interval` is exact
         (Clopper-Pearson).

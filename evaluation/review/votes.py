@@ -10,7 +10,7 @@ import msgspec
 from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.core.visible import escaped_json
+from eqforge.core.visible import escaped_json, series
 from eqforge.evaluation.review.assign import Task, hidden_id, is_turned, shuffled
 from eqforge.evaluation.review.forms import FORMS, Vote
 from eqforge.evaluation.review.label_studio import is_export, votes_of
@@ -184,8 +184,8 @@ def _check_votes(path: Path, file: VoteFile) -> None:
         elif vote.is_repeat and (vote.id, False) not in seen:
             wrong = f"the repeated item {shown(vote.id)} has no vote in an earlier task"
         elif vote.answer not in form.answers:
-            expected = ", ".join(form.answers)
-            wrong = f"answer: expected {expected} for the form {file.form}, found {vote.answer}"
+            expected = f"{series(map(repr, form.answers), 'or')} for the form {file.form!r}"
+            wrong = f"answer: expected {expected}; found {vote.answer!r}"
         elif vote.is_given:
             wrong = form.wrong(vote)
         if wrong:

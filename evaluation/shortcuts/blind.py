@@ -116,8 +116,8 @@ def audit_questions(
     if groups < folds:
         advice = "lower --folds" if groups > 1 else "add groups"
         raise InputError(
-            f"{dataset.folder}: {folds} folds need at least {folds} groups of questions whose "
-            f"answers are options, letters, yes or no. Found {groups}; {advice}"
+            f"{dataset.folder}: {folds} folds need at least {folds} groups of multiple-choice or "
+            f"yes-no questions, but there are {groups}; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []

@@ -48,12 +48,12 @@ _CONTRASTIVE = ARCHITECTURES["blip-itc"]
 
 def check_fusion(settings: "FinetuneSettings", kind: str) -> None:
     """Check that a kind of fusion encoder can be trained with the settings."""
-    origin = "" if settings.preset == "none" else f" of --preset {settings.preset}"
+    origin = "" if settings.preset == "none" else f"--preset {settings.preset} sets "
     for name in settings.weights():
         if name not in _LOSSES[kind]:
             raise InputError(
-                f"--loss {name}{origin} cannot be used with {kind} models. Supported losses: "
-                f"{', '.join(_LOSSES[kind])}"
+                f"{origin}--loss {name}{', which' * bool(origin)} cannot be used with {kind} "
+                f"models. Supported losses: {', '.join(_LOSSES[kind])}"
             )
     if not any(name in settings.weights() for name in MATCHING):
         raise InputError(

@@ -103,10 +103,14 @@ class SceneSettings:
                 "two finite distances above 0, the nearer first",
             ),
             ("image_margin", 0 <= self.image_margin < 0.5, "0 to 0.5"),
-            ("min_clearance_m", 0 <= self.min_clearance_m < math.inf, "0 or more, and finite"),
+            (
+                "min_clearance_m",
+                0 <= self.min_clearance_m < math.inf,
+                "a finite number, 0 or more",
+            ),
             ("min_relation_margin_deg", 0 <= self.min_relation_margin_deg < 45, "0 to 45"),
             ("max_hidden", 0 <= self.most_hidden <= 1, "0 to 1"),
-            ("min_copy_gap", 0 <= self.min_copy_gap < math.inf, "0 or more, and finite"),
+            ("min_copy_gap", 0 <= self.min_copy_gap < math.inf, "a finite number, 0 or more"),
             ("tries", self.tries >= 1, "1 or more"),
         ):
             expect(self, name, is_right, rule)

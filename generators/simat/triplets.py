@@ -52,7 +52,7 @@ class TripletSettings:
     """Minimum number of different relations in which an object must appear."""
 
     top_objects: int | None = 10
-    """Number of objects to keep for each subject and relation, starting with the most frequent."""
+    """Number of most frequent objects to keep for each pair of a subject and a relation."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

@@ -73,7 +73,7 @@ def settings_of_recipe(
 ) -> RecipeSettings:
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
-        raise InputError(f"{url}: the mode is {shown(recipe.mode)}; expected paper or corrected")
+        raise InputError(f"{url}: mode {shown(recipe.mode)}: expected 'paper' or 'corrected'")
     if (named := recipe.config.get("mode", mode)) != mode:
         raise InputError(f"{url}: 'mode' is {mode!r}, but 'mode' in 'config' is {shown(named)}")
     usual = pipeline.usual(mode, output)

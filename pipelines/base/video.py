@@ -96,7 +96,7 @@ class VideoDataset(DatasetConfig):
 
     frames_fps: float | None = None
     """Frame rate of videos stored as folders of frames. Required if the captions have times in
-    seconds. The frame at t seconds has the number t * RATE + 1, rounded down. For example, the
+    seconds. The frame at t seconds is frame t * RATE + 1, rounded down. For example, the
     frame at 0 seconds is VIDEO/00001.jpg."""
 
     decoder_timeout_s: Annotated[float, Trace.NONE] = 300.0

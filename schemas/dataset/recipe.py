@@ -178,7 +178,7 @@ def open_recipe(folder: str) -> Dataset:
     name = manifest.dataset
     unknown = [each for each in manifest.tables if each in LEFT_OUT or not table_type(name, each)]
     if unknown:
-        raise InputError(f"{url}: not a recipe: the dataset {name} has no table {unknown[0]!r}")
+        raise InputError(f"{url}: invalid recipe: the dataset {name} has no table {unknown[0]!r}")
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
 
 

@@ -159,7 +159,7 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
         if {*form.columns, form.cluster} <= columns:
             return form
     raise InputError(
-        f"{where}: no task fits the columns {names_of(sorted(columns)) or '(none)'}. Expected "
+        f"{where}: no task has the columns {names_of(sorted(columns)) or '(none)'}. Expected "
         f"pairs ({', '.join(_PAIR)}), foils ({', '.join(_FOIL)}) or questions "
         f"({', '.join(_QUESTION)}). For VLUE, pass --table {series(VLUE, 'or')}."
     )

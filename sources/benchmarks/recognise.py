@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import plain_names, shown
+from eqforge.core.files.checked import names_of, shown
+from eqforge.core.visible import series
 from eqforge.sources.benchmarks.form import Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
 
@@ -36,9 +37,9 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
-                f"{record.place}: this file is not in a folder {' or '.join(form.folders)}. Pass "
-                "the folder that contains both. This file's fields: "
-                f"{describe_record(value, forms)}"
+                f"{record.place}: this file is not in a folder named "
+                f"{series(map(repr, form.folders), 'or')}. Pass the folder that contains both. "
+                f"This file's fields: {describe_record(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
@@ -53,7 +54,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
     if isinstance(value, list) and value and isinstance(value[0], dict):
         naming = "; each line must be one record; a file with a JSON array must end in .json"
-    found = f"{'the fields ' if _names(value) else ''}{describe_record(value, forms)}"
+    found = f"{'only ' if _names(value) else ''}{describe_record(value, forms)}"
     raise InputError(f"{place}: expected {_wanted(forms)}; found {found}{naming}")
 
 
@@ -62,17 +63,17 @@ def _wanted(forms: Iterable[Form]) -> str:
     named = [form.fields for form in forms if not form.array]
     shared = frozenset[str]().union(*named[:1]).intersection(*named)
     if len(named) > 1 and all(len(fields - shared) == 1 for fields in named):
-        own = " or ".join(name for fields in named for name in fields - shared)
-        wanted = [f"the fields {', '.join(sorted(shared))}, and {own}"]
+        own = series((repr(name) for fields in named for name in fields - shared), "or")
+        wanted = [f"the fields {series(map(repr, sorted(shared)))}, plus {own}"]
     else:
-        wanted = [f"the fields {', '.join(sorted(fields))}" for fields in named]
+        wanted = [f"the fields {series(map(repr, sorted(fields)))}" for fields in named]
     return ", or ".join([*(form.array for form in forms if form.array), *wanted])
 
 
 def describe_record(value: Any, expected: Iterable[Form] = ()) -> str:
     """Name a record's fields, or its beginning, and the nearest other benchmark."""
-    names = _names(value)
-    return f"{plain_names(names) if names else shown(value)}{_nearest(value, expected)}"
+    names = sorted(_names(value))
+    return f"{names_of(names) if names else shown(value)}{_nearest(value, expected)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
@@ -116,7 +117,6 @@ def _nearest(value: Any, expected: Iterable[Form] = ()) -> str:
                 benchmark: max(like(form, part) for form in FORMS[benchmark]) for benchmark in FORMS
             }
             if (most := max(likeness.values())) > 0:
-                whole = _WHOLE if most > 1 else "the closest match is"
                 best = [
                     f"`eqforge import {name}`"
                     for name, share in likeness.items()
@@ -124,7 +124,8 @@ def _nearest(value: Any, expected: Iterable[Form] = ()) -> str:
                 ]
                 if not best:
                     return ""
-                return f"; {whole} {' or '.join(best)}"
+                likely = "the closest match is" if len(best) == 1 else "the closest matches are"
+                return f"; {_WHOLE if most > 1 else likely} {series(best, 'or')}"
     return ""
 
 

@@ -48,7 +48,7 @@ def test_what_is_no_tensor_of_numbers_is_refused(tmp_path: Path) -> None:
     for value, message in (
         (torch.zeros(3, device="meta"), "or has no numbers"),
         (torch.eye(3).to_sparse(), "sparse"),
-        (torch.ones(3, dtype=torch.complex64), "expected numbers, found complex64"),
+        (torch.ones(3, dtype=torch.complex64), "expected real numbers, found complex64"),
         ([1.0], "it contains a list"),
     ):
         torch.save(value, tmp_path / "v.pt")

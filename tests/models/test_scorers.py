@@ -182,7 +182,7 @@ def test_half_precision_is_close_and_says_so(
 def test_a_hub_model_without_its_commit_is_refused() -> None:
     for name in ("openai/clip-vit-base-patch32", "openai/clip-vit-base-patch32@main"):
         (spec,) = parse_specs(f"clip:{name}")
-        with pytest.raises(InputError, match="ID@COMMIT with all 40 digits of the commit"):
+        with pytest.raises(InputError, match="ID@COMMIT with the full commit hash"):
             spec.weights()
     (spec,) = parse_specs("clip:openai/clip@" + "0" * 40)
     assert spec.weights() == Weights(source="openai/clip", revision="0" * 40)

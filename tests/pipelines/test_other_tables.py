@@ -194,7 +194,7 @@ SITUATIONS: dict[str, Situation] = {
         "iflytek/VLE#4",
         "t.parquet",
         lambda f, p: cells(f, caption={7: None}).to_parquet(p),
-        rejects={"unreadable_record": "expected the fields caption, hard_negative; found"},
+        rejects={"unreadable_record": "expected the fields 'caption' and 'hard_negative'; found"},
     ),
     "a pointer of Git LFS among the pictures": Situation(
         "git-lfs/git-lfs#4240", "t.jsonl", with_pointer, rejects={"undecodable_image": ""}
@@ -258,7 +258,7 @@ def test_a_line_that_is_not_json_and_one_that_lacks_a_field_are_rejects(
     source.write_text("\n".join(lines))
     out = imported(source, images)
     details = sorted(row["detail"] for row in rows(out, "rejects"))
-    starts = ("expected the fields caption, hard_negative; found the fields ", "not valid JSON:")
+    starts = ("expected the fields 'caption' and 'hard_negative'; found only ", "not valid JSON:")
     assert [d.startswith(start) for d, start in zip(details, starts, strict=True)] == [True, True]
     before = data_of(out)
     source.write_text("\n".join(reversed(lines)))
@@ -277,7 +277,7 @@ def test_too_many_bad_records_stop_before_any_work(
     assert status([*IMPORT, str(source), "--output", str(tmp_path / "out")]) == 2
     said = capsys.readouterr().err
     assert "6 of 12 records cannot be read, but --max-error-rate 0.01 allows 5" in said
-    assert "t.jsonl: line 7 and 5 more: expected the fields caption, hard_negative; found" in said
+    assert "t.jsonl: line 7 and 5 more: expected the fields 'caption' and 'hard_negative'" in said
     assert "nearest" not in said  # own-foils is what was asked for
     assert not (tmp_path / "out" / "data").exists()
 

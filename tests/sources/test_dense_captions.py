@@ -100,7 +100,7 @@ def test_both_files_of_ego4d_are_read(tmp_path: Path) -> None:
          r"sentences as timestamps \(1\), found 0"),
         ({"v": {"timestamps": [[0, 1]]}}, "video 1: the field 'sentences' is missing"),
         ({"database": {"v": {"annotations": [{"segment": [0, 1], "label": "x"}]}}},
-         r"video 1: annotations\[0\]: the field 'sentence' is missing; found only label, segment"),
+         r"video 1: annotations\[0\]: the field 'sentence' is missing; found only 'label' and 's"),
         ({"v": {"captions": []}}, "expected timestamps and sentences, annotations, narrations, or"),
         ({"videos": [{"video_uid": "u"}]}, "videos: expected an object, found the array"),
         (conversation("A man walks through a park."), r"entry 1: conversations\[1\]\.value: "

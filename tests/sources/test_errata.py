@@ -37,7 +37,7 @@ def line(**changes: str) -> str:
     [
         (['{"id": "a", "action": "drop", "who": "b"}'], "line 1: the field 'reason' is missing"),
         ([line(action="erase")], "line 1: action: "),
-        ([line(action="cut")], "expected drop, correct, note"),
+        ([line(action="cut")], "expected 'drop', 'correct' or 'note'"),
         ([line(id=" ")], "line 1: id: expected"),
         ([line(action="correct")], "the action 'correct' needs the field 'column'"),
         ([line(text="d")], "the action 'drop' does not allow the field 'text'"),

@@ -97,8 +97,8 @@ def test_bad_rows_and_entries_are_rejects_named_by_their_content(tmp_path: Path)
         assert read(tmp_path / f"c.{ending}", write(mixed[::-1]), share=0.2) == first
         details = [record.detail for video in first for record in video.refused]
         assert details == [
-            "the field 'video' is missing; found only caption",
-            f"timestamp_s: expected {FORMS}, found 'soon'",
+            "the field 'video' is missing; found only 'caption'",
+            f"timestamp_s: expected {FORMS}; found 'soon'",
         ]
 
 

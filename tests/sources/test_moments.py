@@ -132,7 +132,7 @@ def test_a_frame_beside_a_time_stays_an_annotation(tmp_path: Path) -> None:
     [
         ({"timestamp_s": "1,5"}, r"timestamp_s: expected seconds \(61\.5\), a clock time .*'1,5'"),
         ({"timestamp_s": "0:03-0:01"}, "a time or range between 0 and"),
-        ({"timestamp_s": [1, 2, 3]}, "expected an array of two times, start and end"),
+        ({"timestamp_s": [1, 2, 3]}, "expected an array with the start and end time"),
         ({"start_s": "0:01", "end_s": "frame 9"}, "one time in the same unit as start_s = '0:01'"),
         ({"start_s": "0:01-0:02", "end_s": 3}, "one time in the same unit as start_s"),
         ({"frame": 2.5}, "frame: expected a frame number, counted from 0, or a range"),

@@ -90,7 +90,7 @@ def test_the_order_of_the_lines_changes_nothing(tmp_path: Path) -> None:
 
     nameless, a, b = first
     assert [(r.reason, r.detail) for r in nameless.refused] == [
-        ("bad_segment", "the field 'video' is missing; found only caption, timestamp_s")
+        ("bad_segment", "the field 'video' is missing; found only 'caption' and 'timestamp_s'")
     ]
     assert [s.caption for s in a.segments] == ["cut"]  # of two moments with one id the earlier
     assert [(r.reason, r.detail) for r in a.refused] == [
@@ -121,8 +121,8 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
     ("fields", "said"),
     [
         ({"start": 1, "end": 2}, "did you mean start_s instead of start and end_s instead of end?"),
-        ({"note": "x"}, "end_s, or frame, found only caption, note, video$"),
-        ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*, found '٢:20'$"),
+        ({"note": "x"}, "end_s, or frame; found only 'caption', 'note' and 'video'$"),
+        ({"timestamp_s": "٢:20"}, r"timestamp_s: expected seconds .*; found '٢:20'$"),
     ],
 )  # fmt: skip
 def test_a_time_in_other_words_is_told_the_right_ones(
@@ -135,7 +135,7 @@ def test_a_time_in_other_words_is_told_the_right_ones(
 def test_unclear_times_are_one_mistake_however_many(tmp_path: Path) -> None:
     unclear = [{"video": "a.mp4", "caption": "x", "timestamp_s": f"{n},5"} for n in range(10, 50)]
 
-    with pytest.raises(InputError, match=r"lines 1, 2, 3 and 37 more: .*, found '10,5'$"):
+    with pytest.raises(InputError, match=r"lines 1, 2, 3 and 37 more: .*; found '10,5'$"):
         read(tmp_path, *unclear)
 
 
@@ -147,7 +147,7 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
 
     assert len(video.segments) == 99
     assert [(r.reason, r.detail) for r in video.refused] == [
-        ("bad_segment", f"timestamp_s: expected {FORMS}, found 'soon'")
+        ("bad_segment", f"timestamp_s: expected {FORMS}; found 'soon'")
     ]
     with pytest.raises(
         InputError, match=r"6 of 105 records cannot be used .* allows 5\. The errors:"

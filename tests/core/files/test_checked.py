@@ -27,7 +27,7 @@ def test_a_defect_is_named_with_file_record_and_field() -> None:
 
 def test_a_missing_field_is_named_with_what_is_there_instead() -> None:
     with pytest.raises(
-        InputError, match=r"a\.json: r: the field 'id' is missing; found only name, x"
+        InputError, match=r"a\.json: r: the field 'id' is missing; found only 'name' and 'x'"
     ):
         _ = Node("a.json", "r", {"x": 1, "name": 2})["id"]
 

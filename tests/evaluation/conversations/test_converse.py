@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_about_has_a_reason(
     ("options", "said"),
     [
         (["--question", "which?"], "{caption_1}"),
-        (["--model", "someone/model"], "all 40 digits of the commit"),
+        (["--model", "someone/model"], "the full commit hash"),
         (["--by", "colour"], "no column 'colour'"),
         (["--samples", "0"], "--samples must be at least 1"),
         (["--seed", "-1"], "--seed must be at least 0"),

@@ -165,7 +165,7 @@ def test_metrics_that_lack_a_model_or_repeat_one_are_one_clear_error(
     assert main(["pareto", str(times), "--metrics", str(table), "--subsets"]) == 2
     assert "--subsets: pass at least one subset" in capsys.readouterr().err
     for content, message in (
-        ("model,seconds\n", "found no models"),
+        ("model,seconds\n", "no models found"),
         ("seconds\n1\n", "line 2: the column 'model' is missing or empty"),
     ):
         times.write_text(content)

@@ -188,7 +188,7 @@ def test_a_fusion_encoder_learns_and_is_scored_with(
         (
             "vilt",
             ["--preset", "eqsim-fiber"],
-            "--loss infonce of --preset eqsim-fiber cannot be used with",
+            "--preset eqsim-fiber sets --loss infonce, which cannot be used with",
         ),
         ("vilt", ["--loss", "eqsim-v2", "--close", "top-k"], "add --loss itm or --loss ranking"),
         ("blip-itm", ["--loss", "infonce"], "add --loss itm or --loss ranking"),

@@ -123,5 +123,5 @@ def test_columns_say_what_is_asked() -> None:
     assert form_of({*FOIL, "image"}, "d") is FOILS
     assert form_of({*FOIL, "image", "hard_positive"}, "d") is REWORDINGS
     assert form_of({*ROW, "group_id"}, "d") is QUESTIONS
-    with pytest.raises(InputError, match="d: no task fits the columns 'sample_id'"):
+    with pytest.raises(InputError, match="d: no task has the columns 'sample_id'"):
         form_of({"sample_id"}, "d")

@@ -137,7 +137,7 @@ TEXT_FORMS = ".json, .jsonl, .ndjson, .csv, .tsv, .parquet, .arrow, .feather or 
 REFUSED: dict[str, tuple[str, Write, str]] = {
     "Latin-1": ("t.csv", save(b"id,caption\n1,d\xe9\n"), "UTF-8 text: line 2: invalid byte 0xe9"),
     "an array in .jsonl": ("t.jsonl", save(ARRAY), "a file with a JSON array must end in .json"),
-    "pandas' split": ("t.json", pandas("to_json", orient="split"), "expected the fields caption, "),
+    "pandas' split": ("t.json", pandas("to_json", orient="split"), "expected the fields 'caption'"),
     "ORC": ("t.orc", lambda path: pa.orc.write_table(TABLE, str(path)), TEXT_FORMS),
     "pickle": ("t.pkl", pandas("to_pickle"), TEXT_FORMS),
     "Excel": ("t.xlsx", save(b"PK\x03\x04"), "save its sheet as CSV"),

@@ -150,7 +150,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
     ("benchmark", "name", "content", "message"),
     [
         ("winoground", "x.json", SUGAR, "this looks like a file for `eqforge import sugar-crepe`"),
-        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found the fields captions, foil$"),
+        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found only 'captions' and 'foil'$"),
         ("valse", "x.json", "[]", "contains no records"),
         ("natural-bench", "x.json", '[["q", "i", "a", "yes_no"]]', "four records per group"),
         (
@@ -179,7 +179,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
             "map them with --columns caption=YOURS",
         ),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
-        ("replace-swap", "x.json", ARO, "not in a folder data or swapped_data"),
+        ("replace-swap", "x.json", ARO, "not in a folder named 'data' or 'swapped_data'"),
     ],
 )
 def test_mistakes_are_named(

@@ -65,7 +65,7 @@ def test_what_holds_the_records_is_looked_into(tmp_path: Path) -> None:
     path.write_text(json.dumps({"video": {"chair": [pair]}}))
     with pytest.raises(InputError, match="this looks like a file for `eqforge import eqben`"):
         list(read_items("winoground", path))
-    said = r"found 'ag\.json'\. The first record of ag\.json contains chair; .*import eqben`"
+    said = r"found 'ag\.json'\. The first record of ag\.json contains 'chair'; .*import eqben`"
     with pytest.raises(InputError, match=said):
         list(read_items("winoground", tmp_path))
 
@@ -89,8 +89,8 @@ def refusal_of(path: Path, content: str, benchmark: str = "own-pairs") -> str:
 
 def test_fields_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     said = refusal_of(tmp_path / "x.json", json.dumps([{f"field{n:02}": 1 for n in range(15)}]))
-    assert "found the fields field00, field01, " in said
-    assert "field11 and 3 more" in said
+    assert "found only 'field00', 'field01', " in said
+    assert "'field11' and 3 more" in said
 
 
 def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
     assert "the closest match is `eqforge import sugar-crepe`" in said
     path = tmp_path / "x.json"
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-foils")
-    assert "the closest match is " in said
+    assert "the closest matches are " in said
     assert "`eqforge import own-pairs`" in said
     said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-pairs")
     assert "own-pairs" not in said  # which is what was asked for

@@ -327,7 +327,7 @@ def _free(folder: Path) -> Path:
     ("make", "name", "message"),
     [
         (lambda folder: pairs(folder, ["NA", "x"]), "vlmevalkit", "'NA' as a missing value"),
-        (lambda folder: built("simat"), "lmms-eval", "no task fits the columns"),
+        (lambda folder: built("simat"), "lmms-eval", "no task has the columns"),
         (lambda folder: write_imageless(folder), "lmms-eval", "'f' has no 'image_id'"),
         (questions, "clip-benchmark", "expected images with a caption and a foil"),
         (
