@@ -122,7 +122,7 @@ def test_what_has_no_picture_says_why(
     asked = ["--rejects", "video_missing", "--sheet", str(tmp_path / "a.png")]
     said = refused(capsys, dataset, *asked)
 
-    assert "stored no images of the video_missing rejects" in said
+    assert "stored no images for rejects with the reason video_missing" in said
     assert said.endswith("to list the rejects, omit --sheet")
 
     moved = tmp_path / "published"

@@ -225,7 +225,7 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
             ["--device", "cuda:0", "--workers", "2"],
             "cuda:0 is no faster with several workers",
         ),
-        (["--pairs", "2", "--scene-pairs", "1"], "--pairs: pass either"),
+        (["--pairs", "2", "--scene-pairs", "1"], "pass either --pairs or numbers of pairs"),
         (["--pairs", "-1"], "number of pairs: expected 0 or more, found -1"),
         (["--object-pairs", "99999"], "pairs that change the object, but the build needs 99,999"),
         (
