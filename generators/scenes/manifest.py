@@ -76,7 +76,7 @@ class AssetWords:
       materials: possible materials; pairs of materials on the photographic stage need two.
       holds, shelters: the room in it, such as in a basket, and under it, such as under a table.
       faces: whether its front shows which way it faces, as for a car.
-      lies: whether it rests on its side when tipped over about its y axis, as for a bottle.
+      lies: whether it stays on its side when tipped over about its y axis, as for a bottle.
       trims: parts that captions may name by colour, by material names that `parts` leaves out.
     """
 
