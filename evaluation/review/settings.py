@@ -11,9 +11,9 @@ from eqforge.evaluation.review.protocols import protocols
 Rule = Literal["majority", "unanimous", "weighted"]
 
 RULES: Final[dict[Rule, str]] = {
-    "majority": "the more frequent vote (keep or drop) wins. With no votes or a tie, the "
-    "decision is unsure",
-    "unanimous": "the votes of all reviewers must agree. Otherwise, the decision is unsure",
+    "majority": "the more frequent vote (keep or drop) wins. In a tie, or without votes, "
+    "the decision is unsure",
+    "unanimous": "all reviewers must vote the same way. Otherwise, the decision is unsure",
     "weighted": "like `majority`, but gives more weight to reviewers who answer repeated items "
     "consistently",
 }
