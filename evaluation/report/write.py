@@ -56,7 +56,7 @@ _JUDGEMENT: Final = "judgement"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """A report: the first page, and the numbers of items and images."""
+    """A report: its first page, and counts of its items and images."""
 
     page: str
     samples: int

@@ -32,10 +32,9 @@ class Reviewer:
 
     Attributes:
       answers: number of times each answer was given, excluding repeats.
-      others: on this reviewer's items, the fraction of other reviewers' votes that match this
-        reviewer's votes.
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks). It is None for texts
-        and boxes, and if all votes are equal.
+      others: how often other reviewers' votes on the same items match this reviewer's votes.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None if the votes
+        are texts or boxes, or are all equal.
       repeats: number of items answered twice.
       same: number of items answered the same way both times. `same_interval` is exact
         (Clopper-Pearson).
@@ -60,12 +59,12 @@ class Agreement:
     """How well the reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None for texts,
-        for boxes and if all votes are equal.
+      alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None if the votes
+        are texts or boxes, or are all equal.
       interval: 95% interval for alpha, found by resampling items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.
-      unanimous: number of items with at least two votes, all of them equal.
+      unanimous: number of items with at least two votes and no disagreement.
     """
 
     alpha: float | None

@@ -77,7 +77,7 @@ class ReviewOutcome:
     """The result of a review.
 
     Attributes:
-      rule: rule that combined the votes, or None if there are no decisions.
+      rule: rule for combining the votes, or None if there are no decisions.
       decisions: number of items with each decision.
       claims: how often reviewers agree with the rows' labels, by kind of text.
       earlier: number of decisions kept from an earlier round.

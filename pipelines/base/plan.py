@@ -36,11 +36,11 @@ _REACHED = ("cut_histogram_change", "cut_registered_points")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ScoreHistogram:
-    """The distribution of a score in a pilot, and the effect of the score's limits.
+    """The distribution of a score in a pilot, and how many values its limits exclude.
 
     Attributes:
       score: name of the score, as in the rows.
-      edges: edges of the bins (one more edge than bins).
+      edges: edges of the bins (one more than there are bins).
       counts: number of values in each bin. Only the last bin includes its upper edge.
       limits: value of each option that limits the score, or None if the option is off.
       dropped: number of values outside the limits.
@@ -60,9 +60,9 @@ class PilotReport:
     Attributes:
       records: number of processed records, such as videos.
       seconds: time for these records.
-      num_bytes: total size of these records' images, in bytes.
+      num_bytes: total size of the pilot's images, in bytes.
       total_seconds: estimated time for all records, including startup.
-      total_bytes: estimated size of all images in bytes.
+      total_bytes: estimated total size of all images, in bytes.
       kept: number of pairs that became samples.
       rejects: number of rejected candidates by stage and reason, such as `pairs: camera_cut`.
       scores: histograms of scores that have a limit.
@@ -90,7 +90,7 @@ class PlanReport:
       sources: origin of each non-default setting, by option.
       pilot: cost and result of the pilot, or None if no pilot was run.
       forecast: description of the pilot's result, or empty if no pilot was run.
-      changed_inputs: the recipe's input files whose bytes match no input of the plan.
+      changed_inputs: the recipe's input files whose contents differ from every input of the plan.
     """
 
     dataset: str

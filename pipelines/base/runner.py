@@ -62,7 +62,7 @@ class BuildReport:
     Attributes:
       output: folder or URL of the dataset.
       state: `kept` means that the dataset was already finished. `submitted` means that an engine
-        is building the dataset, or that the command only checked the build.
+        is building the dataset, or that a dry run checked the build.
       manifest: manifest of the finished dataset.
       warning: most frequent rejection reason, if the dataset has no samples.
     """

@@ -27,8 +27,8 @@ class TableDifference:
     Attributes:
       added: number of records found only in B.
       removed: number of records found only in A.
-      changed, equal: number of records in both datasets whose values differ (`changed`) or are
-        equal (`equal`).
+      changed, equal: number of records in both datasets with different (`changed`) or equal
+        (`equal`) values.
       columns: number of changed records, by column.
       only_in_a, only_in_b: columns missing from the other table.
       types: columns whose types differ, with the types in A and B.

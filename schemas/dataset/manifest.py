@@ -48,7 +48,7 @@ FilePath = Annotated[str, msgspec.Meta(pattern=FILE_PATH, max_length=300)]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StageCounts:
-    """Counts for a stage: candidates = kept + rejected, rejected = sum over all reasons."""
+    """Counts for a stage: candidates = kept + rejected, and rejected = sum over all reasons."""
 
     candidates: Count
     kept: Count
@@ -126,8 +126,8 @@ class Certificate:
       rows: number of rows that the probes judged.
       folds: number of folds that the images are split into.
       probes: result of each probe.
-      best: most informative probe (with answers inverted if most are wrong), or None if no
-        probe ran. Its interval is corrected for the number of probes (Bonferroni).
+      best: most informative probe, or None if no probe ran. Its answers are inverted if most are
+        wrong. Its interval is corrected for the number of probes (Bonferroni).
       unasked: probes that could not run, and why.
     """
 
@@ -146,7 +146,7 @@ class Manifest:
     Attributes:
       dataset: name of the dataset, such as `eq-youcook2`.
       mode: mode of the build: `paper` or `corrected`.
-      config: settings that affect the rows, without the paths of local folders.
+      config: settings that affect the rows, excluding the paths of local folders.
       inputs: annotation files. The rows list the videos.
       versions: versions of eqforge and of the libraries that can affect the dataset's bytes.
       stages: counts for each stage, in build order.
@@ -154,7 +154,7 @@ class Manifest:
       warnings: warnings to read before you use the dataset.
       findings: number of rows in the table `findings`, by task and rule.
       unchanged: number of samples whose `words_changed` is false, or None if unknown.
-      errata: samples that `--errata` dropped, corrected or commented on.
+      errata: samples that errata dropped, corrected or commented on.
       parts: datasets that were combined. Nested datasets come first.
       certificate: how well the text alone predicts the answers, if the build balanced the texts.
       max_error_rate: `--max-error-rate` of the build, if it differs from the default.

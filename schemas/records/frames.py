@@ -22,9 +22,9 @@ CLOCK_GRACE_S = Fraction(1, 2_000_000)
 
 FRAME_REASONS: dict[str, str] = {
     "video_missing": "The video folder does not contain a file with this name.",
-    "outside_root": "The path is absolute, leads out of the folder, or loops through links. "
+    "outside_root": "The path is absolute, leads out of the folder, or follows links in a circle. "
     "--follow-links allows links out of the folder.",
-    "source_changed": "The file changed while eqforge read it.",
+    "source_changed": "The file changed while eqforge was reading it.",
     **STORE_REASONS,
     "video_empty": "The video file is empty, or its frame folder has no numbered images.",
     "video_unreadable": "eqforge cannot open the video or has no decoder for it.",

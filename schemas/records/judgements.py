@@ -155,7 +155,7 @@ class Erratum:
       id: id of the sample.
       action: `drop` rejects the sample, `correct` replaces a text, and `note` adds a comment.
       reason: explanation of the problem.
-      who: person or program (with version) that found the problem.
+      who: person who found the problem, or program and version.
       when: date when the problem was found, such as 2026-11-23, or empty if unknown.
       column: column to correct, or empty for other actions.
       text: corrected text, or empty.

@@ -107,7 +107,7 @@ class BenchmarkRewording:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BenchmarkQuestion:
-    """A question about an image. The questions of a group are scored together.
+    """A question about an image. The questions in a group are scored together.
 
     Attributes:
       sample_id, dataset, split, kind, annotation: as in BenchmarkPair.

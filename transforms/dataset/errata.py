@@ -28,7 +28,7 @@ from eqforge.sources.errata import (
     unmatched,
 )
 
-ERRATA_STAGE: Final = Stage("errata", {"erratum": "--errata tells eqforge to drop the sample."})
+ERRATA_STAGE: Final = Stage("errata", {"erratum": "The --errata file says to drop the sample."})
 """The last stage of a build with errata; its candidates are the samples before errata apply."""
 NEEDLESS: Final = "of --errata had no effect, because another stage rejects the samples"
 

@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 FOLDER_REASONS = {
     "image_missing": "The image folder does not contain a file with this name.",
-    "outside_root": "The path is absolute, leads out of the folder, or loops through links. "
+    "outside_root": "The path is absolute, leads out of the folder, or follows links in a circle. "
     "--follow-links allows links out of the folder.",
-    "source_changed": "The file changed while eqforge read it.",
+    "source_changed": "The file changed while eqforge was reading it.",
     **STORE_REASONS,
     "undecodable_image": "The image cannot be decoded.",
     "too_many_pixels": "The image has more pixels than allowed.",

@@ -26,7 +26,7 @@ IMPLAUSIBILITY: Final = "implausibility"
 VERSION: Final = "1"
 MOST: Final = 1000.0
 REASONS: Final = {
-    "implausible": "The --plausibility model finds a caption less likely than "
+    "implausible": "The --plausibility model finds a caption more implausible than "
     "--max-implausibility allows.",
     "not_weighed": "The --plausibility model cannot score a caption, and --max-implausibility is "
     "set.",

@@ -46,7 +46,7 @@ NEGATIVES_STAGE = Stage(
         NO_HARD_NEGATIVE: "No rule can generate a hard negative for the caption.",
         TRUE_OF_IMAGE: "The negative equals another caption of the image, so it is true.",
         "equal_captions": "The negative equals the caption, apart from case and spacing.",
-        "duplicate": "Another caption of the image leads to the same edit.",
+        "duplicate": "Another caption of the image produces the same edit.",
         **NEGATIVE_REFUSALS,
     },
     note="This stage writes the captions of the edited images.",

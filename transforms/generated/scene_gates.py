@@ -190,8 +190,8 @@ SCENE_REASONS = {
     "colour_not_seen": "An object's colour does not clearly match the caption.",
     "unchanged_moved": "An object that should stay in place covers different pixels in the two "
     "images.",
-    "background_changed": "Outside the changed objects, the images differ more than the limits "
-    "allow.",
+    "background_changed": "Outside the changed objects, the images differ more than "
+    "--min-unchanged-ssim, --max-unchanged-difference or --max-unchanged-block allows.",
     "change_not_seen": "The objects that should change look too similar in the two images.",
     "posture_not_seen": "The two images do not clearly show the postures named in the captions.",
     "part_not_seen": "A part's colour does not clearly match the caption.",

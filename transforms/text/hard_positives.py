@@ -147,7 +147,7 @@ def _negatives(
 HARD_POSITIVES_STAGE = Stage(
     "hard_positives",
     {
-        "not_selected": "In this record, the published rule selects no word to replace.",
+        "not_selected": "The published rule finds no word to replace in this record.",
         **EDIT_REASONS,
         UNBALANCED: "Balancing (--balance) dropped the row because its caption looked more "
         "likely than its negatives.",

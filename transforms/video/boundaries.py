@@ -23,7 +23,7 @@ BOUNDARIES_STAGE = Stage(
         "other_annotator": "eqforge used another annotator's record of the same boundary.",
         "no_next_boundary": "The annotations do not contain the next boundary.",
         "too_few_moments": "The video has no annotation.",
-        "bad_order": "The boundary is not between the previous and next boundaries in time.",
+        "bad_order": "The previous, current and next boundaries are not in chronological order.",
         **CAPTION_REASONS,
         "action_word": "The caption contains an action word (--action-words), which describes a "
         "change that no single image can show.",

@@ -24,7 +24,7 @@ from eqforge.transforms.filters.minimality import PairMeasures
 FRAMES_STAGE = Stage(
     "frames",
     {**IMAGE_FILTER_REASONS, **FRAME_REASONS},
-    note="A missing or rejected video with no planned pairs is listed here under its own id.",
+    note="This stage lists missing or rejected videos without planned pairs under their own ids.",
 )
 
 

@@ -12,13 +12,14 @@ from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 SEGMENTS_STAGE = Stage(
     "segments",
     {
-        "bad_segment": "The record lacks a caption or a valid time, or it ends before it starts.",
+        "bad_segment": "The record lacks a caption or a valid time, or its end is before its "
+        "start.",
         "duplicate_moment": "Another record of the video has the same id, or the same time and "
         "caption.",
         "too_few_moments": "The video has fewer than two usable captioned frames.",
         "too_many_moments": "The video has more than 500 usable captioned frames. Pass fewer "
         "captions, or split the video.",
-        "ambiguous_ids": "Hyphens in segment ids would give two pairs the same id. "
+        "ambiguous_ids": "Hyphens in segment ids would make two pair ids identical. "
         "Rename the segments.",
         **CAPTION_REASONS,
     },

@@ -44,8 +44,8 @@ class Finding:
     """A defect in a record.
 
     Attributes:
-      field: defective caption: "positive", "negative", "hard_positive", "perturbed", or, for a
-        second image, "other_caption".
+      field: caption with the defect: "positive", "negative", "hard_positive", "perturbed" or
+        "other_caption" (of a second image).
       twin: id of the first record that this record duplicates, or empty if there is none.
     """
 

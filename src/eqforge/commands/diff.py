@@ -56,7 +56,7 @@ class Difference:
       a, b: folder or URL of the dataset.
       is_equal: whether all compared records are equal.
       tables: differences by table.
-      manifest: other differences between the manifests, such as `config.seed`.
+      manifest: other differences between the manifests, such as in `config.seed`.
     """
 
     a: str

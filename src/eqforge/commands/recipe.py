@@ -63,11 +63,11 @@ class RecipeReport:
 
     Attributes:
       build: result of the build.
-      inputs: the recipe's input files whose bytes match no input of the build.
+      inputs: the recipe's input files whose contents differ from every input of the build.
       changed_sources: videos and images whose bytes changed.
       missing_sources: videos and images that have no record because they are missing, unreadable
         or rejected.
-      difference: comparison of the recipe (A) with the dataset (B), listing up to 1,000 records per
+      difference: differences between the recipe (A) and the dataset (B) for up to 1,000 records per
         table, or None if the command did not wait for the build.
     """
 
