@@ -43,7 +43,8 @@ class DocumentOptions(ConsoleOptions):
     """Console output and configuration file."""
 
     json: bool = False
-    """Print one JSON document to stdout and other text to stderr. See docs/reference/python.md."""
+    """Print one JSON document to stdout and other text to stderr. For the format, see
+    docs/reference/python.md."""
 
 
 class _LastLine(io.TextIOBase):

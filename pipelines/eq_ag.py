@@ -40,7 +40,7 @@ class Config(VideoDataset):
     """Action Genome's frame_list.txt, which limits the dataset to the listed frames."""
 
     min_changed_relations: int = 2
-    """Minimum number of relation types (attention, spatial, contacting) that must change."""
+    """Minimum number of relation types that must change (attention, spatial, contacting)."""
 
     skip_frames: int = 1
     """Number of annotated frames to skip after each selected frame. The paper skips 2 (section

@@ -76,8 +76,8 @@ class Config(CaptionDataset):
     """Maximum width and height of a photograph, in pixels. Larger photographs are scaled down."""
 
     negative_kinds: tuple[NegativeKind, ...] = ("replace_object", "replace_attribute")
-    """Kinds of hard negatives that the rules generate. Image editors often fail on kinds other
-    than the defaults."""
+    """Kinds of hard negatives that the rules generate. Image editors often fail on non-default
+    kinds."""
 
     writing: OmitArgPrefixes[NegativeWriterSettings] = field(default_factory=NegativeWriterSettings)
     editing: OmitArgPrefixes[EditorSettings] = field(default_factory=EditorSettings)

@@ -52,7 +52,8 @@ class DrawingSettings(DrawnSettings):
     """Filters for generated pairs, and selection of the best seed."""
 
     scenes_keep_background: bool = False
-    """Also apply the changed-area limits to pairs of two scenes, so that the background stays."""
+    """Also apply limits such as --max-changed-area to pairs with different scenes, to preserve the
+    background."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,10 +73,10 @@ class Config(DatasetConfig):
     numbers for the other kinds default to 0."""
 
     scene_pairs: int | None = None
-    """Number of pairs whose scene changes."""
+    """Number of pairs in which the scene changes."""
 
     attribute_pairs: int | None = None
-    """Number of pairs whose attribute changes."""
+    """Number of pairs in which an attribute changes."""
 
     additions: bool = False
     """Also generate pairs whose second caption adds a scene or attribute. The first caption of

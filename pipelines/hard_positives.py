@@ -58,7 +58,7 @@ class Config(TextSources, ModelSettings, DatasetConfig):
     """Build captions, each with a true and a false rewording (the REPLACE or SWAP set)."""
 
     lexicon: Path | None = None
-    """File of words and their replacements. With --vl-checklist, it replaces the rules. With
+    """File of words and their replacements. With --vl-checklist, the file replaces the rules. With
     --captions, it extends the rules."""
 
     weak_synonyms: bool = True

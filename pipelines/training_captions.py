@@ -39,7 +39,7 @@ class Config(ModelSettings, CaptionDataset):
     """Build captions, each with a hard positive and a hard negative, to fine-tune models."""
 
     lexicon: Path | None = None
-    """File of words and their replacements. It extends the rules."""
+    """File of words and replacements to add to the rules."""
 
     negative_kinds: tuple[NegativeKind, ...] = NEGATIVE_KINDS
     """Kinds of hard negatives to write. The kinds are tried in random order, but negation is always

@@ -34,7 +34,7 @@ class ParetoSettings:
     seconds_low and seconds_high. With --metrics, a table needs no score columns."""
 
     dataset: Path | None = None
-    """Dataset whose samples the models scored. Required if you pass --scores."""
+    """Dataset to which the scores belong. Required if you pass --scores."""
 
     scores: tuple[Path, ...] = ()
     """Model scores for the dataset, in the same order as the results files."""
@@ -47,7 +47,7 @@ class ParetoSettings:
     """Average the score over these subsets. The VLUE paper averages over NLVR2 and VQA."""
 
     metric: str | None = None
-    """Metric to use, as named by `eqforge metrics` (default: group, or accuracy with --metrics)."""
+    """Name of a metric from `eqforge metrics` (default: group, or accuracy with --metrics)."""
 
     ties: TieRule = "strict"
     """Credit for a tie. `strict` gives 0, `half` gives 0.5, and `expectation` gives the average

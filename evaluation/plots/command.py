@@ -54,15 +54,15 @@ class PlotSettings:
 
     metric: str | None = None
     """Metric to plot. For `minimality`, choose text, image or group (default). For `drops` and
-    `lambdas`, choose a metric that your metrics.json file contains. The default is "drop t2i rsum"
-    for `drops`, and "n = 1" for `lambdas`."""
+    `lambdas`, choose a metric from your metrics.json file. The default is "drop t2i rsum" for
+    `drops`, and "n = 1" for `lambdas`."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
     """Type of the scores in your files. Applies only to `equivariance`."""
 
     by: str | None = None
-    """Plot a separate panel for each value in this column (such as subset or kind). The column must
-    be in the samples table. Applies only to `equivariance`."""
+    """Column of the samples table, such as subset or kind. Each value gets a separate panel.
+    Applies only to `equivariance`."""
 
     subset: str | None = None
     """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""

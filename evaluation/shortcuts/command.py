@@ -30,7 +30,8 @@ class AuditSettings:
     """Second file of a published hard-positive set. Pass the first file as PATH."""
 
     by: str | None = None
-    """Also audit each subset that this column defines. If PATH is a file, pass `kind`."""
+    """Group the pairs by this column, and audit each group as well. If PATH is a file, pass
+    `kind`."""
 
     language_model: str | None = None
     """Causal language model to include in the audit. Pass a folder or an id on the Hugging Face

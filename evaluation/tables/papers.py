@@ -59,12 +59,11 @@ class TablesSettings:
     """Number of decimal places (default: as in the paper)."""
 
     intervals: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
-    """Add a row of 95% confidence intervals below each of your models. Text output also shows the
-    number of your samples, if known."""
+    """Add a row of 95% confidence intervals below each of your models. Text output also shows your
+    sample counts, if known."""
 
     show: Literal["text", "latex"] = "text"
-    """Output format. LaTeX output needs the booktabs package and prints the best numbers in
-    bold."""
+    """Output format. LaTeX output needs the booktabs package and shows the best numbers in bold."""
 
 
 class _Measured(msgspec.Struct):

@@ -78,7 +78,7 @@ class MetricsSettings:
     the vectors by subset."""
 
     clusters: Path | None = None
-    """Text file that names the video of each sample, one per line. Applies only to EqBen's
+    """Text file with the video name of each sample, one sample per line. Applies only to EqBen's
     vectors."""
 
     by: str | None = None
@@ -90,22 +90,22 @@ class MetricsSettings:
 
     mode: Literal["corrected", "paper"] = "corrected"
     """Follow the paper (`paper`), or correct its errors (`corrected`). Paper mode keeps captions
-    that a perturbation left unchanged. For perturbed captions, its R@k is the number of true
-    candidates among the first k, divided by min(5, k) for captions and by 1 for images. For VLUE,
-    it counts a query as correct if any true candidate is among the first k. For SIMAT, it excludes
-    only the query's own region from the gallery."""
+    that a perturbation left unchanged. Its R@k for perturbed captions is the number of true
+    candidates among the first k, divided by min(5, k) if the candidates are captions. For VLUE,
+    paper mode counts a query as correct if any true candidate is among the first k. For SIMAT,
+    paper mode excludes only the query's own region from the gallery."""
 
     relevance: Path | None = None
-    """Folder from `eqforge score` whose vectors define relevance in the retrieval metric DCG_CM.
+    """Folder of vectors from `eqforge score` that define relevance in the retrieval metric DCG_CM.
     The paper uses CLIP ViT-B/32."""
 
     oracle: str | None = None
-    """Scores that decide which regions match a query (default: the annotations decide). Pass the
-    scores of a fusion encoder, or matrix:FILE,rows=FILE,columns=FILE. The rows of the matrix are
-    region ids, and its columns are captions. Applies only to SIMAT."""
+    """Scores that determine which regions match a query (default: annotations). Pass the scores of
+    a fusion encoder, or matrix:FILE,rows=FILE,columns=FILE. List region ids in the rows file, and
+    captions in the columns file. Applies only to SIMAT."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """Values of lambda, which scales the change added to image vectors. Applies only to SIMAT."""
+    """Values of lambda, the weight of the change added to image vectors. Applies only to SIMAT."""
 
     tokenizer: Tokenizer = "treebank"
     """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""
@@ -117,7 +117,7 @@ class MetricsSettings:
     """JSON Lines file with the ids of faulty samples to leave out."""
 
     human: tuple[Path, ...] = ()
-    """Caption rankings from `eqforge review import`. They add a row for human performance."""
+    """Caption rankings from `eqforge review import`, to add a row for human performance."""
 
     seed: int = 0
     """Random seed for the bootstrap."""
@@ -132,8 +132,8 @@ class MetricsSettings:
     """Print JSON. This is the same as --show json."""
 
     labels: tuple[str, ...] = ()
-    """Names to show in the table instead of the model names, in the same order. The notes still use
-    the full names."""
+    """Names to show in the table instead of the model names, in the same order. The table's notes
+    still use the full names."""
 
     output: Path | None = None
     """Folder for metrics.json, metrics.csv, metrics.tex, metrics.txt and comparisons.csv."""

@@ -75,8 +75,8 @@ class FinetuneSettings:
     """Learning rate schedule after the warm-up: cosine or linear decay to 0, or constant."""
 
     fusion_factor: float = 1.0
-    """Multiply the learning rate of the matching head and of cross-attention by this factor.
-    Applies only to fusion encoders."""
+    """Factor that multiplies the learning rate of the matching head and of cross-attention. Applies
+    only to fusion encoders."""
 
     warmup_steps: float = 0
     """Number of steps over which the learning rate rises to its peak. A number below 1 is a
@@ -101,7 +101,7 @@ class FinetuneSettings:
     similar ones. For fusion encoders, the close pairs also serve as hard negatives."""
 
     close_count: int = 4
-    """Number of close texts and number of close images per sample. Fusion encoders use only close
+    """Number of close texts, and of close images, per sample. Fusion encoders use only close
     texts."""
 
     distant_count: int = 4
@@ -109,22 +109,22 @@ class FinetuneSettings:
     encoders."""
 
     eqsim_scores: EqsimScores = "cosine"
-    """Scores that EqSim compares. `cosine` and `logit` are the model's own scores. For each image,
-    `softmax` is the softmax over its logits for all texts. For fusion encoders, `cosine` is the
-    sigmoid of the matching logit, and `softmax` is taken over the four logits of two pairs."""
+    """Scores that EqSim compares. For dual encoders, `softmax` is taken over an image's logits for
+    all texts. For fusion encoders, `logit` is the matching logit, `cosine` is its sigmoid, and
+    `softmax` is taken over the four logits of two pairs."""
 
     eqsim_side: Literal["both", "text", "image"] = "both"
     """Side on which EqSim v2 penalizes deviations: texts, images or both."""
 
     margin: float = 0.0
-    """Largest squared deviation that EqSim v2 does not penalize."""
+    """EqSim v2 penalizes only squared deviations above this value."""
 
     margin_mode: MarginMode = "after-mean"
-    """Where EqSim v2 subtracts the margin. `after-mean` subtracts it from the mean, as published.
-    `per-pair` subtracts it from each pair."""
+    """Subtract EqSim v2's margin from the mean deviation (`after-mean`), or from each pair's
+    deviation (`per-pair`). The published code uses `after-mean`."""
 
     distant_margin: float = 0.0
-    """Largest mean squared deviation that EqSim v1 does not penalize."""
+    """EqSim v1 penalizes only mean squared deviations above this value."""
 
     precision: Literal["float32", "bfloat16"] = "float32"
     """Data type of the encoders. Weights, losses and optimizer steps stay in float32."""
@@ -134,13 +134,13 @@ class FinetuneSettings:
     start eqforge with `accelerate launch`."""
 
     workers: int = 2
-    """Number of processes that decode images. With 0, no extra process is started."""
+    """Number of processes that decode images. With 0, the main process decodes them."""
 
     checkpoint_every: int = 500
     """Number of steps between checkpoints."""
 
     seed: int = 0
-    """Random seed for the order of samples and for all random draws."""
+    """Random seed for the order of samples and all other random draws."""
 
     def check_ranges(self) -> None:
         check_workers(self.workers, least=0)

@@ -105,8 +105,8 @@ class EditSettings:
     """Prompt-to-prompt settings, by which the first image of a pair guides the second."""
 
     cross_replace: float = 0.8
-    """The second image reuses the first image's attention to shared words for this fraction of the
-    steps, starting with the first step."""
+    """Fraction of steps, counted from the start, in which the second image reuses the first image's
+    attention to shared words."""
 
     changed_cross_replace: float | None = None
     """Like --cross-replace, but for changed or added words (default: the --cross-replace value)."""
@@ -115,8 +115,8 @@ class EditSettings:
     """Factor that scales the attention to changed or added words."""
 
     self_replace: float = 0.4
-    """The second image reuses the first image's layout for this fraction of the steps, starting
-    with the first step."""
+    """Fraction of steps, counted from the start, in which the second image reuses the first image's
+    layout."""
 
     local_blend: bool = True
     """Take everything outside the changed area from the first image. --no-local-blend redraws all

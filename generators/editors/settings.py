@@ -33,7 +33,7 @@ class EditorSettings:
     """PyTorch device, such as cuda:0. Images are byte-identical only on the same device."""
 
     precision: Precision = "fp32"
-    """Data type of the model. `fp16` needs a GPU. `fp16` and `bf16` halve memory use."""
+    """Data type of the model. `fp16` and `bf16` halve memory use, but `fp16` needs a GPU."""
 
     offload: bool = False
     """Keep only the active component of the model on the GPU. This saves memory but is slower."""

@@ -35,10 +35,10 @@ class SceneSettings:
     number by 1, 2, 4 or 8 just-noticeable differences."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
-    """Attributes that change in `attribute` pairs. The pairs use the attributes in turn."""
+    """Attributes that change in `attribute` pairs. Pairs cycle through the attributes."""
 
     max_count: int = 5
-    """Maximum number of copies of an object in `counting` pairs. Counts start at 1."""
+    """Largest number of copies of an object in `counting` pairs. The smallest is 1."""
 
     stage: StageName = "photo"
     """Background of the scenes. `photo` uses a photographed environment and a textured floor, and
@@ -55,8 +55,8 @@ class SceneSettings:
     plain, the default is 4.5 to 6. The camera moves back if the objects do not fit."""
 
     target_area: Range = (0.04, 0.2)
-    """Minimum and maximum fraction of the image that the first captioned object covers. Applies
-    only to --stage photo."""
+    """Minimum and maximum fraction of the image covered by the object that captions name first.
+    Applies only to --stage photo."""
 
     hdri: tuple[str, ...] = ()
     """Asset ids of environment images (default: the bundled images, or none with --stage plain)."""
@@ -79,7 +79,7 @@ class SceneSettings:
     """Minimum distance between two copies of an object, in image widths."""
 
     tries: int = 100
-    """Number of arrangements of objects to try before a pair is rejected."""
+    """Number of object arrangements to try before rejecting a pair."""
 
     def __post_init__(self) -> None:
         low, high = self.elevations_deg

@@ -46,13 +46,13 @@ class TripletSettings:
     """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions that show a triplet. Corrected mode counts images instead."""
+    """Minimum number of regions, or of images in corrected mode, that show a triplet."""
 
     min_relations: int = 2
     """Minimum number of different relations in which an object must appear."""
 
     top_objects: int | None = 10
-    """Number of most frequent objects to keep for each pair of a subject and a relation."""
+    """Keep this many of the most frequent objects for each subject and relation."""
 
     def __post_init__(self) -> None:
         for name in ("min_regions", "min_relations", "top_objects"):

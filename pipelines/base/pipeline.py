@@ -50,7 +50,7 @@ class RunSettings:
 
     limit: int | None = None
     """Maximum number of candidates to use, taken from the start of the plan (default: all).
-    Captions of one image count separately but stay together."""
+    Captions of one image count separately but are taken together."""
 
     sample: str = "100%"
     """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends
@@ -65,8 +65,8 @@ class RunSettings:
     $EQFORGE_CACHE/copies."""
 
     errata: Path | None = None
-    """JSON Lines file of known errors, as written by `eqforge lint --errata`. Each line drops a
-    sample, corrects one of its texts, or adds a note."""
+    """JSON Lines file of known errors, as written by `eqforge lint --errata`. Each line is an
+    instruction to drop a sample, correct one of its texts, or add a note."""
 
     decisions: Path | None = None
     """JSON Lines file of reviewer decisions, as written by `eqforge review import`."""
@@ -82,7 +82,7 @@ class RunSettings:
     stops with an error."""
 
     samples_per_file: int = 50_000
-    """Number of candidates per Parquet file. The file contains all samples of these candidates."""
+    """Number of candidates per Parquet file. Each file contains all samples of its candidates."""
 
     images_per_file: int = 4_000
     """Number of images to store per Parquet file."""

@@ -44,9 +44,9 @@ class ModelSettings:
     """Use the model for every hard positive (`all`), or only where no rule applies (`rest`)."""
 
     model_prompts: tuple[PromptName, ...] = OF_THE_CODE
-    """Prompts for the model. Captions that contain "and" use `swap`. Other captions use one of the
-    remaining prompts, chosen at random. `replace_printed` is the prompt printed in the paper. The
-    other prompts come from the authors' code."""
+    """Prompts for the model. eqforge uses `swap` for captions of up to 14 words that contain "and".
+    Otherwise, it chooses one of the other prompts at random. `replace_printed` is the prompt
+    printed in the paper. The other prompts come from the authors' code."""
 
     model_answers: Taken = "checked"
     """Check the model's answers (`checked`), or accept them unchecked, as the authors did (`raw`).
@@ -72,7 +72,7 @@ class ModelSettings:
     """Sampling temperature for --model-sample."""
 
     model_top_p: float = 0.95
-    """Total probability of the tokens from which --model-sample draws (nucleus sampling)."""
+    """Nucleus sampling (top-p): total probability of the tokens that --model-sample draws from."""
 
     model_chat: bool = False
     """Use the chat template of a Transformers model. Servers always apply their own templates."""

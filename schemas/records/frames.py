@@ -56,7 +56,7 @@ class FrameSettings:
     """Store the pixels exactly as in the video, without corrections for interlacing, HDR or
     non-square pixels."""
     end_tolerance_s: float = 0.1
-    """If a time is up to this many seconds after the end of the video, use the last frame."""
+    """Use the last frame for times up to this many seconds after the end of the video."""
     max_pixels: int = MAX_PIXELS
     """Maximum number of pixels per frame (width times height). Videos with larger frames are
     rejected."""

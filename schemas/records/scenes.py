@@ -300,7 +300,7 @@ class RenderSettings:
     """Remove noise with Open Image Denoise (default: depends on --stage)."""
 
     device: Literal["cpu", "gpu"] = "cpu"
-    """Device on which Cycles renders. Use the same device and driver to get the same bytes."""
+    """Device on which Cycles renders. For byte-identical images, use the same device and driver."""
 
     def __post_init__(self) -> None:
         if not 16 <= self.resolution <= 4096:

@@ -64,9 +64,9 @@ class CutSettings:
     """
 
     min_histogram_change: float | None = None
-    """Reject a pair as a camera cut if at least this fraction of the colour histogram changes, in
-    [0, 1]. A good value is 0.35, with --max-registered-points 7. For the error rates, see
-    docs/datasets/index.md."""
+    """Minimum change in the colour histogram, in [0, 1], at which a pair is rejected as a camera
+    cut. With --max-registered-points, only pairs that meet both limits are rejected. Good values
+    are 0.35 and 7. For their error rates, see docs/datasets/eqben-videos.md."""
 
     max_registered_points: int | None = None
     """Reject a pair as a camera cut if at most this many keypoints match. Up to 7 keypoints can

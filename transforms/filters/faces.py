@@ -59,9 +59,9 @@ class FaceSettings:
 
     face_policy: FacePolicy = "yunet"
     """Face detector to use, or `off` to skip face detection. `paper` is EqBen's detector: the HOG
-    model from the face_recognition package. `cnn` is the neural model from the same package. It
-    needs 7 s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects
-    small and turned heads."""
+    model from the face_recognition package. `cnn`, the neural model from the same package, needs 7
+    s of CPU time per 640 x 480 image. `yunet` is a small neural model that also detects small and
+    turned heads."""
 
     face_upsample: int = 1
     """Number of times to double the image size before detection, 0 to 4. At 0, the smallest
@@ -69,7 +69,7 @@ class FaceSettings:
     time. `yunet` ignores this option."""
 
     face_threshold: float = 0.8
-    """Minimum YuNet score of a face, 0 to 1. `paper` and `cnn` ignore this option."""
+    """Minimum YuNet score of a face, 0 to 1. The `paper` and `cnn` detectors ignore this option."""
 
     def __post_init__(self) -> None:
         expect(self, "face_upsample", 0 <= self.face_upsample <= 4, "0 to 4")

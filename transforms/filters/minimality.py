@@ -102,17 +102,16 @@ class GateSettings:
     """Maximum structural similarity (SSIM) of the two images, in [-1, 1]."""
 
     min_background_ssim: float | None = None
-    """Minimum SSIM outside the changed area. Pairs in which the whole image changes are
-    rejected."""
+    """Minimum SSIM outside the changed area. Pairs without an unchanged area are rejected."""
 
     max_luminance_shift: float | None = None
     """Maximum difference between the mean luma values of the two images, in [0, 255]."""
 
     min_phash_distance: int | None = None
-    """Minimum number of bits by which the perceptual hashes must differ, 0 to 192."""
+    """Minimum number of bits that differ between the perceptual hashes, 0 to 192."""
 
     max_phash_distance: int | None = None
-    """Maximum number of bits by which the perceptual hashes may differ, 0 to 192."""
+    """Maximum number of bits that differ between the perceptual hashes, 0 to 192."""
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

@@ -40,8 +40,8 @@ class QualitySettings:
     """Minimum standard deviation of the colour channel that varies most, in [0, 127.5]."""
 
     min_sharpness: float | None = 6.0
-    """Minimum variance of the Laplacian, after the image's longer side is scaled down to 256
-    pixels. Blurred images have a lower variance."""
+    """Minimum variance of the Laplacian, with the image's longer side scaled down to 256 pixels.
+    Blurred images have a lower variance."""
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:

@@ -47,7 +47,7 @@ class LintSettings:
     """Exit with status 1 if any finding has at least this severity. Notes are the least severe."""
 
     errata: Path | None = None
-    """Write an errata file that drops all records with errors. To use this file with `eqforge
+    """Write an errata file for dropping all records with errors. To use this file with `eqforge
     import --errata`, run `eqforge lint` on the imported dataset instead of its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS
