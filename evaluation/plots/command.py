@@ -61,8 +61,8 @@ class PlotSettings:
     """Type of the scores in your files. Applies only to `equivariance`."""
 
     by: str | None = None
-    """Column of the samples table, such as subset or kind. Each value gets a separate panel.
-    Applies only to `equivariance`."""
+    """Plot a separate panel for each value in a column of the samples table, such as subset or
+    kind. Applies only to `equivariance`."""
 
     subset: str | None = None
     """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""
