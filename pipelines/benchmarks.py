@@ -48,8 +48,8 @@ class Config(DatasetConfig):
     """Always `paper`, because imports keep the published data unchanged."""
 
     source: Annotated[Path, tyro.conf.Positional]
-    """File or folder of the benchmark. It can be a Hugging Face folder with the benchmark's rows
-    and images."""
+    """File or folder that contains the benchmark. A Hugging Face folder with its rows and images
+    also works."""
 
     images: MediaRoot | None = None
     """Folder, URL or tar shards of the images to store in the dataset. Records without an image

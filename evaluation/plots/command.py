@@ -58,11 +58,11 @@ class PlotSettings:
     `drops`, and "n = 1" for `lambdas`."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """Type of the scores in your files. Applies only to `equivariance`."""
+    """Type of scores in your files. Applies only to `equivariance`."""
 
     by: str | None = None
-    """Plot a separate panel for each value in a column of the samples table, such as subset or
-    kind. Applies only to `equivariance`."""
+    """Plot a separate panel for each value in this column of the samples table. Examples are subset
+    and kind. Applies only to `equivariance`."""
 
     subset: str | None = None
     """Subset to plot, such as test (default: all). Applies only to `bars` and `lambdas`."""

@@ -61,7 +61,7 @@ class Agreement:
     Attributes:
       alpha: Krippendorff's alpha (nominal for decisions, ordinal for ranks), or None if the votes
         are texts or boxes, or are all equal.
-      interval: 95% interval for alpha, found by resampling items, or NaN if undefined.
+      interval: 95% interval for alpha from resampled items, or NaN if undefined.
       items: number of items with votes.
       several: number of items with at least two votes.
       unanimous: number of items with at least two votes and no disagreement.

@@ -40,8 +40,8 @@ class TablesSettings:
     """Print your numbers in the layout of a paper's table, next to the paper's numbers."""
 
     paths: tyro.conf.Positional[tuple[str, ...]]
-    """Folders written by `eqforge metrics --output`, or a dataset followed by its scores. If a
-    table needs several datasets, name each one, as in REPLACE=out/replace SWAP=out/swap. For the
+    """Folders written by `eqforge metrics --output`, or first a dataset, then its scores. If a
+    table needs several datasets, label each one, as in REPLACE=out/replace SWAP=out/swap. For the
     caption-detail table, pass datasets from `eqforge build retrieval-perturbations`, such as
     MS-COCO=out/perturbed."""
 

@@ -62,7 +62,7 @@ class MetricsSettings:
     metrics.csv files. Pass the in-domain file first, then the out-of-domain file."""
 
     quantity: Literal["probability", "logit", "cosine"] | None = None
-    """Type of the scores in your files. Probabilities above 0.5 and logits above 0 count as true.
+    """Type of scores in your files. Probabilities above 0.5 and logits above 0 count as true.
     Applies only to hard positives and foils."""
 
     columns: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class MetricsSettings:
     captions in the columns file. Applies only to SIMAT."""
 
     lambdas: tuple[float, ...] = LAMBDAS
-    """Values of lambda, the weight of the change added to image vectors. Applies only to SIMAT."""
+    """Values of lambda, the weight of the text change added to images. Applies only to SIMAT."""
 
     tokenizer: Tokenizer = "treebank"
     """Tokenizer for BLEU and CIDEr. `ptb` is COCO's own tokenizer and needs Java."""

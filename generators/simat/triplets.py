@@ -46,7 +46,7 @@ class TripletSettings:
     """Selection of triplets."""
 
     min_regions: int = 2
-    """Minimum number of regions, or of images in corrected mode, that show a triplet."""
+    """Minimum number of regions (in corrected mode: images) that show a triplet."""
 
     min_relations: int = 2
     """Minimum number of different relations in which an object must appear."""

@@ -50,7 +50,7 @@ class RunSettings:
 
     limit: int | None = None
     """Maximum number of candidates to use, taken from the start of the plan (default: all).
-    Captions of one image count separately but are taken together."""
+    Each caption counts, but all captions of an image are used together."""
 
     sample: str = "100%"
     """Percentage of the source videos, images or scenes to use, such as 1%. The selection depends

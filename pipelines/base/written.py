@@ -75,7 +75,7 @@ class ModelSettings:
     """Nucleus sampling (top-p): total probability of the tokens that --model-sample draws from."""
 
     model_chat: bool = False
-    """Use the chat template of a Transformers model. Servers always apply their own templates."""
+    """Apply the model's chat template. Only for Transformers models; servers do it themselves."""
 
     model_retries: int = 3
     """Number of retries after an invalid answer. Each retry uses the next seed."""

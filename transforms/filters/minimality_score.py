@@ -43,13 +43,13 @@ class MinimalitySettings:
     """Selection of pairs whose scene changes only in what the captions name (minimality)."""
 
     min_minimality: float | None = None
-    """Minimum minimality score of a pair, in [0, 1]. For precision and recall, see
-    docs/datasets/eq-video.md."""
+    """Minimum minimality score of a pair, in [0, 1]. For the precision and recall of limits,
+    see docs/datasets/eq-video.md."""
 
     keep_best: int | None = None
-    """Number of pairs per video to keep even if they violate a limit on image change, such as
-    --max-changed-area. The pairs with the highest minimality scores are kept. If scores are equal,
-    the pairs with the lowest ids are kept."""
+    """Number of pairs per video to keep even if they violate a limit on image change. Limits are
+    --min-minimality and --max-changed-area, for example. The pairs with the highest minimality
+    scores are kept. If scores are equal, the pairs with the lowest ids are kept."""
 
     def __post_init__(self) -> None:
         check_range("min_minimality", self.min_minimality, 0, 1)

@@ -84,7 +84,7 @@ class NegativeWriterSettings:
     """Data type of the writer's weights."""
 
     writer_chat: bool = False
-    """Use the chat template of a Transformers model. Servers always apply their own templates."""
+    """Apply the model's chat template. Only for Transformers models; servers do it themselves."""
 
     writer_retries: int = 3
     """Number of retries after an invalid answer. Each retry uses the next seed."""

@@ -24,7 +24,7 @@ from eqforge.transforms.filters.minimality import PairMeasures
 FRAMES_STAGE = Stage(
     "frames",
     {**IMAGE_FILTER_REASONS, **FRAME_REASONS},
-    note="This stage lists missing or rejected videos without planned pairs under their own ids.",
+    note="If a missing or rejected video has no planned pairs, this stage lists the video's id.",
 )
 
 

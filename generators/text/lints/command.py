@@ -47,8 +47,8 @@ class LintSettings:
     """Exit with status 1 if any finding has at least this severity. Notes are the least severe."""
 
     errata: Path | None = None
-    """Write an errata file for dropping all records with errors. To use this file with `eqforge
-    import --errata`, run `eqforge lint` on the imported dataset instead of its source."""
+    """Write an errata file that drops all records with errors. `eqforge import --errata` accepts
+    the file only if you run `eqforge lint` on the imported dataset, not on its source."""
 
     errata_kinds: tuple[str, ...] = ERRORS
     """Kinds of findings that make --errata drop a record."""

@@ -34,7 +34,7 @@ class Arguments:
     """Model scores to show with the samples, in any form that `eqforge metrics` accepts."""
 
     quantity: Literal["cosine", "logit", "probability", "score"] | None = None
-    """Type of the scores in your files. Folders written by `eqforge score` record this type."""
+    """Type of scores in your files. Folders written by `eqforge score` record this type."""
 
     thumbnails_only: bool = False
     """Show only thumbnails (320 pixels wide), without the full-size images."""
