@@ -177,7 +177,8 @@ def test_a_dataset_without_samples_warns_and_says_what_to_do(
         reason: text for each in eq_video.EqVideo.stages for reason, text in each.reasons.items()
     }
     assert said == {
-        name: f"no samples; {stage} rejected {count} for {reason}: {sentences[reason]}"
+        name: f"no samples; the stage {stage!r} rejected {count} for {reason!r}: "
+        f"{sentences[reason]}"
         for name, stage, reason, count in (
             ("milliseconds", "frames", "after_last_frame", "2 candidates"),
             ("one", "segments", "too_few_moments", "1 candidate"),

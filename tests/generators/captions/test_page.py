@@ -15,7 +15,7 @@ from eqforge.generators.text.rewordings.rules import FAMILIES
 from tests.generators.rewordings.reworded import analysed
 
 PAGE = Path(__file__).parents[3] / "docs" / "datasets" / "captions.md"
-ROW = re.compile(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \| [\d.]+ % \|$", re.M)
+ROW = re.compile(r"^\| `(\w+)` \| ([A-Z][^|]+) \| ([A-Z0-9][^|]+) \| [\d.]+% \|$", re.M)
 ROWS = ROW.findall(PAGE.read_text(encoding="utf-8"))
 KINDS = get_args(NegativeKind)
 REWORDED = [row for row in ROWS if row[0] not in KINDS]
