@@ -117,7 +117,7 @@ def audit_questions(
         advice = "lower --folds" if groups > 1 else "add groups"
         raise InputError(
             f"{dataset.folder}: {folds} folds need at least {folds} groups of multiple-choice or "
-            f"yes-no questions, but there are {groups}; {advice}"
+            f"yes-no questions. Found {groups}; {advice}"
         )
     bounds = {metric: _at_most(rows, metric) for metric in METRICS}
     results = []

@@ -159,7 +159,7 @@ def test_what_a_question_says_is_read_as_metrics_does() -> None:
 
 def test_too_few_groups(tmp_path: Path) -> None:
     one = imported(tmp_path, [question(1, 0, "Is it?", "Yes")])
-    with pytest.raises(InputError, match=r"whose answers are .*\. Found 1; add groups"):
+    with pytest.raises(InputError, match=r"at least 5 groups of .*\. Found 1; add groups"):
         audited(one)
     free = imported(tmp_path, [question(n, 0, "Who?", "she") for n in range(9)], "free")
     with pytest.raises(InputError, match="Found 0; add groups"):

@@ -99,7 +99,7 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
     [
         ("styles", [], "styles: expected 1 or more phrases"),
         ("styles", ["a photo", "a photo"], "every phrase once, found 'a photo' twice"),
-        ("styles", ["a  photo"], "one space apart, found 'a  photo'"),
+        ("styles", ["a  photo"], "one space apart; found 'a  photo'"),
         ("styles", ["a photo."], "words of letters, digits and hyphens"),
         ("styles", ["a"], "words of letters"),
         (

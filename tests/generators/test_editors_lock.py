@@ -30,7 +30,7 @@ def test_the_edit_comes_in_by_the_distance_from_the_rim() -> None:
 
 
 def test_a_mask_of_another_shape_is_an_error() -> None:
-    with pytest.raises(ValueError, match="one size"):
+    with pytest.raises(ValueError, match="the mask have different sizes"):
         composite(ORIGINAL, EDITED, MASK[:-1], feather_px=0)
 
 

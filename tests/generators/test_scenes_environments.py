@@ -88,7 +88,10 @@ def test_infinite_pixels_are_a_sun() -> None:
             EVEN[:, :100],
             "sky: expected an equirectangular environment image, twice as wide as high",
         ),
-        (np.where(np.arange(128)[:, None] == 3, np.nan, EVEN), "sky: 64 pixels of the .* NaN"),
+        (
+            np.where(np.arange(128)[:, None] == 3, np.nan, EVEN),
+            "sky: the environment image has 64 pixels with NaN",
+        ),
     ],
 )
 def test_a_picture_that_lights_nothing_is_refused(picture: Picture, message: str) -> None:

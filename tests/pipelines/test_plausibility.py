@@ -96,7 +96,7 @@ def test_of_a_photograph_only_the_negative_has_to_be_plausible(
     [
         (["--max-implausibility", "3"], "also pass a model"),
         (["--plausibility", "nowhere"], "nowhere"),
-        (["--plausibility", "folder,size=2"], "no option 'size'"),
+        (["--plausibility", "folder,size=2"], "unknown option 'size'"),
         (["--plausibility", "folder", "--max-implausibility", "-1"], "expected 0 to 1000"),
     ],
 )

@@ -62,7 +62,8 @@ def test_the_message_names_the_image_and_the_caption_of_each_column(tmp_path: Pa
     assert found.values.tolist() == scores.reshape(3, 4).tolist()
     np.savez(tmp_path / "m.npz", scores=scores[:, :, 0], sample_id=["a", "b", "c"])
     with pytest.raises(
-        InputError, match=rf"the 3 ids, .* shape \(3, 2\). Order of the scores: {order}"
+        InputError,
+        match=rf"4 scores for each id; found the shape \(3, 2\). Order of the scores: {order}",
     ):
         read_file(tmp_path / "m.npz", pairs.images, pairs.captions)
 

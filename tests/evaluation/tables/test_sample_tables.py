@@ -309,7 +309,7 @@ def test_scores_of_another_build_or_of_other_columns_are_refused(
     scores = _scored(tmp_path / "s", pairs, _pair_scores())
     (tmp_path / "out").write_text("mine")
     for arguments, message in (
-        ([pairs], "pass scores for"),
+        ([pairs], "pass scores after the dataset"),
         (["--format", "pairs", scores], "eqforge metrics DATASET SCORES"),
         ([pairs, scores, "--json", "--show", "csv"], "pass either --json or --show csv, not both"),
         ([pairs, scores, "--output", tmp_path / "out"], "out: cannot be written"),
