@@ -180,7 +180,7 @@ def test_a_local_run_is_refused_before_it_begins_where_the_cluster_cannot_be_ask
 def test_a_damaged_note_is_one_clear_error(tmp_path: Path, content: str) -> None:
     leave(tmp_path, NOBODY)
     note(tmp_path).write_text(content)
-    with pytest.raises(InputError, match=r"flink-job\.json is damaged. .* delete the file"):
+    with pytest.raises(InputError, match=r"flink-job\.json, which names the job, is damaged"):
         end_left_job(str(tmp_path))
 
 
