@@ -206,7 +206,7 @@ def test_what_is_left_out_or_unknown_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     dataset, output = small(tmp_path / "d"), tmp_path / "out"
-    assert "expected" in refused(capsys, dataset, "pears", output)
+    assert "did you mean 'pairs'?" in refused(capsys, dataset, "pears", output)
     assert "the table 'captions' has no rows" in refused(
         capsys, dataset, "pairs", output, "--table", "captions"
     )
