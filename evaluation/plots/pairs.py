@@ -68,7 +68,7 @@ def read_pair_scores(
             )
     if not paths:
         raise InputError(
-            f"{dataset.folder}: pass scores after the dataset; to compute any, run eqforge score"
+            f"{dataset.folder}: pass scores after the dataset. To compute scores, run eqforge score"
         )
     if by is not None:
         check_label_column(dataset.schema("samples"), by, dataset.folder)

@@ -180,8 +180,8 @@ def places_of(
     if is_unknown.any() and not allow_missing:
         raise InputError(
             f"{where}: found NaN, empty or null scores for "
-            f"{counted(int(is_unknown.sum()), 'samples')}, such as "
-            f"{str(scores.keys[is_unknown][0])!r}; pass --allow-missing to skip them"
+            f"{counted(int(is_unknown.sum()), 'samples')} (first: "
+            f"{str(scores.keys[is_unknown][0])!r}); pass --allow-missing to skip them"
         )
     if is_unknown.all():
         raise InputError(f"{where} contains no scores")

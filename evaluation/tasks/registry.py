@@ -31,7 +31,8 @@ def dataset_report(settings: MetricsSettings) -> Report:
     dataset.check_samples()
     if not scores and not settings.human:
         raise InputError(
-            f"{settings.paths[0]}: pass scores after the dataset; to compute any, run eqforge score"
+            f"{settings.paths[0]}: pass scores after the dataset. To compute scores, run eqforge "
+            "score"
         )
     if is_answered(dataset) and all(map(has_answers, scores)):
         return answers_report(dataset, scores, settings)

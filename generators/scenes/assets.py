@@ -127,7 +127,7 @@ def fetch_archive(asset: Asset) -> bytes:
         raise InputError(f"asset {asset.asset_id!r}: {address}: {error.detail}") from error
     if info["size"] > MAX_ARCHIVE_BYTES:
         raise InputError(
-            f"asset {asset.asset_id!r}: {address} has {info['size']:,} bytes, but the limit is "
+            f"asset {asset.asset_id!r}: {address} is {info['size']:,} bytes, but the limit is "
             f"{MAX_ARCHIVE_BYTES:,} bytes"
         )
     data = copy.getvalue()

@@ -199,7 +199,7 @@ def _check_same(
     found = [*_differences(existing, identity(header)), *extras]
     if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
         raise InputError(
-            f"--output {run.output} {state} {dataset}, which a build with --only cannot replace; "
+            f"--output {run.output} {state} {dataset}. A build with --only cannot replace it; "
             "choose a different folder"
         )
     check_differences(run, f"{state} {dataset}", found)

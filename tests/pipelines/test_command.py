@@ -239,7 +239,7 @@ def test_a_part_never_takes_the_place_of_a_whole(
 
     err = refuse(capsys, [*command, "--mode", "paper", "--only", "any", "--overwrite"])
 
-    assert "which a build with --only cannot replace" in err
+    assert "A build with --only cannot replace it" in err
     assert (dataset / "dataset.json").read_bytes() == before
 
 

@@ -459,7 +459,7 @@ def test_a_nan_score_counts_as_missing_if_that_is_allowed(
     arguments = ["--format", "pairs", str(path)]
     assert main(arguments) == 2
     error = " ".join(capsys.readouterr().err.split())
-    assert "found NaN, empty or null scores for 1 sample, such as" in error
+    assert "found NaN, empty or null scores for 1 sample (first: " in error
     assert "pass --allow-missing to skip them" in error
     row = _measured(*arguments, "--allow-missing", output=tmp_path / "o")["m", "all", "group"]
     assert (row["value"], row["expected"], row["scored"], row["missing"]) == ("1.0", "3", "2", "1")
