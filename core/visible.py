@@ -126,7 +126,7 @@ def counted(number: int, things: str) -> str:
 
 def series(names: Iterable[str], word: str = "and") -> str:
     """Return names as words, such as `red`, `red and blue` or `red, green and blue`."""
-    *most, last = names
+    *most, last = [*names] or [""]
     return f"{', '.join(most)} {word} {last}" if most else last
 
 

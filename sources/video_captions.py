@@ -224,7 +224,7 @@ def _frames(field: Node) -> Moment:
 def _named(line: Node) -> str:
     """Return the fields of a line without a time, and the names of missing ones."""
     names = list(line.mapping())
-    found = names_of(sorted(names))
+    found = names_of(sorted(names, key=str))
     near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
     meant = " and ".join(
         f"{there} instead of {name_of(name)}" for name, there in near.items() if there

@@ -85,7 +85,7 @@ def names_of(keys: Iterable[Any]) -> str:
     names = list(map(shown, keys))
     more = len(names) - _SHOWN_NAMES
     few = [*names[:_SHOWN_NAMES], *([f"{more:,} more"] if more > 0 else [])]
-    return series(few) if few else ""
+    return series(few)
 
 
 def _described(value: Any) -> str:
@@ -124,7 +124,7 @@ class Node:
         if key not in members:
             raise InputError(
                 f"{self.place}: the field {key!r} is missing; found "
-                f"{f'only {names_of(sorted(members))}' if members else 'no fields'}"
+                f"{f'only {names_of(sorted(members, key=str))}' if members else 'no fields'}"
             )
         return Node(self.file, self._below(key), members[key])
 

@@ -72,7 +72,7 @@ def _wanted(forms: Iterable[Form]) -> str:
 
 def describe_record(value: Any, expected: Iterable[Form] = ()) -> str:
     """Name a record's fields, or its beginning, and the nearest other benchmark."""
-    names = sorted(_names(value))
+    names = sorted(_names(value), key=str)
     return f"{names_of(names) if names else shown(value)}{_nearest(value, expected)}"
 
 

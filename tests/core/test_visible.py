@@ -17,6 +17,7 @@ from eqforge.core.visible import (
     in_markdown,
     json_text,
     quoted,
+    series,
     shortened,
     visible,
 )
@@ -133,3 +134,9 @@ def test_a_code_span_shows_the_text_and_nothing_else(text: str) -> None:
     assert found.children is not None
     (span,) = found.children
     assert (span.type, span.content) == ("code_inline", visible(text))
+
+
+def test_names_end_in_a_word_however_many_there_are() -> None:
+    names = ["red", "green", "blue"]
+    wanted = ["", "red", "red or green", "red, green or blue"]
+    assert [series(names[:count], "or") for count in range(4)] == wanted

@@ -30,6 +30,8 @@ def test_a_missing_field_is_named_with_what_is_there_instead() -> None:
         InputError, match=r"a\.json: r: the field 'id' is missing; found only 'name' and 'x'"
     ):
         _ = Node("a.json", "r", {"x": 1, "name": 2})["id"]
+    with pytest.raises(InputError, match="found only 1 and 'name'"):  # a pickle's keys
+        _ = Node("a.pkl", "r", {"name": 2, 1: 2})["id"]
 
 
 @pytest.mark.parametrize(
